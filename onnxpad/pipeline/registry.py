@@ -14,6 +14,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -93,11 +94,12 @@ def with_codes(options: Options) -> Options:
     Raises:
         UsageError: One names no code.
     """
-    select, ignore = (
-        codes_given(name, getattr(options, name) or (), every_code())
-        for name in ("select", "ignore")
+    codes = every_code()
+    return replace(
+        options,
+        select=codes_given("select", options.select or (), codes),
+        ignore=codes_given("ignore", options.ignore or (), codes),
     )
-    return replace(options, select=select, ignore=ignore)
 
 
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:
@@ -109,18 +111,21 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     if not is_own(pass_):
         yield from pass_.find(context)
         return
-    name = _pass_name(type(pass_))
-    version = context.graph.version
+    name, at_end = _pass_name(type(pass_)), object()
+    mark, version = context.mark(), context.graph.version
     try:
-        for match in pass_.find(context):
+        for match in chain(pass_.find(context), [at_end]):  # it may edit after its last yield
             if context.graph.version != version:
+                context.rollback(mark)
                 raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
+            if match is at_end:
+                return
             if not isinstance(match, Match):
                 raise UsageError(f"{name}: find yields what is no onnxpad.Match")
             if match.plan is None and match.finding.fixable:
                 raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
             yield match
-            version = context.graph.version
+            mark, version = context.mark(), context.graph.version
     except OnnxpadError:
         raise
     except Exception as error:  # whatever a user's code raises
@@ -145,7 +150,12 @@ def _pass_name(kind: type[Pass]) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    return ": ".join(filter(None, [type(error).__name__, str(error)]))
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}".removesuffix(": ")
+    except Exception as other:  # a user's error may not even say what it is
+        let_through(other)
+        return name
 
 
 def _page(kind: type[Any]) -> Page:

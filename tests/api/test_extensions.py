@@ -113,12 +113,6 @@ def raises(match: onnxpad.Match, context: onnxpad.Context) -> None:
     raise KeyError("forgotten")
 
 
-def damages(match: onnxpad.Match, context: onnxpad.Context) -> None:
-    other = context.graph.tensor("z").producer
-    assert other is not None
-    context.graph.set_attribute(other, "pads", [2, 2, 2, 2])
-
-
 def slides_otherwise(match: onnxpad.Match, context: onnxpad.Context) -> None:
     context.graph.set_attributes(match.plan, {"strides": [2, 2]})
 
@@ -131,17 +125,47 @@ def returns_too_much(match: onnxpad.Match, context: onnxpad.Context) -> Any:
     return (match.node.outputs[0], match.node.outputs[0])
 
 
-def returns_a_number(match: onnxpad.Match, context: onnxpad.Context) -> Any:
-    return 1
+def does_nothing(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    pass
+
+
+def writes_what_is_there(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    context.graph.set_attributes(match.plan, dict(match.plan.attrs))
+
+
+def reads_itself(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    context.graph.set_input(match.plan, 0, match.plan.outputs[0])
+
+
+def copies_in_a_ring(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    graph, node = context.graph, match.plan
+    copy = graph.insert("Identity", [node.outputs[0]], {}, before=node, name="copy")
+    assert copy.producer is not None
+    graph.set_input(copy.producer, 0, graph.insert("Identity", [copy], {}, before=node, name="i"))
+    graph.set_input(node, 0, copy)
+
+
+class SilentError(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def raises_what_cannot_be_told(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    raise SilentError
 
 
 WRONG: list[tuple[Rewrite, Reason, str]] = [
+    (does_nothing, Reason.WITHOUT_END, "the rewrite changes nothing"),
+    (writes_what_is_there, Reason.WITHOUT_END, "the rewrite changes nothing"),
+    (reads_itself, Reason.NOT_CERTIFIED, "the rewrite makes a cycle"),
+    (copies_in_a_ring, Reason.NOT_CERTIFIED, "the rewrite makes a cycle"),
+    (raises_what_cannot_be_told, Reason.PASS_RAISED, "Wrong: SilentError"),
     (raises, Reason.PASS_RAISED, "Wrong: KeyError: 'forgotten'"),
-    (damages, Reason.NOT_CERTIFIED, "the rewrite also touches"),
     (slides_otherwise, Reason.NOT_CERTIFIED, "the window itself differs"),
-    (malforms, Reason.NOT_CERTIFIED, "pads has 1 values instead of 4"),
+    (malforms, Reason.NOT_CERTIFIED, "other steps are computed"),
     (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
-    (returns_a_number, Reason.PASS_RAISED, "Wrong: TypeError"),
 ]
 
 
@@ -170,6 +194,7 @@ def test_a_wrong_change_is_undone_and_the_others_are_made(
     assert result.ok
     (undone,) = result.undone
     assert (undone.code, undone.reason_code) == ("ACME900", reason)
+    assert said in undone.reason, undone.reason
     assert (checked.reason_code, checked.fixable) == (reason, False)
 
 
@@ -184,6 +209,12 @@ def find_edits(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
         yield self.found(context, op.node, "an operator", plan=op.node)
 
 
+def find_edits_at_last(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+    yield from ()
+    for op in context.windows():
+        context.graph.set_attributes(op.node, {"strides": [2, 2]})
+
+
 def find_yields_anything(self: Own, context: onnxpad.Context) -> Iterator[Any]:
     yield "a finding"
 
@@ -193,17 +224,19 @@ def find_forgets_the_plan(self: Own, context: onnxpad.Context) -> Iterator[onnxp
         yield self.found(context, op.node, "an operator", plan=None)
 
 
+@pytest.mark.parametrize("rewrites", [True, False])
 @pytest.mark.parametrize(
     "find",
     [
         find_raises,
         find_edits,
+        find_edits_at_last,
         find_yields_anything,
         find_forgets_the_plan,
     ],
 )
-def test_a_wrong_find_is_one_line(find: Any) -> None:
-    bad = type("Bad", (Own,), {"find": find})
+def test_a_wrong_find_is_one_line(find: Any, rewrites: bool) -> None:
+    bad = type("Bad", (Own,), {"find": find, "rewrites": rewrites})
     with onnxpad.registered(bad), pytest.raises(onnxpad.UsageError):
         onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
 
@@ -213,6 +246,29 @@ def test_a_pass_that_finds_without_end_ends() -> None:
         result = onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
     assert len(result.changes) == 1
     assert [each.reason_code for each in result.undone] == ["without-end"]
+
+
+@each_row("inside", [True, False])
+def test_a_cycle_is_undone_in_a_body_and_through_one(inside: bool) -> None:
+    class Ring(Own):
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> None:
+            graph = context.graph
+            assert graph.owner is not None
+            (unread,) = (node for node in graph.nodes if node.op == "Neg")
+            around = graph.capture(graph.owner.outputs[0])
+            graph.set_input(unread, 0, unread.outputs[0] if inside else around)
+
+    model = one(
+        "y = If (on) <then_branch = t () => (float[] u) { "
+        "u = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x) n = Neg (u) }, "
+        "else_branch = e () => (float[] v) { v = Identity (x) }>",
+        inputs="float[1, 2, 9, 8] x, bool on",
+    )
+    with onnxpad.registered(Ring):
+        result = onnxpad.fix(model, validate=False)
+    assert not result.changed
+    (undone,) = result.undone
+    assert "the rewrite makes a cycle" in undone.reason
 
 
 class ZeroPads(onnxpad.Pass):
