@@ -51,7 +51,7 @@ class Context:
         signs: Lower bounds of the elements of its tensors.
         sites: What pads before its window operators, and what they could take.
         style, dynamic, trust: As of the options of the user, `dynamic` as it is tried.
-        blocked_pools: What onnxruntime's optimiser and kernels do with its sizes.
+        blocked_pools: Its pools that onnxruntime must not run in blocked layout (NCHWc).
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         user_options: The options of the user; `dynamic` may be tried otherwise.
