@@ -67,5 +67,5 @@ class FoldPad(PadBefore):
         exact = has_amounts(op, pad, around)
         if merged is None or (exact and padding.outside == around):
             return None
-        why, pads = "" if exact else "these read the same", {"pads": onnx_order(around)}
-        return Choice(padding, padding.text, pads, pad, why)
+        why = "" if exact else "these read the same"
+        return Choice(padding, padding.text, {"pads": onnx_order(around)}, pad, why)

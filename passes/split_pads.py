@@ -52,5 +52,5 @@ class SplitPads(SitePass):
             padding, pad, _ = context.sites.planned(op, style)
         except RefusalError:
             padding = context.sites.plan(op, style)
-        why, pads = f"as style {style} wants it", {"pads": onnx_order(op.pads)}
-        return Choice(padding, padding.text, pads, pad, why)
+        why = f"as style {style} wants it"
+        return Choice(padding, padding.text, {"pads": onnx_order(op.pads)}, pad, why)

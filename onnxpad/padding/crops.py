@@ -254,8 +254,8 @@ class Crops:
         layers = self._marks.read(tensor).layers
         return {
             -begin // _MARK: at
-            for at, (begin, end) in enumerate(layers[0].amounts if layers else ())
-            if isinstance(begin, int) and begin < 0 and begin % _MARK == 0 and end == 0
+            for at, (begin, _) in enumerate(layers[0].amounts if layers else ())
+            if isinstance(begin, int) and begin < 0 and begin % _MARK == 0
         }
 
     def _stage(self, use: Use) -> Stage | None:

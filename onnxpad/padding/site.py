@@ -390,13 +390,7 @@ class Sites:
         raise (self.disagreement(op) if disputed else None) or refused
 
     def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
-        """Raises unless the proof says that a site computes the same with another padding.
-
-        Args:
-            op: The operator.
-            pad: A `Pad` in front of it that is to be merged with its own padding; the form and
-                the amounts of which are known.
-            padding: How it is to be padded.
+        """Raises unless the proof says that a site, with a `Pad` to merge, is the same so padded.
 
         Raises:
             RefusalError: It does not; the message says why.
