@@ -6,7 +6,7 @@ A code never changes its meaning. The numbers, names and axes of a case are kept
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
@@ -201,15 +201,3 @@ def advised(message: str, options: Sequence[str]) -> str:
     listed = f"{', '.join(others)} or {last}" if others else last
     decides = all(option in BY_TRUST for option in options)
     return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
-
-
-def require(conditions: Iterable[Callable[[*T], RefusalError | None]], *case: *T) -> None:
-    """Raises unless every condition holds for a case; they are asked in order.
-
-    Raises:
-        RefusalError: The refusal of the first condition that does not hold.
-    """
-    for condition in conditions:
-        refusal = condition(*case)
-        if refusal is not None:
-            raise refusal

@@ -8,7 +8,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.site_pass import Choice, PadBefore
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class FoldPad(PadBefore):
@@ -52,8 +52,11 @@ class FoldPad(PadBefore):
     code = "PAD201"
     why = "the operator can do it"
 
-    def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
+    def choose(self, context: Context, op: WindowOp) -> Choice | None:
         """The padding of both."""
+        pad = context.sites.pad_before(op)
+        if pad is None:
+            return None
         known, style = pad.over(op.rank), context.style_of(op.node)
         fills = pad.mode == "constant" or op.operator.padding is Fill.LOWEST
         if style == "pad" and fills and known is not None and min(map(min, known)) >= 0:

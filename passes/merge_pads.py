@@ -13,7 +13,6 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
-from onnxpad.semantics.layers import Operand, number_of
 from onnxpad.semantics.read_nodes import PadOp, is_pad
 
 
@@ -83,7 +82,7 @@ class MergePads(Pass):
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
         fills = [layer.fill for layer in layers or ()]
         if len({*fills}) > 1:
-            told = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
+            told = {} if first.value is None else {"value": first.value}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
         if layers is None or len(layers) > 1:
             said = "one crops what the other pads, or more than there may be"

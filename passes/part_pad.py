@@ -43,7 +43,7 @@ class PartPad(Pass):
         for pad in context.pads():
             uses = list(readers_of(graph, pad.node.outputs[0]))
             readers = [use.node for use in uses if use is not None]
-            amounts = None if None in uses else parts(graph, analysis, pad.node, readers)
+            amounts = None if None in uses else parts(graph, analysis, pad, readers)
             if amounts is None:
                 continue
             if strict and any(needs_finite(graph, analysis, pad.data, each) for each in readers):

@@ -8,7 +8,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.site_pass import Choice, PadBefore
 from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class RecogniseSame(PadBefore):
@@ -46,10 +46,10 @@ class RecogniseSame(PadBefore):
     severity = Severity.INFO
     why = "these are its amounts"
 
-    def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
+    def choose(self, context: Context, op: WindowOp) -> Choice | None:
         """SAME, where that is asked for, and the amounts are not always the same."""
-        dynamic = context.wanted(op.node).dynamic
-        if pad.constant_amounts is not None or dynamic == "pad":
+        pad, dynamic = context.sites.pad_before(op), context.wanted(op.node).dynamic
+        if pad is None or pad.constant_amounts is not None or dynamic == "pad":
             return None
         if context.open_sites.in_effect_constant(op, pad):
             return None  # the rule on folding handles it

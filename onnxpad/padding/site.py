@@ -316,12 +316,19 @@ class Sites:
         pad = self.pad_before(op)
         if pad is None:
             return self.plan(op, style), None, ()
+        notes, key = op.node.notes, self._key(op, style, pad)
+        if (known := notes.get(key)) is not None:
+            return known[0], pad, known[1]
         first: RefusalError | None = None
         for around in self.outside(op, pad):
             try:
-                return self.plan(op, style, pad, around), pad, around
+                padding = self.plan(op, style, pad, around)
             except RefusalError as refusal:
                 first = first or refusal
+            else:
+                if key is not None and not padding.outside:
+                    notes[key] = padding, around
+                return padding, pad, around
         if first is not None:
             raise first
         return self.plan(op, style), None, ()
@@ -344,7 +351,7 @@ class Sites:
         Raises:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
-        key = self._key(op, style, pad, around)
+        key = self._key(op, style) if pad is None else None
         known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
             known = self._proved(op, style, pad, around)
@@ -354,17 +361,15 @@ class Sites:
             self._check_optimiser(op, known[0], known[1].numbers)
         return known[1]
 
-    def _key(
-        self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
-    ) -> tuple[object, ...] | None:
+    def _key(self, op: WindowOp, style: str, pad: PadOp | None = None) -> tuple[object, ...] | None:
         """All that a plan follows from, for operators of which that is not more than their form."""
         if op.operator.is_choosy:
             return None
         if pad is None:
             return Sites, style, op.form, self.spatial(op, op.data)
-        if op.auto_pad != "NOTSET" or not has_amounts(op, pad, around):
+        if op.auto_pad != "NOTSET" or pad.constant_amounts is None:
             return None
-        return Sites, style, op.form, pad.mode, around, str(pad.value)
+        return Sites, style, op.form, pad.mode, pad.axes, pad.constant_amounts, str(pad.value)
 
     def _proved(
         self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs

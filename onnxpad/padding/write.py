@@ -23,7 +23,6 @@ from onnxpad.semantics.amounts import (
     is_padded,
     is_plain_zero,
     less,
-    numbers_of,
     onnx_order,
 )
 from onnxpad.semantics.operators import gathering
@@ -32,6 +31,7 @@ from onnxpad.semantics.read_nodes import (
     TransposedOp,
     UnreadableError,
     WindowOp,
+    read_pad,
     read_window,
 )
 from onnxpad.semantics.table import amounts_attribute
@@ -153,7 +153,7 @@ def write_pad(
 
 
 def parts(
-    graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]
+    graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
 ) -> tuple[Pairs, Pairs] | None:
     """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
 
@@ -161,9 +161,9 @@ def parts(
     operator.
     """
     rows = [row for reader in readers if (row := gathering(graph, reader)) is not None]
-    layers = layers_of(graph, analysis, pad) if rows and len(rows) == len(readers) else None
-    amounts = numbers_of(layers[0].amounts) if layers else None
-    if amounts is None:
+    shape = analysis.shape(pad.data) if pad.axes else pad.constant_amounts
+    amounts = None if shape is None else pad.over(len(shape))
+    if amounts is None or not rows or len(rows) < len(readers):
         return None
     rank = len(amounts)
     spatial = set(range(rank)).intersection(*(row.layout.axes(rank) for row in rows))
@@ -172,7 +172,8 @@ def parts(
         for axis, (begin, end) in enumerate(amounts)
     )
     stays = less(amounts, goes)
-    return (stays, goes) if is_padded(stays) and is_padded(goes) else None
+    is_both = is_padded(stays) and is_padded(goes)
+    return (stays, goes) if is_both and layers_of(graph, analysis, pad.node) else None
 
 
 def part(graph: Graph, pad: Node, amounts: tuple[Pairs, Pairs]) -> None:
@@ -203,7 +204,7 @@ def parted(
     Whoever calls this must roll the graph back.
     """
     try:
-        amounts = parts(graph, analysis, pad, readers)
+        amounts = parts(graph, analysis, read_pad(graph, analysis, pad), readers)
         if amounts is None:
             return False
         part(graph, pad, amounts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
@@ -18,8 +18,6 @@ from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
-
-_NOTHING: Final = MappingProxyType[str, Any]({})
 
 
 class Choice(NamedTuple):
@@ -37,7 +35,7 @@ class Choice(NamedTuple):
 
     padding: Padding | None
     becomes: str
-    facts: Mapping[str, Any] = _NOTHING
+    facts: Mapping[str, Any] = MappingProxyType({})
     pad: PadOp | None = None
     why: str = ""
     decided: Mapping[str, Any] | None = None
@@ -142,12 +140,3 @@ class PadBefore(SitePass):
         amounts = "" if known is None else f" {op.operator.layout.text(known)}"
         message = named(lambda name: f"{how}Pad{amounts} before {op.node.op}{name(label)}")
         return pad.node, message, {"before": context.label(op.node)}
-
-    def choose(self, context: Context, op: WindowOp) -> Choice | None:
-        """The padding of both; None without a `Pad`."""
-        pad = context.sites.pad_before(op)
-        return None if pad is None else self.choose_both(context, op, pad)
-
-    def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
-        """As `choose`, with the `Pad`."""
-        raise NotImplementedError

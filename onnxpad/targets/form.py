@@ -297,8 +297,8 @@ class _Forms:
         strides = {each.stride for each in op.windows}
         pads = _own(site)
         kernels = [w.kernel if isinstance(w, Window) else None for w in op.windows]
-        numbers = numbers_of(site.in_effect) if site.in_effect is not None else None
-        before = numbers_of(site.front.amounts) if site.front.amounts is not None else None
+        numbers = numbers_of(site.in_effect)
+        before = numbers_of(site.front.amounts)
         none = [(0, 0)] * len(kernels)
         ends = [
             (kernel, max(own + outer for own, outer in zip(*pairs, strict=True)))
@@ -483,7 +483,7 @@ def _own(site: Site) -> str:
     assert not isinstance(op, PadOp)
     if op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit):
         return _side(op.pads)
-    return _side(None if site.in_effect is None else numbers_of(site.in_effect))
+    return _side(numbers_of(site.in_effect))
 
 
 def _side(pairs: Pairs | None) -> str:
@@ -498,7 +498,7 @@ def _side(pairs: Pairs | None) -> str:
 
 def _ceil(site: Site) -> str:
     """The change that rounding up makes at the sizes of a pool, as `Form.ceil` names it."""
-    sizes, pads = site.known_sizes, None if site.own is None else numbers_of(site.own)
+    sizes, pads = site.known_sizes, numbers_of(site.own)
     if None in sizes or pads is None or len(site.windows) < len(sizes):
         return "open"
     found = "even"
