@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from onnxpad.messages import RUNTIME
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -42,6 +41,6 @@ class DropValid(SitePass):
         if "no_empty_fill" in context.wanted(op.node).spelling:
             plain = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
             if context.sites.fusion.laid_open(plain) is not None:
-                said = f"it has {RUNTIME} fold no Pad into it"
+                said = "it has onnxruntime fold no Pad into it"
                 raise RefusalError(Reason.OPTIMISER_FOLDS, said, asked="--target")
         return Choice(context.sites.plan(op, "fold"), "no auto_pad")

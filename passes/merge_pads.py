@@ -80,8 +80,7 @@ class MergePads(Pass):
             given += chain.from_iterable(pad.constant_amounts)
         if layers is None and min(given) >= 0:
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
-        fills = [layer.fill for layer in layers or ()]
-        if len({*fills}) > 1:
+        if len({layer.fill for layer in layers or ()}) > 1:
             told = {} if first.value is None else {"value": first.value}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
         if layers is None or len(layers) > 1:

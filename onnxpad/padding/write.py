@@ -31,7 +31,7 @@ from onnxpad.semantics.read_nodes import (
     TransposedOp,
     UnreadableError,
     WindowOp,
-    read_pad,
+    pad_giving,
     read_window,
 )
 from onnxpad.semantics.table import amounts_attribute
@@ -204,7 +204,8 @@ def parted(
     Whoever calls this must roll the graph back.
     """
     try:
-        amounts = parts(graph, analysis, read_pad(graph, analysis, pad), readers)
+        given = pad_giving(graph, analysis, pad.outputs[0])
+        amounts = given and parts(graph, analysis, given, readers)
         if amounts is None:
             return False
         part(graph, pad, amounts)
