@@ -58,12 +58,12 @@ class RecogniseSame(PadBefore):
             return None
         auto_pad = same_of(padding.odd)
         if dynamic == "auto-pad":
-            facts, becomes = {"auto_pad": auto_pad}, f"auto_pad={auto_pad}"
-            return Choice(padding, becomes, facts, pad, severity=Severity.WARNING)
+            facts = {"auto_pad": auto_pad}
+            return Choice(padding, f"auto_pad={auto_pad}", facts, pad, severity=Severity.WARNING)
         maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
         option = () if context.user_options.strict and maxima else ("--dynamic auto-pad",)
         formula = context.sites.wording.amounts(pad, *option)
         same = f"it is {auto_pad} at every size"
         told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
-        said, known = f"{same}; {formula}", {**formula.facts, "auto_pad": auto_pad}
-        raise RefusalError(Reason.SAME_AT_EVERY_SIZE, said, told, **known)
+        known = {**formula.facts, "auto_pad": auto_pad}
+        raise RefusalError(Reason.SAME_AT_EVERY_SIZE, f"{same}; {formula}", told, **known)

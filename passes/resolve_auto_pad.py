@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from onnxpad.options import Wanted
-from onnxpad.padding.padding import Padding, SizeDependentError
+from onnxpad.padding.padding import SizeDependentError
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.site_pass import Choice, SitePass
@@ -48,9 +48,9 @@ class ResolveAutoPad(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Its pads in the style, in the operator where it cannot have that, or computed."""
-        padding: Padding | None = None
+        padding, style = None, context.style_of(op.node)
         with suppress(RefusalError):
-            padding = context.sites.plan(op, context.style_of(op.node))
+            padding = None if style == "fold" else context.sites.plan(op, style)
         try:
             padding = padding or context.sites.plan(op, "fold")
         except SizeDependentError as refusal:
