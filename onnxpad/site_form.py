@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, Literal, TypeAlias
 
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import NamedTuple
 
 Kind: TypeAlias = Literal["pad", "window", "transposed", "step"]
 """A `Pad`, a window operator that can be read, one that scatters, or any other on the way."""
@@ -45,8 +45,7 @@ class WrittenAmounts(NamedTuple):
         return ", ".join(filter(None, (self.by_axis, self.written)))
 
 
-@dataclass(frozen=True, slots=True)
-class StepForm:
+class StepForm(NamedTuple):
     """How one operator writes padding, or what else it is on the way of padded data.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
@@ -34,7 +33,10 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
     slides = gathering(graph, node) is not None
     window = context.window(node) if slides else None
     is_step = not slides and node.op != "Pad"
-    steps = [_window(window)] if isinstance(window, WindowOp) else [StepForm(node.op)] * slides
+    steps = [StepForm(node.op)] * slides
+    if isinstance(window, WindowOp):
+        said = window.auto_pad, window.pads, window.ceil_mode, window.count_include_pad
+        steps = [_window(node.op, *said)]
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
         above = tensor.producer
@@ -45,7 +47,7 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
         data = above.inputs
         if isinstance(op, PadOp):
             step = _pad(graph, op, window)
-            steps.append(replace(step, fill=op.value or None) if is_step else step)
+            steps.append(step._replace(fill=op.value or None) if is_step else step)
         else:
             steps.append(_step(above, op))
             data = [each for each in data if graph.constant(each) is None] or data
@@ -53,14 +55,15 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
     return SiteForm(tuple(reversed(steps)))
 
 
-def _window(op: WindowOp) -> StepForm:
-    form = StepForm(op.node.op, "window", rounds_up=op.ceil_mode)
-    if op.auto_pad != "NOTSET":
-        return replace(form, auto_pad=op.auto_pad)
-    if not is_padded(op.pads):
+@lru_cache(maxsize=256)
+def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
+    form = StepForm(op, "window", rounds_up=ceil_mode)
+    if auto_pad != "NOTSET":
+        return form._replace(auto_pad=auto_pad)
+    if not is_padded(pads):
         return form
-    amounts = WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),))
-    return replace(form, amounts=amounts, has_pads=True, is_counted=op.count_include_pad)
+    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
+    return form._replace(amounts=amounts, has_pads=True, is_counted=counts)
 
 
 def _step(node: Node, op: _Op) -> StepForm:

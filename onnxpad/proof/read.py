@@ -43,9 +43,10 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
+from onnxpad.semantics.read_nodes import read_window
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
-from onnxpad.semantics.window import WindowForm, check_limit, form_of
+from onnxpad.semantics.window import WindowForm, check_limit
 
 _SHORT: Final = 64
 """Constants of up to so many elements are known by these, longer ones by their names."""
@@ -272,7 +273,7 @@ class Reader:
         if row is not None:
             output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
             try:
-                found = self._meant(Call(graph, self._analysis, node, row, output), row, args)
+                found = self._meant(node, output, row, args)
             except (UnreadError, ModelError):
                 found = None
             if found is not None:
@@ -330,16 +331,17 @@ class Reader:
         itself = (id(node),) if is_own else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *says, *itself)), args)
 
-    def _meant(self, call: Call, row: Row, args: tuple[Term, ...]) -> Term | None:
-        """The term of a node by its row; None where the row has no meaning for it.
+    def _meant(self, node: Node, output: int, row: Row, args: tuple[Term, ...]) -> Term | None:
+        """The term of an output of a node by its row; None where the row has no meaning for it.
 
         Raises:
-            UnreadError: Likewise.
+            ModelError, UnreadError: Likewise.
         """
         if row.window is not None:
-            form = form_of(call)
-            check_limit(call.node, form)
-            return self.slid(form, args, call.output)
+            form = read_window(self._graph, self._analysis, node).read
+            check_limit(node, form)
+            return self.slid(form, args, output)
+        call = Call(self._graph, self._analysis, node, row, output)
         if row.transposed is not None:
             from onnxpad.semantics.transposed import spread_of
 
@@ -349,7 +351,9 @@ class Reader:
             head = Spread(found.key, found.runs, says if found.disputed else ())
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
-            return self._padded(call, pad_of(call), args)
+            reading = node.reading
+            is_read = reading is not None and reading[0] is self._analysis
+            return self._padded(call, reading[1].read if is_read else pad_of(call), args)
         return self._stepped(call, args) if row.step is not None else None
 
     # Windows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -78,9 +77,9 @@ def _has_pads(form: SiteForm) -> bool:
 @lru_cache(maxsize=1024)  # as networks repeat the same few forms
 def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
     """A form without amounts; it may also be without the pads of the last operator."""
-    steps = [replace(step, amounts=None, fill=None) for step in form.steps]
+    steps = [step._replace(amounts=None, fill=None) for step in form.steps]
     if _has_pads(form) and not with_pads:
-        steps[-1] = replace(steps[-1], has_pads=False)
+        steps[-1] = steps[-1]._replace(has_pads=False)
     return SiteForm(tuple(steps))
 
 
@@ -120,7 +119,7 @@ def _behind(was: tuple[StepForm, ...], now: Sequence[StepForm]) -> tuple[StepFor
 
 
 def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
-    return tuple(replace(step, is_guarded=False) for step in form.steps)
+    return tuple(step._replace(is_guarded=False) for step in form.steps)
 
 
 def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:

@@ -18,7 +18,7 @@ from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_plain_zero, numbers
 from onnxpad.semantics.layers import EXCLUDED, Operand
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError, lowest
-from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
+from onnxpad.semantics.table import PadForm, is_known, over_axes, pad_of, row_named
 from onnxpad.semantics.window import (
     AUTO_PADS,
     AutoPad,
@@ -175,6 +175,7 @@ class PadOp(NamedTuple):
         amounts: (begin, end) per axis of `axes`; None where they are not evaluated.
         value: The fill in mode `constant`; None where it is unknown until run time.
         constant_amounts: The amounts where all are known numbers, else None.
+        read: What it says, as it was read; None where it is not there.
     """
 
     node: Node
@@ -183,6 +184,7 @@ class PadOp(NamedTuple):
     amounts: ExtentPairs | None
     value: float | int | None
     constant_amounts: Pairs | None = None
+    read: PadForm | None = None
 
     @property
     def data(self) -> Tensor:
@@ -296,7 +298,7 @@ def read_pad(call: Call) -> PadOp:
     value = 0 if is_plain_zero(form.value) else form.value  # messages show it like an omitted one
     amounts, axes = form.amounts if form.axes_known else None, form.axes
     if amounts is None:
-        return PadOp(node, form.mode, axes, None, value)
+        return PadOp(node, form.mode, axes, None, value, read=form)
     key = read_pad, amounts, axes, rank
     if key not in node.notes:  # networks repeat the same few paddings
         if rank is not None and over_axes(amounts, axes, rank) is None:
@@ -304,7 +306,7 @@ def read_pad(call: Call) -> PadOp:
                 raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
             raise UnreadableError(f"of {rank} axes of data, it pads {axes}")
         node.notes[key] = numbers_of(amounts)
-    return PadOp(node, form.mode, axes, amounts, value, node.notes[key])
+    return PadOp(node, form.mode, axes, amounts, value, node.notes[key], form)
 
 
 def is_transposed(graph: Graph, node: Node) -> bool:
