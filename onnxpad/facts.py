@@ -46,6 +46,10 @@ class Facts(Mapping[str, object]):
         found = self._held[name]
         return found.get() if isinstance(found, Later) else found
 
+    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+        """The fact of a name, or the default where there is none."""
+        return self[name] if name in self._held else default
+
     def __contains__(self, name: object) -> bool:
         """Whether there is a fact of that name."""
         return name in self._held

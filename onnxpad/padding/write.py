@@ -7,6 +7,7 @@ more can be folded only in part; the other part stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from onnxpad.semantics.amounts import (
     less,
     onnx_order,
 )
-from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
@@ -96,18 +97,23 @@ def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object |
     What is written already stays, be it a default; but the pads of a transposed convolution come
     after its other attributes.
     """
+    key = changes, padding
+    known: dict[str, object | None] | None = op.node.notes.get(key)
+    if known is not None:  # networks repeat the same few windows
+        return known
     wanted, now = attributes(padding), op.node.attrs
     zeros = None if padding.is_same else [0] * (2 * len(op.windows))
     usual: dict[str, object] = {"auto_pad": "NOTSET", "pads": zeros, "output_shape": None}
     usual |= {"output_padding": None, "ceil_mode": 0, "count_include_pad": 0}
     if op.pads_written:
         wanted.setdefault("pads", zeros)
-    return {
+    found = op.node.notes[key] = {
         name: wanted.get(name)
         for name, default in usual.items()
         if wanted.get(name, default) != now.get(name, default)
         or (name == "pads" and isinstance(op, TransposedOp))
     }
+    return found
 
 
 def set_amounts(graph: Graph, pad: Node, amounts: Pairs | Tensor) -> None:
@@ -165,15 +171,21 @@ def parts(
     amounts = None if shape is None else pad.over(len(shape))
     if amounts is None or not rows or len(rows) < len(readers):
         return None
+    stays, goes = _parted(amounts, frozenset([row.layout for row in rows]))
+    is_both = is_padded(stays) and is_padded(goes)
+    return (stays, goes) if is_both and layers_of(graph, analysis, pad.node) else None
+
+
+@lru_cache(maxsize=256)
+def _parted(amounts: Pairs, layouts: frozenset[Layout]) -> tuple[Pairs, Pairs]:
+    """Amounts in those that stay, and those that windows of all these layouts can have."""
     rank = len(amounts)
-    spatial = set(range(rank)).intersection(*(row.layout.axes(rank) for row in rows))
+    spatial = set(range(rank)).intersection(*(layout.axes(rank) for layout in layouts))
     goes = tuple(
         (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
         for axis, (begin, end) in enumerate(amounts)
     )
-    stays = less(amounts, goes)
-    is_both = is_padded(stays) and is_padded(goes)
-    return (stays, goes) if is_both and layers_of(graph, analysis, pad.node) else None
+    return less(amounts, goes), goes
 
 
 def part(graph: Graph, pad: Node, amounts: tuple[Pairs, Pairs]) -> None:
