@@ -39,8 +39,9 @@ class DropEmptyPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""
+        message = Named.of("Pad with amounts of 0")
         for pad in context.pads():
-            amounts, message = pad.constant_amounts, Named.of("Pad with amounts of 0")
+            amounts = pad.constant_amounts
             if amounts is None or is_padded(amounts):
                 continue
             if context.graph.is_read(pad.node.outputs[0]):  # else the rule on what remains tells it

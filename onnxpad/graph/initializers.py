@@ -14,6 +14,7 @@ from onnx import numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.skeleton import Skeleton
+from onnxpad.file.wire import PAYLOAD_LIMIT
 from onnxpad.graph.nodes import Declared, Node, Tensor, View, constant_shape
 
 LIMIT: Final = 4096
@@ -35,11 +36,10 @@ def _whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.Tensor
     initializer = view.initializers.get(name)
     if initializer is None or initializer.sparse:
         return None
-    proto = onnx.TensorProto()
-    if initializer.records:
-        return skeleton.whole(initializer.records[0], proto)
-    proto.CopyFrom(initializer.proto)
-    return proto
+    record = initializer.records[0] if initializer.records else None
+    if record is not None and record.end - record.body > PAYLOAD_LIMIT:
+        return skeleton.whole(record, onnx.TensorProto())
+    return initializer.proto
 
 
 class Constants:

@@ -303,7 +303,10 @@ class Edits:
         entry = self._view.entries[id(node)]
         if not entry.alive or not all(map(self.is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
-        self._journal.touch(self._view, node)
+        self._remove(entry)
+
+    def _remove(self, entry: Entry) -> None:
+        self._journal.touch(self._view, entry.node)
         self._detach(entry)
         self._record(self._attach, entry)
 
@@ -406,7 +409,7 @@ class Edits:
         if tensor.name in self._view.initializers:
             self.remove_initializer(tensor)
         elif (node := tensor.producer) and all(map(self.is_unused, node.outputs)):
-            self.remove(node)
+            self._remove(self._view.entries[id(node)])
             return (self._label(node),)
         return ()
 

@@ -386,12 +386,8 @@ def _add_source(tensors: dict[str, Tensor], name: str) -> None:
         raise ModelError(f"tensor '{name}' is defined twice; rename one")
     if not name:
         raise ModelError("a graph input or an initializer has no name; name it")
-    tensors[name] = _tensor(name)
-
-
-def _tensor(name: str) -> Tensor:
     _check_text(name, "tensor name")
-    return Tensor(name)
+    tensors[name] = Tensor(name)
 
 
 def _check_text(text: object, what: str) -> None:
@@ -411,24 +407,26 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
     for proto, record in view.section.parts("node"):
         values = {item.name: attributes.read(item) for item in proto.attribute}
         op, domain, label = proto.op_type, proto.domain, proto.name
+        reads, gives = list(proto.input), list(proto.output)
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
-        if not {str}.issuperset(map(type, (op, domain, *values))):
-            for text in (op, domain, *values):
+        texts = op, domain, *values, *reads, *gives
+        if not {str}.issuperset(map(type, texts)):
+            for text in texts:
                 _check_text(text, "name")
         node = Node(op, label, values, domain or None)
         view.entries[id(node)] = Entry(node, record)
-        for index, name in enumerate(proto.input):
+        for index, name in enumerate(reads):
             tensor = tensors.get(name)
             if tensor is None:
-                tensor = _tensor(name)
+                tensor = Tensor(name)
                 if name:
                     tensors[name] = tensor
                     unknown[name] = node
             use = Use(node, index)
             tensor.uses[use] = use
             node.inputs.append(tensor)
-        for name in proto.output:
+        for name in gives:
             if name in unknown:
                 del unknown[name]
                 unsorted = True

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.declared import Row, operator_name
+from onnxpad.declared import Row, op_types, operator_name
 from onnxpad.facts import Facts as Data
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Tensor, Touched
@@ -173,6 +173,8 @@ class Prover:
     def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> frozenset[Row]:
         """The declarations that a proof rests on: of what it read, and of what gave the sizes."""
         graph = self._graph
+        if not op_types():
+            return frozenset()
         nodes = [each.producer for each in (new, old) if each.producer is not None]
         read = frozenset(filter(None, [row_declared(graph, node) for node in nodes]))
         sizes = frozenset(at[0].analysis.declared)

@@ -43,7 +43,7 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.read_nodes import read_window
+from onnxpad.semantics.read_nodes import PadOp, read_window
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
 from onnxpad.semantics.window import WindowForm, check_limit
@@ -261,7 +261,8 @@ class Reader:
             return self._source(tensor)
         if node.op == "Identity" and graph.is_standard(node):
             return self.read(node.inputs[0])
-        sources = graph.sources(node)
+        pad = self._settled(node)
+        sources = graph.sources(node) if pad is None else node.inputs[:1]
         while sources and not sources[-1].name:
             sources = sources[:-1]  # an empty name at the end means what its absence means
         args: tuple[Any, ...] = tuple(map(self._known.get, sources))
@@ -279,6 +280,11 @@ class Reader:
             if found is not None:
                 return found
         return self._applied(node, tensor, args)
+
+    def _settled(self, node: Node) -> PadForm | None:
+        """What a `Pad` says that was read already, and of which all but the data is known."""
+        by, read = node.reading or (None, None)
+        return read.read if by is self._analysis and isinstance(read, PadOp) else None
 
     def _carries(self, node: Node, args: Sequence[Term]) -> bool:
         return node.op == "Slice" or any(arg.is_open for arg in args[: len(node.inputs)])
@@ -351,9 +357,7 @@ class Reader:
             head = Spread(found.key, found.runs, says if found.disputed else ())
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
-            reading = node.reading
-            is_read = reading is not None and reading[0] is self._analysis
-            return self._padded(call, reading[1].read if is_read else pad_of(call), args)
+            return self._padded(call, self._settled(node) or pad_of(call), args)
         return self._stepped(call, args) if row.step is not None else None
 
     # Windows
@@ -407,7 +411,7 @@ class Reader:
             axes = None
         kept, value = args, None
         if amounts is not None:
-            kept = (data, *args[2:3]) if pad.mode == "constant" else (data,)
+            kept = (data, *args[2:3]) if pad.value is None else (data,)
         if pad.mode == "constant" and pad.value is not None:
             value = fill_of(pad.value)
         return self.terms.make(Applied((0, "Pad", pad.mode, amounts, axes, value)), kept)

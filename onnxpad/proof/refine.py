@@ -8,7 +8,7 @@ contract: the first rule that applies gives the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -106,7 +106,7 @@ def _ruled(pair: Pair) -> Found:
     Raises:
         DiffersError: No rule applies, or one says how the terms differ.
     """
-    for rule in RULES:
+    for rule in (congruent, layers, *RULES.get(type(pair.old.head), ())):
         found = rule(pair)
         if found is not None:
             return found
@@ -134,7 +134,7 @@ def layers(pair: Pair) -> Found | None:
 def ranked(pair: Pair) -> Found | None:
     """A `Pad` of nothing stops for data of another rank; where it runs, it is the data."""
     new, old = pair.new, pair.old
-    if not isinstance(old.head, Ranked) or (old.layers and new.layers != old.layers):
+    if old.layers and new.layers != old.layers:
         return None
     return Equal("ranked"), [(new.bare if old.layers else new, old.args[0])]
 
@@ -252,8 +252,13 @@ def copied(pair: Pair) -> Found | None:
     return equal._replace(rule="copied"), further
 
 
-RULES: Final[tuple[Rule, ...]] = (congruent, layers, ranked, scattered, steps, copied, windows)
-"""The rules in their order."""
+RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
+    Ranked: (ranked,),
+    Spread: (scattered,),
+    Stepped: (steps,),
+    Slid: (copied, windows),
+}
+"""The rules in their order by what the original is; `congruent` and `layers` come first."""
 
 
 def _arguments(pair: Pair) -> list[tuple[Term, Term]]:

@@ -9,7 +9,7 @@ from typing import Any
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
-from onnxpad.messages import RUNTIME, Named, named
+from onnxpad.messages import RUNTIME, Named
 from onnxpad.options import Wanted
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import write
@@ -138,5 +138,5 @@ class PadBefore(SitePass):
         assert pad is not None
         known, how = pad.over(op.rank), "computed " * (pad.constant_amounts is None)
         amounts = "" if known is None else f" {op.operator.layout.text(known)}"
-        message = named(lambda name: f"{how}Pad{amounts} before {op.node.op}{name(label)}")
-        return pad.node, message, {"before": context.label(op.node)}
+        said = f"{how}Pad{amounts} before {op.node.op}"
+        return pad.node, Named(f"{said} {label!r}", said), {"before": context.label(op.node)}
