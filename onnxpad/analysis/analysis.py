@@ -197,6 +197,9 @@ class Analysis:
         memory = self._known[kind]
         if tensor in memory:
             return memory[tensor]
+        if kind is Kind.VALUE and tensor.producer is None and tensor.outer is None:
+            found = memory[tensor] = self._constant_value(tensor)  # a short way for pads
+            return found
         return self.answered(self._start(kind, tensor), memory, tensor)
 
     def answered(self, rule: Ask[Any], memory: Memory | None = None, subject: Any = None) -> Any:

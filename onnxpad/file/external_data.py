@@ -29,6 +29,7 @@ The installed onnx may be too old to know some of the names.
 _UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
 
 _DIGITS: Final = 20  # of the greatest number of 64 bits
+_EXTERNAL: Final = onnx.TensorProto.DataLocation.EXTERNAL
 _UNREACHABLE: Final = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
 
 
@@ -54,7 +55,7 @@ def external_tensors(model: onnx.ModelProto) -> tuple[onnx.TensorProto, ...]:
 
 def is_external(tensor: onnx.TensorProto) -> bool:
     """Whether the elements of a tensor lie in another file."""
-    return tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL
+    return tensor.data_location == _EXTERNAL
 
 
 def reference(tensor: onnx.TensorProto) -> Reference:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import onnx
 
+from onnxpad.file.external_data import is_external
 from onnxpad.file.skeleton import Skeleton
 from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, MessageKind, Record, encode, scan, strip
 from onnxpad.graph import attributes
@@ -224,7 +225,7 @@ def working_copy(
 
 def _lacks_elements(tensor: onnx.TensorProto) -> bool:
     """Whether the elements of a tensor were stripped, or are in another file."""
-    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
+    if is_external(tensor):
         return True
     held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
     return not held and prod(tensor.dims) > 0

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -73,7 +72,7 @@ class Editor:
         self.undone: dict[Place, Finding] = {}
         self.context = context
         self._probe = probe
-        self._seen: dict[Place, list[SiteForm]] = defaultdict(list)
+        self._seen: set[tuple[Place, SiteForm]] = set()
         self.prover = Prover(context.graph, context.domains, context.signs)
 
     def settle(self, pass_: Pass, match: Match) -> None:
@@ -106,8 +105,8 @@ class Editor:
         kept = self._kept(node)
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
         was = written_form(context, node, kept[0], roots[0])
-        seen = self._seen[place_of(pass_, match)]
-        if was in seen:
+        seen = place_of(pass_, match), was
+        if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
         hiding, cuts = self._hiding(kept[0], roots[0]), self._cut(kept, roots)
@@ -131,7 +130,7 @@ class Editor:
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         wrote = frozenset(map(context.label, fresh))
         removed += self._absorbed(node)
-        seen.append(was)
+        self._seen.add(seen)
         change = Change(
             code=pass_.code,
             node=label,
@@ -140,7 +139,7 @@ class Editor:
             now=now if now.steps else SiteForm(tensor=results[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
-            removed=tuple(name for name in removed if name not in wrote),
+            removed=tuple([name for name in removed if name not in wrote]),
             probe=told,
             message=match.finding.message,
         )
@@ -169,8 +168,7 @@ class Editor:
         return found[0]
 
     def _check_assumptions(self, certificate: Certificate) -> None:
-        refused = certificate.refused
-        if refused and self.context.user_options.strict:
+        if self.context.user_options.strict and (refused := certificate.refused):
             raise DiffersError(
                 f"it assumes {', '.join(refused)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
@@ -179,7 +177,8 @@ class Editor:
 
     def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
         """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
-        graph, found = self.context.graph, dict[Node, Hazard]()
+        graph = self.context.graph
+        found: dict[Node, Hazard] = {}
         for _ in range(MOST):
             node = tensor.producer
             if tensor.name in roots or node is None or not node.inputs:
@@ -281,7 +280,9 @@ def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
 
 def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
     """The unique names of tensors, and of those that the nodes around a body give."""
-    names = {graph.unique(tensor.name) for tensors in found for tensor in tensors}
+    names = {tensor.name for tensors in found for tensor in tensors}
+    if graph.scope:
+        names = set(map(graph.unique, names))
     while graph.owner is not None and graph.parent is not None:
         owner, graph = graph.owner, graph.parent
         names.update(graph.unique(each.name) for each in owner.outputs)

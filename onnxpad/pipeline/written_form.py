@@ -33,10 +33,12 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
     slides = gathering(graph, node) is not None
     window = context.window(node) if slides else None
     is_step = not slides and node.op != "Pad"
-    steps = [StepForm(node.op)] * slides
+    steps: list[StepForm] = []
     if isinstance(window, WindowOp):
         said = window.auto_pad, window.pads, window.ceil_mode, window.count_include_pad
-        steps = [_window(node.op, *said)]
+        steps.append(_window(node.op, *said))
+    elif slides:
+        steps.append(StepForm(node.op))
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
         above = tensor.producer

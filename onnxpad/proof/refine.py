@@ -374,7 +374,7 @@ def _check_loses(
     """
     pair.facts.check_finite(data)
     floor = pair.facts.bound(data)
-    assumptions = frozenset[Assumption]()
+    assumptions: frozenset[Assumption] = frozenset()
     for each in found.each:
         if each.differs:
             assumptions |= _check_lost(found, each, dtype, floor)

@@ -47,7 +47,7 @@ def change_groups(changes: Iterable[Change]) -> list[ChangeGroup]:
 
     def key(change: Change) -> tuple[object, ...]:
         # With and without pads are amounts of one form.
-        was, now = (_bare(form, with_pads=False) for form in (change.was, change.now))
+        was, now = _bare(change.was, with_pads=False), _bare(change.now, with_pads=False)
         return change.code, change.op_type, was, now, change.repairs
 
     found = []

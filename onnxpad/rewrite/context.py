@@ -106,6 +106,8 @@ class Context:
         self.absorbed: set[str] = set()
         self.closed = ""
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
+        analyses = [each.analysis for each in self.domains]
+        self._parts: list[Any] = [graph, *analyses, self.signs]
 
     @cached_property
     def open_sites(self) -> DynamicSites:
@@ -237,9 +239,9 @@ class Context:
         journal = self.graph.model.journal
         version = journal.count
         for read in self._reads().get(kind, ()):
-            if journal.count == version:
-                yield read
-            elif read.node.reading == (self.analysis, read) and self.graph.has_node(read.node):
+            reading = read.node.reading
+            is_kept = reading is not None and reading[1] is read
+            if journal.count == version or (is_kept and self.graph.has_node(read.node)):
                 yield read  # which no edit has touched
             elif isinstance(now := self.read(read.node), kind):
                 yield now
@@ -252,7 +254,8 @@ class Context:
             for node in self.graph.nodes:
                 if _NOTHING in node.notes:
                     continue
-                if (read := self.read(node)) is None:
+                by, read = node.reading or (None, None)
+                if by is not self.analysis and (read := self.read(node)) is None:
                     node.notes[_NOTHING] = True
                 else:
                     is_wrong = isinstance(read, UnreadableError)
@@ -306,8 +309,7 @@ class Context:
 
     def mark(self) -> list[tuple[Any, Any]]:
         """A point to roll back to: how much of the graph and of what is known of it there is."""
-        parts: list[Any] = [self.graph, *(each.analysis for each in self.domains), self.signs]
-        return [(part, part.mark()) for part in parts]
+        return [(part, part.mark()) for part in self._parts]
 
     def rollback(self, mark: list[tuple[Any, Any]]) -> None:
         """Undoes every edit since a mark, and forgets all answers given since.
