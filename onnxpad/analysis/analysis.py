@@ -197,7 +197,8 @@ class Analysis:
         memory = self._known[kind]
         if tensor in memory:
             return memory[tensor]
-        if kind is Kind.VALUE and tensor.producer is None and tensor.outer is None:
+        is_source = tensor.producer is None and tensor.outer is None
+        if kind is Kind.VALUE and is_source and not self._is_input(tensor):
             found = memory[tensor] = self._constant_value(tensor)  # a short way for pads
             return found
         return self.answered(self._start(kind, tensor), memory, tensor)
