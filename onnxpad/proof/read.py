@@ -73,19 +73,14 @@ class Reader:
         terms: Makes the terms; readers that share it can compare theirs.
     """
 
-    def __init__(
-        self, graph: Graph, analysis: Analysis, terms: Terms | None = None, *, lazy: bool = True
-    ) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, terms: Terms | None = None) -> None:
         """Reads nothing yet.
 
         Args:
             graph: The graph.
             analysis: An analysis of it.
             terms: Makes the terms.
-            lazy: Whether a step through which no padding is carried is told by what is written,
-                which asks for no shape, until an edit makes it differ.
         """
-        self._lazy = lazy
         self.terms = terms or Terms()
         self._graph = graph
         self._analysis = analysis
@@ -101,7 +96,7 @@ class Reader:
         for node in self._graph.nodes:
             for tensor in node.outputs:
                 if tensor.name and tensor not in self._known:
-                    self.keep(tensor, self._computed(tensor, as_written=self._lazy))
+                    self.keep(tensor, self._computed(tensor))
         self.begin()
 
     def read(self, tensor: Tensor) -> Term:
@@ -113,7 +108,7 @@ class Reader:
         if (found := known.get(tensor)) is not None:
             return found
         for at in self.unread([tensor]) if tensor.producer else [tensor]:
-            found = self._computed(at, as_written=self._lazy)
+            found = self._computed(at)
             self.keep(at, self._same[found][0] if found in self._same else found)
         return known[tensor]
 
@@ -178,7 +173,7 @@ class Reader:
         to another before, that one comes with the proof.
         """
         proof: Equal | None = None
-        for as_written in (True, False) if self._lazy else (False,):
+        for as_written in (True, False):
             now = self._computed(tensor, as_written=as_written)
             if now in self._same:
                 now, proof = self._same[now]
@@ -248,13 +243,14 @@ class Reader:
             self._log.setdefault(tensor, term)
         return term
 
-    def _computed(self, tensor: Tensor, *, as_written: bool) -> Term:
+    def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
         """The term of a tensor whose operands are read.
 
         Args:
             tensor: The tensor.
             as_written: Whether a step through which no padding is carried is told by what is
-                written, which asks for no shape, and not by what it does.
+                written, which asks for no shape, and not by what it does: until an edit makes that
+                differ.
         """
         graph, node = self._graph, tensor.producer
         if node is None:
