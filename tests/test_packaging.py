@@ -76,7 +76,8 @@ def test_what_is_built(tmp_path: Path) -> None:
     build = ["--quiet", "build_py", "--build-lib", str(built)]
     subprocess.run([*setup, *build], cwd=source, check=True, capture_output=True)
     files = {str(path.relative_to(built)) for path in built.rglob("*") if path.is_file()}
-    expected = {"onnxpad/py.typed", *(f"onnxpad/docs/{name}.md" for name in pages())}
+    expected = {f"onnxpad/docs/{name}.md" for name in pages()}
+    expected |= {"onnxpad/py.typed", "onnxpad/graph/schemas.txt"}
     expected.remove("onnxpad/docs/README.md")
     data = ROOT / "onnxpad" / "targets" / "data"
     expected |= {f"onnxpad/targets/data/{path.name}" for path in data.glob("*.toml")}

@@ -1,4 +1,7 @@
-"""Whether nodes agree with the schemas of ONNX's own operators.
+"""The schemas of ONNX's own operators, and whether nodes agree with them.
+
+`schemas.txt` lists them: the first question about any of them takes onnx 13 ms, in which it makes
+all. Only for an opset that is newer than the file, onnx is asked.
 
 Nodes are held against the specification here alone. One that contradicts it counts as no operator
 of ONNX (`Graph.is_standard`), so nothing else that reads nodes needs to doubt the types of their
@@ -7,8 +10,10 @@ attributes, or the number of their inputs and outputs. No runtime loads such a n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import onnx
@@ -31,30 +36,49 @@ _NOUNS: Final[Mapping[int, str]] = {
 }
 
 
-_Places: TypeAlias = tuple[int, int, frozenset[int]]
+_Places: TypeAlias = tuple[int, int, Sequence[int]]
 """The least and the most inputs or outputs, and which of them may be left out."""
+Schema: TypeAlias = tuple[int, _Places, _Places, Mapping[str, int], Sequence[str]]
+"""Its version, the inputs and outputs, its attributes by type, and those that it requires."""
+
+_NONE: Final[Schema] = 0, (0, 0, ()), (0, 0, ()), {}, ()
 
 
 @cache
-def _schema(
-    op: str, opset: int
-) -> tuple[_Places, _Places, Mapping[str, int], tuple[str, ...]] | None:
-    """The inputs and outputs of an operator, its attributes by type, and those that it requires."""
-    try:
-        schema = onnx.defs.get_schema(op, opset, "")
-    except onnx.defs.SchemaError:
-        return None
+def schema_of(op: str, opset: int) -> Schema:
+    """The schema of an operator in an opset; one of version 0 where there is none."""
+    newest, *lines = _listed()
+    if opset > int(newest):
+        try:
+            return described(onnx.defs.get_schema(op, opset, ""))
+        except onnx.defs.SchemaError:
+            return _NONE
+    listed = next((line for line in lines if line.startswith(f"{op} ")), " []")
+    versions: list[Schema] = json.loads(listed.split(" ", 1)[1])
+    return next((each for each in versions if each[0] <= opset), _NONE)
+
+
+@cache
+def _listed() -> list[str]:
+    """The newest opset of the list, then for each operator its versions, the newest first."""
+    return Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines()
+
+
+def described(schema: onnx.defs.OpSchema) -> Schema:
+    """A schema as the list has it."""
+    attributes = schema.attributes.items()
     return (
+        schema.since_version,
         (schema.min_input, schema.max_input, _optional(schema.inputs)),
         (schema.min_output, schema.max_output, _optional(schema.outputs)),
-        {name: int(cast("Any", item.type)) for name, item in schema.attributes.items()},
-        tuple(name for name, item in schema.attributes.items() if item.required),
+        {name: int(cast("Any", item.type)) for name, item in attributes},
+        [name for name, item in attributes if item.required],
     )
 
 
-def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> frozenset[int]:
+def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> list[int]:
     places = enumerate(parameters)
-    return frozenset(place for place, each in places if each.option != _Parameter.Single)
+    return [place for place, each in places if each.option != _Parameter.Single]
 
 
 def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
@@ -65,10 +89,9 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
         opset: The opset that its graph imports.
         in_function: Whether its attributes may refer to those of a function around it.
     """
-    schema = _schema(node.op, opset)
-    if schema is None:
+    version, inputs, outputs, types, needed = schema_of(node.op, opset)
+    if not version:
         return ""
-    inputs, outputs, types, needed = schema
     for name, value in node.attrs.items():
         wanted = types.get(name)
         if wanted is not None and (why := _mismatch(value, wanted, in_function=in_function)):

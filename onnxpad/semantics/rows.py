@@ -20,6 +20,7 @@ from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import ModelError
 from onnxpad.graph import Declared, Graph, Node, Tensor
+from onnxpad.graph.schema import schema_of
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Layers
@@ -369,10 +370,9 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MalformedError("it has no data input or no output: the model is damaged")
+    version, _, _, known, _ = schema_of(node.op, graph.opset)
     if row.domain:
-        version, known = graph.opsets.get(row.domain, 0), frozenset(row.attributes)
-    else:
-        version, known = schema_of(node.op, graph.opset)
+        version, known = graph.opsets.get(row.domain, 0), row.attributes
     if not version or (row.versions and version not in row.versions):
         raise UnreadError(f"{node.op} of version {version} is not in the table")
     for name, value in node.attrs.items():
@@ -399,23 +399,7 @@ def lowest(dtype: int) -> float | int | None:
 def since(row: Row, attribute: str) -> int:
     """The first version of an operator with an attribute; 0 for those of other domains."""
     known = () if row.domain else sorted(row.versions)
-    return next((each for each in known if attribute in schema_of(row.op, each)[1]), 0)
-
-
-def schema_of(op: str, opset: int) -> tuple[int, frozenset[str]]:
-    """The version of an operator in an opset, and its attributes."""
-    found = _schemas.get((op, opset))
-    if found is None:
-        try:
-            schema = onnx.defs.get_schema(op, opset, "")
-        except onnx.defs.SchemaError as error:
-            raise UnreadError(f"opset {opset} has no {op}") from error
-        found = schema.since_version, frozenset(schema.attributes)
-        _schemas[op, opset] = found
-    return found
-
-
-_schemas: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
+    return next((each for each in known if attribute in schema_of(row.op, each)[3]), 0)
 
 
 def _is_type(default: object) -> bool:
