@@ -115,6 +115,11 @@ class Size(_Arithmetic):
     constant: int
     terms: Terms
 
+    def __hash__(self) -> int:
+        """A hash of the constant and one term, which nearly always tell sizes apart."""
+        symbol, function = self.terms[0]
+        return hash((self.constant, symbol.name, function.values))
+
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols it varies with, none of which is derived."""

@@ -61,7 +61,7 @@ def schema_of(op: str, opset: int) -> Schema:
 @cache
 def _listed() -> list[str]:
     """The newest opset of the list, then for each operator its versions, the newest first."""
-    return Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines()
+    return Path(__file__).with_name("schemas.txt").read_text(encoding="utf-8").splitlines()
 
 
 def described(schema: onnx.defs.OpSchema) -> Schema:

@@ -80,6 +80,8 @@ def next_option(
     mark = graph.mark()
     try:
         run = Run(graph, replace(asked, dims=dims), contexts=known)
+        # What is proved at more sizes is proved at these; only under `strict` it counts where.
+        run.domain = replace(run.domain, alone=not asked.strict and asked.dynamic == "keep")
         told = for_targets(run)
         run.edit()
         after = counts_of(graph)

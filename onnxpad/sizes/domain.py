@@ -33,6 +33,7 @@ class SizeDomain:
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
+        alone: Whether a graph is not analysed at more sizes too: what is proved may assume more.
         short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
             `LARGEST_SIZE`.
     """
@@ -44,6 +45,7 @@ class SizeDomain:
     short: bool = False
     shaped: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
+    alone: bool = False
 
     def __str__(self) -> str:
         """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.
@@ -163,11 +165,16 @@ def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> Analysed
     """
     domain = domain or SizeDomain()
     wanted = bool(domain.declared) or _may_gain(graph)
-    found = [*_steps(graph, SizeDomain(), wanted)]
+    allowed = [SizeDomain()]
     if domain.given:
-        found += _steps(graph, replace(domain, by_name=False), wanted)
+        allowed.append(replace(domain, by_name=False))
     if domain.by_name:
-        found += _steps(graph, domain, wanted)
+        allowed.append(domain)
+    if domain.alone:
+        del allowed[:-1]
+    found = [step for each in allowed for step in _steps(graph, each, wanted)]
+    if domain.alone:
+        del found[:-1]
     stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()

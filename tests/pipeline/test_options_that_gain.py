@@ -16,6 +16,7 @@ from onnxpad.pipeline.next_option import (
     _gains,
     next_option,
 )
+from onnxpad.sizes.domain import SizeDomain
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -119,6 +120,8 @@ def test_what_most_findings_name_is_tried_once(
     now, trials = BEFORE, 0
 
     class Trial:
+        domain = SizeDomain()
+
         def __init__(self, graph: Graph, options: Options, **_: object) -> None:
             assert options.no_ceil == most
 
