@@ -292,9 +292,7 @@ def _above(folder: Path, known: Known) -> "Configuration | None":
     return found
 
 
-_TABLE: Final = re.compile(
-    rb"""^[ \t]*(?:\[\[?[ \t]*)?["']?tool["']?[ \t]*([]=]|\.[ \t]*["']?onnxpad)""", re.MULTILINE
-)
+_TABLE: Final = rb"""(?m)^[ \t]*(?:\[\[?[ \t]*)?["']?tool["']?[ \t]*([]=]|\.[ \t]*["']?onnxpad)"""
 """A line of a pyproject.toml with a table `tool.onnxpad` has, in whatever way it is written."""
 
 _LONGEST: Final = 1 << 20
@@ -310,7 +308,7 @@ def _configuration_in(folder: Path) -> "Configuration | None":
             return None
         with path.open("rb") as file:
             data = file.read(_LONGEST + 1)
-        if len(data) <= _LONGEST and not _TABLE.search(data):
+        if len(data) <= _LONGEST and not re.search(_TABLE, data):
             return None
     from onnxpad.cli.configuration import read
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -90,13 +90,9 @@ def report_beside(line: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-_COMMAND: Final = re.compile(r"^(\s*)(::|##\[)", re.MULTILINE)
-"""The beginning of a line that GitHub Actions takes for a command."""
-
-
 def _tame(text: str) -> str:
-    """A text in which no name of a model begins a line as a command of a workflow does."""
-    return _COMMAND.sub(r"\1\\\2", text)
+    """A text in which no line begins as a command of GitHub Actions does."""
+    return re.sub(r"^(\s*)(::|##\[)", r"\1\\\2", text, flags=re.MULTILINE)
 
 
 def write(text: str, *, commands: bool = False) -> None:

@@ -6,7 +6,6 @@ error or an interrupt removes it. A process that is killed leaves at most one.
 
 from __future__ import annotations
 
-import filecmp
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -91,6 +90,8 @@ def _place(temporary: Path, target: Path) -> None:
     try:
         target.hardlink_to(temporary)
     except OSError:  # it has appeared meanwhile, or the file system has no hard links
+        import filecmp
+
         if target.exists() and not filecmp.cmp(temporary, target, shallow=False):
             raise OutputError(
                 f"{target} has appeared meanwhile, and differs from what goes there; write to "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from collections import defaultdict
@@ -274,6 +273,8 @@ def read_file(path: Path) -> Skeleton:
             if not found.st_size:
                 raise ModelError(f"{path} {_EMPTY}")
             if found.st_size > _READ:
+                import mmap
+
                 # Never closed: the view keeps it, and both go with the last reference.
                 data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
                 mapped = MappedFile.of(path, found)

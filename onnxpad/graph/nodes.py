@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import wraps
-from graphlib import CycleError, TopologicalSorter
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -516,6 +515,8 @@ def _chain(view: View) -> None:
 
 def on_cycle(view: View) -> Node | None:
     """A node that depends on itself; None where the nodes can be sorted topologically."""
+    from graphlib import CycleError, TopologicalSorter
+
     sources = {entry.node: (*entry.node.inputs, *entry.captures) for entry in view.order()}
     above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
     try:

@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.reasons import Reason
@@ -162,5 +160,4 @@ def _beyond(call: Call, bias: int) -> float | None:
     array = call.constant(bias)
     if array is None or not array.size or array.dtype.kind != "f":
         return None
-    values = np.unique(array)
-    return float(values[0]) + 0.0 if len(values) == 1 else None
+    return float(array.max()) + 0.0 if array.min() == array.max() else None

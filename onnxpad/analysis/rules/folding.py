@@ -129,7 +129,7 @@ def _scattered(call: Call, arrays: Operands) -> None:
         places[:, axis] = indices.reshape(-1)
     _require(((-sizes <= places) & (places < sizes)).all(), "a position that there is not")
     places = np.where(places < 0, places + sizes, places)
-    _require(len(np.unique(places, axis=0)) == len(places), "an element that is written twice")
+    _require(len({*map(tuple, places.tolist())}) == len(places), "an element that is written twice")
 
 
 def _gathered(call: Call, arrays: Operands) -> None:

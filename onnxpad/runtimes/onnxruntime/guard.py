@@ -189,7 +189,8 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = context.original
     fusion = before.sites.fusion
-    known = {_place(before, each): each for each in fusion.exposed()}
+    windows = {each.ends[1] for each in found}
+    known = {_place(before, each): each for each in fusion.exposed(windows)}
 
     def is_like(each: Exposed) -> bool:
         was = known.get(_place(context, each))

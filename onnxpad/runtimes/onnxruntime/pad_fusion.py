@@ -131,21 +131,30 @@ class Fusion:
             return self._inlined
         return owner.op == "If" and outer._is_opened(owner)
 
-    def exposed(self) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
-        return [each for each in self.judged(self._may_take) if each.why]
+    def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it is folded into.
 
-    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
+        Args:
+            windows: The names of what the operators give that are asked about; all without it.
+        """
+        return [each for each in self.judged(self._may_take, windows) if each.why]
+
+    def judged(
+        self, takes: Callable[[PadOp], bool], windows: Collection[str] | None = None
+    ) -> list[Exposed]:
         """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is.
 
         Args:
             takes: Whether PadFusion folds a `Pad` once it is next to an operator.
+            windows: As for `exposed`.
         """
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
         if not any(node.op == "Pad" or self._graph.runs_graphs(node) for node in nodes):
             return found
         for node in nodes:
+            if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
+                continue
             row = self._fused(node)
             if row is not None:
                 found += self._before(node, row, takes)
