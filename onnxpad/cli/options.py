@@ -6,7 +6,6 @@ Nothing heavy is imported before a command runs: `--help` needs no onnx.
 import enum
 import inspect
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -292,8 +291,9 @@ def _above(folder: Path, known: Known) -> "Configuration | None":
     return found
 
 
-_TABLE: Final = rb"""(?m)^[ \t]*(?:\[\[?[ \t]*)?["']?tool["']?[ \t]*([]=]|\.[ \t]*["']?onnxpad)"""
-"""A line of a pyproject.toml with a table `tool.onnxpad` has, in whatever way it is written."""
+_TABLES: Final = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))
+"""How a line of a pyproject.toml with a table `tool.onnxpad` begins, but for what is `_LOOSE`."""
+_LOOSE: Final = b" \t\"'["
 
 _LONGEST: Final = 1 << 20
 """Bytes of a pyproject.toml; what is longer is refused where it is read."""
@@ -308,7 +308,8 @@ def _configuration_in(folder: Path) -> "Configuration | None":
             return None
         with path.open("rb") as file:
             data = file.read(_LONGEST + 1)
-        if len(data) <= _LONGEST and not re.search(_TABLE, data):
+        bare = b"\n" + data.translate(None, _LOOSE)
+        if len(data) <= _LONGEST and not any(begin in bare for begin in _TABLES):
             return None
     from onnxpad.cli.configuration import read
 
