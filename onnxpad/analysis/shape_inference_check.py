@@ -9,8 +9,7 @@ not know in full are left out, so native code never meets a stride of 0 or a lis
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -22,7 +21,6 @@ from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.nodes import noted
 from onnxpad.graph.schema import schema_of
 from onnxpad.records import NamedTuple
 
@@ -68,12 +66,13 @@ class _Known(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """An operator with its inputs, and the sizes of its outputs that the analysis derived."""
+    """The inputs of an operator, and the sizes of its outputs that the analysis derived."""
 
-    op: str
-    attributes: tuple[tuple[str, object], ...]
     inputs: tuple[_Known | None, ...]
     outputs: tuple[Sizes | None, ...]
+
+
+_Questions: TypeAlias = Mapping[Node, _Question]
 
 
 def disagreements(
@@ -84,26 +83,15 @@ def disagreements(
     Args:
         graph: The graph.
         analysis: Its analysis.
-        among: The operators to compare; the first `NODES` of the graph without it.
+        among: The operators to compare, in file order; the first `NODES` of the graph without it.
     """
-    inquiry = _Inquiry(graph, analysis)
-    questions: dict[_Question, list[Node]] = {}
-    for node in islice(graph.nodes, NODES) if among is None else among:
-        question = inquiry.question(node) if _is_doubtful(node) else None
-        if question in questions:
-            questions[question].append(node)
-        elif question is not None:
-            questions[question] = [node]
-    found: dict[int, Disagreement] = {}
-    for question, answer in _answers(graph, questions) if questions else ():
-        place = _difference(question.outputs, answer)
-        if place is None:
-            continue
-        for node in questions[question]:
-            output, derived, inferred = node.outputs[place], question.outputs[place], answer[place]
-            found[id(node)] = Disagreement(node, output, derived or (), inferred or ())
-    if found:
-        yield from (found[id(node)] for node in graph.nodes if id(node) in found)
+    nodes = islice(graph.nodes, NODES) if among is None else among
+    questions = _Inquiry(graph, analysis).questions(filter(_is_doubtful, nodes))
+    for node, answer in _answers(graph, questions) if questions else ():
+        derived = questions[node].outputs
+        place = _difference(derived, answer)
+        if place is not None:
+            yield Disagreement(node, node.outputs[place], derived[place] or (), answer[place] or ())
 
 
 def _is_doubtful(node: Node) -> bool:
@@ -122,22 +110,17 @@ def refused(graph: Graph, analysis: Analysis) -> Node | None:
 
     It refuses, for example, a Squeeze of an axis of 3 elements.
     """
-    inquiry = _Inquiry(graph, analysis)
-    questions: dict[_Question, list[Node]] = {}
-    for node in islice(graph.nodes, NODES):
-        question = inquiry.question(node, complete=False)
-        if question is not None:
-            questions.setdefault(question, [node])
+    questions = _Inquiry(graph, analysis).questions(islice(graph.nodes, NODES), complete=False)
     if not questions or not _complaint(graph, questions):
         return None
-    for question, nodes in questions.items():
+    for node, question in questions.items():
         # It also complains about types, which are not given here.
-        if "[ShapeInferenceError]" in _complaint(graph, {question: nodes}).rpartition("op_type")[2]:
-            return nodes[0]
+        if "[ShapeInferenceError]" in _complaint(graph, {node: question}).rpartition("op_type")[2]:
+            return node
     return None
 
 
-def _complaint(graph: Graph, questions: Mapping[_Question, Sequence[Node]]) -> str:
+def _complaint(graph: Graph, questions: _Questions) -> str:
     """The message with which shape inference refuses operators; empty if it takes all."""
     try:
         shape_inference.infer_shapes(_model(graph, questions), strict_mode=True)
@@ -155,18 +138,22 @@ class _Inquiry:
         self._analysis = analysis
         self._tensors: dict[str, _Known | None] = {}
 
-    def question(self, node: Node, *, complete: bool = True) -> _Question | None:
-        """The question about a node; None where the analysis knows too little of it.
+    def questions(self, nodes: Iterable[Node], *, complete: bool = True) -> _Questions:
+        """The questions about those nodes of which the analysis knows enough.
 
         Args:
-            node: The node.
-            complete: Whether the sizes of its outputs must be known.
+            nodes: The nodes.
+            complete: Whether the sizes of their outputs must be known.
         """
+        asked = ((node, self._question(node, complete)) for node in nodes)
+        return {node: question for node, question in asked if question is not None}
+
+    def _question(self, node: Node, complete: bool) -> _Question | None:
         if not node.inputs or not self._graph.is_standard(node):
             return None
-        attributes = _attributes(self._graph, node)
         known_ones = schema_of(node.op, self._graph.opset)[3]
-        if attributes is None or not node.attrs.keys() <= known_ones.keys():
+        holds = onnx.AttributeProto in map(type, node.attrs.values())
+        if holds or not node.attrs.keys() <= known_ones.keys():
             return None
         outputs: list[Sizes | None] = []
         for tensor in node.outputs:
@@ -181,7 +168,7 @@ class _Inquiry:
             if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
                 return None
             inputs.append(known)
-        return _Question(node.op, attributes, tuple(inputs), tuple(outputs))
+        return _Question(tuple(inputs), tuple(outputs))
 
     def _known(self, tensor: Tensor) -> _Known | None:
         """The facts about a tensor; None where its rank is unknown, or it has no name."""
@@ -203,16 +190,6 @@ class _Inquiry:
         return known
 
 
-@noted
-def _attributes(graph: Graph, node: Node) -> tuple[tuple[str, object], ...] | None:
-    """The attributes of a node; None where one is no number, text or list."""
-    if onnx.AttributeProto in map(type, node.attrs.values()):
-        return None
-    values = node.attrs.items()
-    return tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in values)
-
-
-@lru_cache
 def _sized(shape: Shape) -> _Known | None:
     """The facts that a shape gives; None where shape inference would miscount the elements."""
     sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
@@ -222,26 +199,26 @@ def _sized(shape: Shape) -> _Known | None:
 
 
 def _answers(
-    graph: Graph, questions: Mapping[_Question, Sequence[Node]]
-) -> Iterator[tuple[_Question, tuple[Sizes | None, ...]]]:
-    """Each question with the output sizes that shape inference infers, None where unknown."""
+    graph: Graph, questions: _Questions
+) -> Iterator[tuple[Node, tuple[Sizes | None, ...]]]:
+    """Each operator with the output sizes that shape inference infers, None where unknown."""
     try:
         inferred = shape_inference.infer_shapes(_model(graph, questions))
     except Exception as error:  # it raises anything, and without an answer nothing is compared
         let_through(error)
         return
     sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
-    for number, question in enumerate(questions):
-        names = (f"{number}>{place}" for place in range(len(question.outputs)))
-        yield question, tuple(sizes.get(name) for name in names)
+    for number, node in enumerate(questions):
+        names = (f"{number}>{place}" for place in range(len(node.outputs)))
+        yield node, tuple(sizes.get(name) for name in names)
 
 
-def _model(graph: Graph, questions: Mapping[_Question, Sequence[Node]]) -> onnx.ModelProto:
+def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
     """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
-    for number, (question, nodes) in enumerate(questions.items()):
-        node = graph.node_proto(nodes[0])
+    for number, (asked, question) in enumerate(questions.items()):
+        node = graph.node_proto(asked)
         node.ClearField("domain")
         node.input[:] = [
             f"{number}<{place}" if known else "" for place, known in enumerate(question.inputs)
