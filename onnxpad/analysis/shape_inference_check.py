@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, shape_inference
 from onnx.helper import make_tensor
 
-from onnxpad.analysis import Analysis, Shape
+from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
@@ -86,7 +86,7 @@ def disagreements(
         among: The operators to compare, in file order; the first `NODES` of the graph without it.
     """
     nodes = islice(graph.nodes, NODES) if among is None else among
-    questions = _Inquiry(graph, analysis).questions(filter(_is_doubtful, nodes))
+    questions = _questions(graph, analysis, filter(_is_doubtful, nodes))
     for node, answer in _answers(graph, questions) if questions else ():
         derived = questions[node].outputs
         place = _difference(derived, answer)
@@ -110,7 +110,7 @@ def refused(graph: Graph, analysis: Analysis) -> Node | None:
 
     It refuses, for example, a Squeeze of an axis of 3 elements.
     """
-    questions = _Inquiry(graph, analysis).questions(islice(graph.nodes, NODES), complete=False)
+    questions = _questions(graph, analysis, islice(graph.nodes, NODES), complete=False)
     if not questions or not _complaint(graph, questions):
         return None
     for node, question in questions.items():
@@ -130,72 +130,60 @@ def _complaint(graph: Graph, questions: _Questions) -> str:
     return ""
 
 
-class _Inquiry:
-    """Makes the questions about the operators of one graph."""
+def _questions(
+    graph: Graph, analysis: Analysis, nodes: Iterable[Node], *, complete: bool = True
+) -> _Questions:
+    """The questions about those nodes of which the analysis knows enough.
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        self._graph = graph
-        self._analysis = analysis
-        self._tensors: dict[str, _Known | None] = {}
-
-    def questions(self, nodes: Iterable[Node], *, complete: bool = True) -> _Questions:
-        """The questions about those nodes of which the analysis knows enough.
-
-        Args:
-            nodes: The nodes.
-            complete: Whether the sizes of their outputs must be known.
-        """
-        asked = ((node, self._question(node, complete)) for node in nodes)
-        return {node: question for node, question in asked if question is not None}
-
-    def _question(self, node: Node, complete: bool) -> _Question | None:
-        if not node.inputs or not self._graph.is_standard(node):
-            return None
-        known_ones = schema_of(node.op, self._graph.opset)[3]
-        holds = onnx.AttributeProto in map(type, node.attrs.values())
-        if holds or not node.attrs.keys() <= known_ones.keys():
-            return None
-        outputs: list[Sizes | None] = []
-        for tensor in node.outputs:
-            known = self._known(tensor)
-            if complete and tensor.name and (known is None or not known.complete):
-                return None
-            outputs.append(known and known.sizes)
-        inputs = []
-        for tensor in node.inputs:
-            known = self._known(tensor)
-            # Exporters write 0 for an unknown size.
-            if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
-                return None
-            inputs.append(known)
-        return _Question(tuple(inputs), tuple(outputs))
-
-    def _known(self, tensor: Tensor) -> _Known | None:
-        """The facts about a tensor; None where its rank is unknown, or it has no name."""
-        name = tensor.name
-        if name not in self._tensors:
-            self._tensors[name] = self._look_up(tensor) if name else None
-        return self._tensors[name]
-
-    def _look_up(self, tensor: Tensor) -> _Known | None:
-        shape = self._analysis.shape(tensor)
-        known = None if shape is None else _sized(shape)
-        if known is None or len(known.sizes) > 1:
-            return known
-        if all(size is not None and size <= _SHORT for size in known.sizes):
-            value = self._analysis.value(tensor)
-            elements = () if value is None else value.flat
-            if value is not None and all(type(element) in (int, float) for element in elements):
-                return known._replace(dtype=value.dtype, elements=elements)
-        return known
+    Args:
+        graph: The graph.
+        analysis: Its analysis.
+        nodes: The nodes.
+        complete: Whether the sizes of their outputs must be known.
+    """
+    asked = ((node, _question(graph, analysis, node, complete)) for node in nodes)
+    return {node: question for node, question in asked if question is not None}
 
 
-def _sized(shape: Shape) -> _Known | None:
-    """The facts that a shape gives; None where shape inference would miscount the elements."""
-    sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
-    if math.prod(filter(None, sizes)) > NMAX:  # it counts in int32, or in floats
+def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _Question | None:
+    if not node.inputs or not graph.is_standard(node):
         return None
-    return _Known(sizes, complete=not any(isinstance(extent, Unknown) for extent in shape))
+    holds = onnx.AttributeProto in map(type, node.attrs.values())
+    if holds or not node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys():
+        return None
+    outputs: list[Sizes | None] = []
+    for tensor in node.outputs:
+        known = _known(analysis, tensor)
+        if complete and tensor.name and (known is None or not known.complete):
+            return None
+        outputs.append(known and known.sizes)
+    inputs = []
+    for tensor in node.inputs:
+        known = _known(analysis, tensor)
+        # Exporters write 0 for an unknown size.
+        if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
+            return None
+        inputs.append(known)
+    return _Question(tuple(inputs), tuple(outputs))
+
+
+def _known(analysis: Analysis, tensor: Tensor) -> _Known | None:
+    """The facts about a tensor; None where its rank is unknown, or it has no name.
+
+    Nor are there any where shape inference would miscount the elements, in int32 or in floats.
+    """
+    shape = analysis.shape(tensor) if tensor.name else None
+    if shape is None:
+        return None
+    sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
+    if math.prod(filter(None, sizes)) > NMAX:
+        return None
+    known = _Known(sizes, complete=Unknown not in map(type, shape))
+    if len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes):
+        value = analysis.value(tensor)
+        if value is not None and {int, float}.issuperset(map(type, value.flat)):
+            return known._replace(dtype=value.dtype, elements=value.flat)
+    return known
 
 
 def _answers(

@@ -46,10 +46,6 @@ class QuasiAffine:
     period: int
     count: int
 
-    def __hash__(self) -> int:
-        """A hash of the values, whose number tells the period nearly always."""
-        return hash(self.values)
-
     @property
     def threshold(self) -> int:
         """T, the least; `count` for a full table."""

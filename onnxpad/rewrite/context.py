@@ -105,7 +105,6 @@ class Context:
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""
-        self._misfolded_before: set[tuple[str, str]] | None = None
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
         analyses = [each.analysis for each in self.domains]
         self._parts: list[Any] = [graph, *analyses, self.signs]
@@ -302,15 +301,10 @@ class Context:
         """
         if PadOp not in self._reads():
             return []
-        if self.graph.version and self._misfolded_before == set():
-            return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
-        if not self.graph.version and len(self.domains) == 1:  # as the original is analysed
-            self._misfolded_before = {each.ends for each in found}
-        elif found and self.graph.version:
-            if self._misfolded_before is None:
-                self._misfolded_before = {each.ends for each in self.original.misfolded()}
-            return [each for each in found if each.ends in self._misfolded_before]
+        if found and self.graph.version:
+            before = {each.ends for each in self.original.misfolded()}
+            return [each for each in found if each.ends in before]
         return found
 
     def mark(self) -> list[tuple[Any, Any]]:

@@ -103,37 +103,23 @@ class Mistaken(Analysis):
 @each_row(
     "text",
     [
-        "y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2]> (x)",
         "y = ai.onnx.MaxPool <ceil_mode = 1, kernel_shape = [2, 2]> (x)",
         'y = ConvTranspose <auto_pad = "SAME_UPPER"> (x, w)',
-        "y = Resize (x, empty, scales)",
-        "y = Resize (x, empty, empty, t)",
+        "y = Resize (x, no, scales)",
+        "y = Resize (x, no, no, t)",
     ],
 )
 def test_a_mistake_of_the_analysis_would_be_found(text: str) -> None:
     model = one(
         text,
         inputs="float[1, 2, 9, 8] x, float[2, 3, 3, 3] w",
-        initializers="int64[4] t = {2, 1, 8, 9}, float[0] empty = {},"
-        " float[4] scales = {1, 1, 2, 2}",
+        initializers="int64[4] t = {2, 1, 8, 9}, float[0] no = {}, float[4] scales = {1, 1, 2, 2}",
         opset=18,
     )
     graph = Graph.from_proto(model)
     assert list(disagreements(graph, Analysis(graph))) == []
     (claim,) = disagreements(graph, Mistaken(graph))
     assert claim.output.name == "y"
-
-
-def test_an_operator_of_onnxruntime_is_not_taken_for_its_namesake() -> None:
-    model = one(
-        "y = com.microsoft.DequantizeLinear (x, scale)",
-        inputs="uint8[2, 3] x",
-        initializers="float scale = {0.5}",
-    )
-    model.opset_import.add(domain="com.microsoft", version=1)
-    graph = Graph.from_proto(model)
-    assert Mistaken(graph).shape(graph.tensor("y")) == (2, 4)
-    assert list(disagreements(graph, Mistaken(graph))) == []
 
 
 # Where it begins, and with what
@@ -210,9 +196,7 @@ QUIET = [
     pytest.param(one(f"y = {POOL} (x)", inputs="float[0, 2, 8, 8] x"), id="a size of 0"),
     pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 0, 8] x"), id="a side of 0"),
     pytest.param(one(f"y = other.{POOL} (x)", inputs="float[1, 2, 8, 8] x"), id="another domain"),
-    pytest.param(
-        one(BODY, inputs="float[1, 2, 8, 8] x, bool c"), id="in the body of another operator"
-    ),
+    pytest.param(one(BODY, inputs="float[1, 2, 8, 8] x, bool c"), id="in another's body"),
 ]
 
 
@@ -256,7 +240,6 @@ def test_a_target_that_a_caller_may_override_is_not_taken_for_granted() -> None:
         pytest.param(f"{UP}, strides = [1]> (x)", id="short strides"),
         pytest.param(f"{UP}, pads = [1, 1]> (x)", id="pads of another rank"),
         pytest.param(f"{UP}, start = 1> (x)", id="an attribute that the operator set lacks"),
-        pytest.param(f"{UP}> (x, k)", id="an input too many"),
         pytest.param("y = Upsample (x)", id="an input too few"),
     ],
 )
