@@ -69,8 +69,10 @@ def bounds(a: Sum, replaced: int = 0) -> tuple[int, int]:
     for _, form in a.terms:
         least, greatest = form.bounds()
         lo, hi = lo + least, hi + greatest
+    if len(a.terms) == 1:
+        return lo, hi
     extremes = [term for term in a.terms if term[0].kind in {GREATEST, LEAST}]
-    if len(a.terms) == 1 or len(extremes) + replaced > _DEEPEST:
+    if len(extremes) + replaced > _DEEPEST:
         return lo, hi
     for symbol, form in extremes:
         factor = _factor(form, _itself(symbol))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from itertools import combinations, islice
 from math import prod
 from typing import Final, TypeAlias
@@ -295,6 +296,7 @@ def _is_same(node: Node) -> bool:
     return auto_pad_of(node).startswith("SAME")
 
 
+@lru_cache(maxsize=256)
 def _at_least(least: int, size: Extent) -> Extent:
     """The condition that a size is at least `least`; its bounds usually decide it."""
     lowest, _ = bounds(size)
