@@ -46,7 +46,7 @@ class Facts(Mapping[str, object]):
         found = self._held[name]
         return found.get() if isinstance(found, Later) else found
 
-    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+    def get(self, name: str, default: object = None) -> object:
         """The fact of a name, or the default where there is none."""
         return self[name] if name in self._held else default
 

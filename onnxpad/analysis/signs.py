@@ -128,7 +128,7 @@ class Signs:
         if not _tellers(self._graph):
             return None
         graph = self._graph
-        for current in downstream(graph, [tensor], self._keeping_signs):
+        for current in downstream([tensor], self._keeping_signs):
             if current is None or (graph.is_output(current) and not graph.is_main):
                 of = "what is computed from"
                 return Named(f"{of} {(current or tensor).name!r}", f"{of} it")

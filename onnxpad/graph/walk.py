@@ -18,7 +18,6 @@ MOST: Final = 512
 
 
 def upstream(
-    graph: Graph,
     tensors: Iterable[Tensor],
     through: Callable[[Node], Iterable[Tensor]],
     most: int | None = MOST,
@@ -26,7 +25,6 @@ def upstream(
     """The tensors upstream of some, and these themselves, each once; None at last if cut short.
 
     Args:
-        graph: The graph that has them.
         tensors: The tensors to begin with.
         through: The inputs of a node to go on with, once what it computes was given.
         most: The number of tensors after which the walk is cut short; None for all.
@@ -40,14 +38,13 @@ def upstream(
 
 
 def nodes_upstream(
-    graph: Graph,
     tensors: Iterable[Tensor],
     through: Callable[[Node], Iterable[Tensor]],
     most: int | None = MOST,
 ) -> Iterator[Node | None]:
     """The nodes that compute these tensors, each once; None at last if cut short."""
     seen = set[int]()
-    for tensor in upstream(graph, tensors, through, most):
+    for tensor in upstream(tensors, through, most):
         node = None if tensor is None else tensor.producer
         if tensor is None:
             yield None
@@ -57,7 +54,6 @@ def nodes_upstream(
 
 
 def downstream(
-    graph: Graph,
     tensors: Iterable[Tensor],
     through: Callable[[Use], Iterable[Tensor]],
     most: int | None = MOST,
@@ -65,14 +61,13 @@ def downstream(
     """The tensors downstream of some, and these themselves, each once; None at last if cut short.
 
     Args:
-        graph: The graph that has them.
         tensors: The tensors to begin with.
         through: The outputs to go on with of a node that reads a tensor, once that was given.
         most: The number of tensors after which the walk is cut short; None for all.
     """
 
     def onward(tensor: Tensor) -> Iterator[Tensor]:
-        return (each for use in graph.uses(tensor) for each in through(use))
+        return (each for use in tuple(tensor.uses.values()) for each in through(use))
 
     return _reached(tensors, onward, most)
 

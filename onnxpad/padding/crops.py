@@ -209,7 +209,7 @@ class Crops:
             new = self.take(taking)
             graph.sweep()
             stays = full is not at and graph.has_node(self._op.node)
-            further = downstream(graph, [full] * stays, lambda use: use.node.outputs)
+            further = downstream([full] * stays, lambda use: use.node.outputs)
             if any(tensor is None or graph.is_output(tensor) for tensor in further):
                 said = "what it crops or pads is read elsewhere too"
                 raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=full.name)

@@ -222,7 +222,7 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
         return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
 
     graph, tensor = graph.home(tensor)
-    *_, first = upstream(graph, [tensor], kept)
+    *_, first = upstream([tensor], kept)
     if first is None:
         return 0
     if first.outer is not None and graph.parent is not None:

@@ -180,7 +180,7 @@ class Prover:
         sizes = frozenset(at[0].analysis.declared)
         if sizes <= read or at[1] or not graph.is_main:
             return read | sizes
-        for node in nodes_upstream(graph, [new], graph.sources):
+        for node in nodes_upstream([new], graph.sources):
             if node is None:
                 return read | sizes
             own = row_declared(graph, node)

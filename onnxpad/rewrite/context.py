@@ -161,7 +161,7 @@ class Context:
             found.update(own)
             return () if own else node.outputs
 
-        way = downstream(self.graph, onward(node), lambda use: onward(use.node))
+        way = downstream(onward(node), lambda use: onward(use.node))
         return None if any(each is None for each in way) else found
 
     def style_of(self, node: Node) -> str:

@@ -84,7 +84,7 @@ class Wording:
 
     def _stops(self, data: Tensor) -> RefusalError | None:
         """Why shapes cease to be known at an operator upstream, if that tells; else None."""
-        for node in nodes_upstream(self._graph, [data], lambda node: node.inputs):
+        for node in nodes_upstream([data], lambda node: node.inputs):
             if node is None or self._is_sized(node.outputs[0]):
                 continue
             if not all(self._is_sized(each) for each in node.inputs if each.name):

@@ -35,9 +35,9 @@ def test_what_is_upstream(
 ) -> None:
     graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
     start = [graph.tensor("y")]
-    found = upstream(graph, start, through, most)  # type: ignore[arg-type]
+    found = upstream(start, through, most)  # type: ignore[arg-type]
     assert [each and each.name for each in found] == tensors
-    nodes = nodes_upstream(graph, start, through, most)  # type: ignore[arg-type]
+    nodes = nodes_upstream(start, through, most)  # type: ignore[arg-type]
     assert [each and each.op for each in nodes] == ops
 
 
@@ -57,13 +57,13 @@ def test_what_is_downstream(index: int | None, most: int | None, tensors: list[s
     def through(use: Use) -> list[Tensor]:
         return use.node.outputs if index in {None, use.index} else []
 
-    found = downstream(graph, [graph.tensor("x")], through, most)
+    found = downstream([graph.tensor("x")], through, most)
     assert [each and each.name for each in found] == tensors
 
 
 def test_omitted_inputs_are_none() -> None:
     graph = graph_of("y = Clip (x, , x)")
-    assert [each and each.name for each in upstream(graph, [graph.tensor("y")], every)] == [
+    assert [each and each.name for each in upstream([graph.tensor("y")], every)] == [
         "y",
         "x",
     ]

@@ -84,10 +84,11 @@ class Read:
     def __init__(self, proto: onnx.ModelProto, terms: Terms | None = None) -> None:
         self.graph = Graph.from_proto(proto)
         self.analysis = Analysis(self.graph)
-        reader = Reader(self.graph, self.analysis, terms, lazy=False)
+        reader = Reader(self.graph, self.analysis, terms)
         signs = Signs(self.graph, self.analysis)
         self.facts = Facts(self.graph, self.analysis, signs, reader)
-        reader.read_all()
+        for tensor in (each for node in self.graph.nodes for each in node.outputs):
+            reader.keep(tensor, reader.reread(tensor, None)[0])
 
     def term(self, name: str = "y") -> Term:
         """The term of a tensor."""

@@ -696,7 +696,7 @@ class _Task:
 
     def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
         graph = self._graph
-        for node in nodes_upstream(graph, [graph.tensor(name)], graph.sources, most=None):
+        for node in nodes_upstream([graph.tensor(name)], graph.sources, most=None):
             if id(node) in places:
                 yield places[id(node)]
 

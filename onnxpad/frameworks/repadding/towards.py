@@ -216,7 +216,7 @@ def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> No
     Sizes of outputs that were derived become what they are now; others are left open.
     """
     outputs = (output for node in changed for output in node.outputs)
-    found = downstream(graph, outputs, lambda use: use.node.outputs, most=None)
+    found = downstream(outputs, lambda use: use.node.outputs, most=None)
     moved = {tensor.name for tensor in found if tensor is not None}
     for each in (graph, *graph.inside()):
         for tensor, _ in [*each.claims()]:

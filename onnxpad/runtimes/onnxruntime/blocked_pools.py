@@ -115,7 +115,7 @@ class BlockedPools:
             return (each for each in through(node) if each.name not in found)
 
         start = [] if tensor.name in found else [tensor]
-        for each in upstream(self._graph, start, fresh, most=None):
+        for each in upstream(start, fresh, most=None):
             if each is not None:
                 found[each.name] = hazard
 

@@ -219,7 +219,7 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
     if any(map(graph.runs_edited, nodes)):
         return True
     beside = [each for node in nodes for each in node.inputs[1:]]
-    above = nodes_upstream(graph, beside, lambda node: node.inputs)
+    above = nodes_upstream(beside, lambda node: node.inputs)
     return any(node is None or graph.is_edited(node) for node in above)
 
 
@@ -266,13 +266,11 @@ def _is_between(context: Context, pad: PadOp) -> bool:
     graph = context.graph
     edited = graph.is_edited(pad.node)
     above = below = False
-    for node in nodes_upstream(graph, [pad.data], lambda node: _moved(node, node.inputs)):
+    for node in nodes_upstream([pad.data], lambda node: _moved(node, node.inputs)):
         if node is not None and node.op in REMOVABLE:
             edited |= graph.is_edited(node)
             above |= node.op == "Transpose"
-    for tensor in downstream(
-        graph, pad.node.outputs, lambda use: _moved(use.node, use.node.outputs)
-    ):
+    for tensor in downstream(pad.node.outputs, lambda use: _moved(use.node, use.node.outputs)):
         for use in () if tensor is None else graph.uses(tensor):
             edited |= graph.is_edited(use.node)
             below |= use.node.op == "Transpose"

@@ -339,7 +339,7 @@ class Misjudged:
         graph = self._context.graph
         if not graph.is_main or not WITH_BODIES.isdisjoint(graph.inner_operators(node)):
             return True  # it is inside one, or may be, or has one inside
-        below = downstream(graph, node.outputs, lambda use: use.node.outputs, most=None)
+        below = downstream(node.outputs, lambda use: use.node.outputs, most=None)
         readers = (use.node for each in below if each is not None for use in graph.uses(each))
         return any(each.op in WITH_BODIES or graph.is_function(each) for each in readers)
 

@@ -253,7 +253,7 @@ class Fusion:
                 return not each.name or graph.is_fixed(each)
             return graph.is_standard(node) and not held_bodies(node)
 
-        found = upstream(graph, [tensor], through)
+        found = upstream([tensor], through)
         return all(each is not None and is_known(each) for each in found)
 
     def _before(
@@ -463,7 +463,7 @@ class Fusion:
 
         return any(
             each is None or each.name in graph.inputs or each.outer is not None
-            for each in upstream(graph, [tensor], passed)
+            for each in upstream([tensor], passed)
         )
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
@@ -558,10 +558,10 @@ class Fusion:
             is_moved = use.index >= 0 and use.node.op in REMOVABLE
             return use.node.outputs[:1] if is_moved else ()
 
-        copied = [each for each in upstream(graph, [tensor], moved) if each is not None]
+        copied = [each for each in upstream([tensor], moved) if each is not None]
         return any(
             each is not None and each is not copied[-1] and graph.is_output(each)
-            for each in downstream(graph, copied, copies)
+            for each in downstream(copied, copies)
         )
 
     def _read(self, node: Node) -> WindowOp | None:
@@ -602,7 +602,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
         wrong = {each.name: each for each in lies(graph.claimed_borders(), analysis)}
         known = notes[key] = analysis, graph.version, wrong
     wrong = known[2]
-    above = upstream(graph, [tensor] if wrong else [], lambda node: node.inputs, most=None)
+    above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
     return next(
         (wrong[each.name] for each in above if each is not None and each.name in wrong), None
     )
