@@ -19,11 +19,6 @@ from onnxpad.report.documents import (
     Table,
     Tallies,
 )
-from onnxpad.report.documents.validation_document import (
-    divergence,
-    failure,
-    run_blocks,
-)
 from onnxpad.report.groups import (
     ChangeGroup,
     amounts_in_words,
@@ -374,6 +369,8 @@ def next_lines(report: FixReport) -> Iterator[str]:
 
 def _failed_runs(validation: Validation, with_runs: bool) -> Iterator[Block]:
     """The runs of a validation that failed, and where the models first differ."""
+    from onnxpad.report.documents.validation_document import divergence, failure, run_blocks
+
     failed = [run for run in validation.runs if not run.ok]
     many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
     said = "; ".join(filter(None, (failure(validation), many)))
