@@ -29,13 +29,6 @@ AMOUNTS = {
         "r = Sqrt (d) q = Cast <to = 7> (r)",
         "float[8] d = {0, 0, 1, 4, 0, 0, 4, 1}",
     ),
-    "quantised and back": (
-        (
-            "t = Cast <to = 1> (p) i = QuantizeLinear (t, s, z) f = DequantizeLinear (i, s, z)"
-            " r = Round (f) q = Cast <to = 7> (r)"
-        ),
-        f"{PADS}, float s = {{0.0078431377}}, uint8 z = {{0}}",
-    ),
     "scattered": (
         "q = ScatterND (d, i, u)",
         (
@@ -71,8 +64,8 @@ FILLS = {
         "float z = {0}",
     ),
     "quantised": (
-        "i = QuantizeLinear (z, s, n) c = DequantizeLinear (i, s, n)",
-        "float z = {0}, float s = {0.1}, uint8 n = {3}",
+        "c = DequantizeLinear (n, s, n)",
+        "float s = {0.1}, uint8 n = {3}",
     ),
 }
 
