@@ -28,12 +28,9 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Captured,
     Misjudged,
     at_border,
-    disputed,
     hide,
-    is_misranked,
     misjudged,
     runs_otherwise,
-    wrongly_sized,
 )
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.sizes.domain import SizeDomain
@@ -72,10 +69,10 @@ class _Finder:
         self._functions = functions = light.functions
         padding = {_key(each) for each in functions if pads(each.node)}
         self._padding = _with_callers(functions, padding)  # which may pad, also by calling others
-        self._misjudged: set[Key] = set()
-        self._misranked: set[Key] = set()
         # The calls of each function that is looked into, by its context.
         self._callers: dict[int, list[Call]] = {}
+        # The nodes that run each body and function, by its context.
+        self._holders: dict[int, list[Call]] = defaultdict(list)
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
@@ -85,8 +82,6 @@ class _Finder:
         for index in callers_first(functions) if self._padding else ():
             if _key(functions[index]) in self._padding:
                 self._add_function(index)
-        wrong = _with_callers(functions, self._misjudged)
-        misranked = _with_callers(functions, self._misranked)
         judged: dict[int, Misjudged] = {}
         branches: dict[int, list[Context]] = defaultdict(list)
         for context in self.found:
@@ -94,7 +89,8 @@ class _Finder:
                 branches[id(owner)].append(context)
         for context in self.found:
             given = partial(self._captured, context)
-            each = judged[id(context)] = Misjudged(context, wrong, misranked, given, judged)
+            holders = self._holders[id(context)]
+            each = judged[id(context)] = Misjudged(context, holders, given, judged)
             callers = self._callers.get(id(context), ())
             hide(context, each, branches[id(context.graph.owner)], self.found, callers)
 
@@ -124,6 +120,8 @@ class _Finder:
         fed = frozenset(body.inputs)  # which change from one iteration to the next
         context = Context(body, *self._user, domains=domains, fed=fed, outer=outer)
         self._add(context)
+        if body.owner is not None:
+            self._holders[id(context)].append((outer, body.owner))
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
@@ -150,10 +148,7 @@ class _Finder:
         context = Context(function, *self._user, domains=tuple(domains), fed=fed, inlined=inlined)
         self._add(context)
         self._callers[id(context)] = calls
-        if context.closed or any(True for _ in disputed(context)):
-            self._misjudged.add(key)
-        if any(map(is_misranked, wrongly_sized(context))):
-            self._misranked.add(key)
+        self._holders[id(context)] = self._calls[key]
 
     def _captured(self, context: Context) -> Iterator[Captured]:
         """The tensors of other graphs that a body captures, or that are passed to a graph."""

@@ -438,6 +438,13 @@ HIDDEN = {
         + SCANNED.format(PADDED.format("s").replace("z =", "t =")),
         "",
     ),
+    "of a body's input that is declared otherwise": (
+        "k, y = Loop (two, , x) <body = l (int64 i, bool c, float[1, 2, 4, 5] s) => (bool d, "
+        "float[] u, float[] v) { d = Identity (c) u = Identity (s) "
+        + branch(PADDED.format("s")).replace("y =", "v =").replace("(x)", "(s)")
+        + "}>",
+        "",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ before If 11 it refuses branches of different sizes, where it knows these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -15,9 +15,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import WITH_BODIES
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
-from onnxpad.declared import Key
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor, normal_domain
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
@@ -29,7 +28,7 @@ from onnxpad.semantics.read_nodes import is_transposed
 from onnxpad.sizes.feasible import stopping
 
 Call: TypeAlias = tuple[Context, Node]
-"""A call of a function, with the graph that it is in."""
+"""A call of a function, or a node with a body, with the graph that it is in."""
 Captured: TypeAlias = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
@@ -232,8 +231,7 @@ class Misjudged:
     def __init__(
         self,
         context: Context,
-        functions: Collection[Key],
-        misranked: Collection[Key],
+        holders: Iterable[Call],
         captured: Callable[[], Iterator[Captured]],
         others: Mapping[int, Misjudged],
     ) -> None:
@@ -241,14 +239,14 @@ class Misjudged:
 
         Args:
             context: The graph.
-            functions: The functions that such nodes are in.
-            misranked: Those with a node for which another number of axes is inferred.
+            holders: The nodes that run the graph, a body or a function.
             captured: Returns what the graph reads of others.
             others: Those of all graphs, by the identity of the context.
         """
         self._context = context
-        self._functions = functions
-        self._misranked = misranked
+        self._inside: list[tuple[Node, Misjudged]] = []
+        for outer, node in holders:
+            others[id(outer)]._inside.append((node, self))
         self._captured = captured
         self._others = others
         self._found: tuple[int, list[_Wrong]] | None = None
@@ -260,6 +258,11 @@ class Misjudged:
             if alike or wrong.is_misranked or self._is_handed_on(wrong.node):
                 yield from ((each, wrong.hazard) for each in wrong.node.inputs if each.name)
             yield from ((tensor, wrong.hazard) for tensor in alike)
+        owner = self._context.graph.owner
+        for tensor, wrong in self._misdeclared() if owner is not None else ():
+            # A Scan must be given what its body declares, and a body must give what it declares.
+            if tensor.producer is not None or wrong.node.op == "Scan":
+                yield tensor, wrong.hazard
 
     def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The results of `Pad`s downstream of these nodes, in whatever graph they are.
@@ -293,6 +296,7 @@ class Misjudged:
         """The tensors whose sizes follow from a wrong one, by name, each with its origin."""
         graph = self._context.graph
         pending = [(out, wrong) for wrong in self._nodes() for out in wrong.node.outputs]
+        pending += self._misdeclared()
         outside: dict[int, dict[str, tuple[Tensor, _Wrong]]] = {}
         for context, theirs, ours in self._captured():
             other = id(context)
@@ -309,6 +313,20 @@ class Misjudged:
                 pending += [(out, wrong) for use in graph.uses(tensor) for out in use.node.outputs]
         return found
 
+    def _misdeclared(self) -> Iterator[tuple[Tensor, _Wrong]]:
+        """Outputs, and a body's inputs, that are not known to have the shape they are declared in.
+
+        The runtime believes that shape, as it believes shape inference.
+        """
+        graph, analysis = self._context.graph, self._context.analysis
+        for tensor, claimed in graph.claimed_borders():
+            shape, node = analysis.shape(tensor) or (), tensor.producer or graph.owner
+            told = {axis: size for axis, size in enumerate(claimed) if isinstance(size, int)}
+            is_like = len(shape) == len(claimed) and all(shape[axis] == told[axis] for axis in told)
+            if node is not None and told and not is_like:
+                does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
+                yield tensor, _Wrong(node, Hazard(node, Reason.SHAPE_REFUSED, does), graph.is_main)
+
     def _nodes(self) -> list[_Wrong]:
         """The nodes as the graph is now: a rewrite may spell out what inference is wrong about."""
         version, found = self._found or (-1, None)
@@ -323,11 +341,12 @@ class Misjudged:
 
     def _find(self, among: Collection[Node] | None = None) -> Iterator[_Wrong]:
         """The nodes of the graph, or of these."""
-        graph = self._context.graph
-        for node in graph.nodes if among is None else among:
-            key = (normal_domain(node.domain), node.op)
-            if graph.is_function(node) and key in self._functions:
-                yield _Wrong(node, self._hazard(node), key in self._misranked)
+        for node, inner in self._inside:
+            if among is None or node in among:
+                found = [*inner._nodes(), *(wrong for _, wrong in inner._misdeclared())]
+                if found or inner._context.closed:
+                    misranked = any(each.is_misranked for each in found)
+                    yield _Wrong(node, self._hazard(node), misranked)
         for node in disputed(self._context):
             yield _Wrong(node, self._hazard(node))
         for each in wrongly_sized(self._context, among):
