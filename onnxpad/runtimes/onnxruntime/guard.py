@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,11 +27,12 @@ import onnx
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.graph.walk import downstream, nodes_upstream
+from onnxpad.graph.walk import downstream, nodes_upstream, upstream
+from onnxpad.padding.readers import readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
-from onnxpad.runtimes.onnxruntime.pad_fusion import REMOVABLE, Exposed, lies
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp
 
@@ -205,11 +207,14 @@ def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
     """The `Pad`, the nodes between, the operator, and all readers of their outputs, by name."""
     graph = context.graph
     tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
-    readers = tuple(
-        tuple(sorted((use.node.outputs[0].name, use.index) for use in graph.uses(tensor)))
-        for tensor in tensors
-    )
+    readers = tuple([_readers(graph, tensor) for tensor in tensors])
     return tuple(tensor.name for tensor in tensors), readers, exposed.window.outputs[0].name
+
+
+def _readers(graph: Graph, tensor: Tensor) -> tuple[tuple[str, int], ...]:
+    """What reads a tensor, directly or through Identities: names of results, indices of inputs."""
+    uses = filter(None, readers_of(graph, tensor))
+    return tuple(sorted((use.node.outputs[0].name, use.index) for use in uses))
 
 
 def _is_touched(context: Context, exposed: Exposed) -> bool:
@@ -262,21 +267,18 @@ def _name_all_axes(context: Context) -> None:
 
 
 def _is_between(context: Context, pad: PadOp) -> bool:
-    """Whether Transposes may meet at a `Pad`, and a node around it was edited."""
-    graph = context.graph
-    edited = graph.is_edited(pad.node)
-    above = below = False
-    for node in nodes_upstream([pad.data], lambda node: _moved(node, node.inputs)):
-        if node is not None and node.op in REMOVABLE:
-            edited |= graph.is_edited(node)
-            above |= node.op == "Transpose"
-    for tensor in downstream(pad.node.outputs, lambda use: _moved(use.node, use.node.outputs)):
-        for use in () if tensor is None else graph.uses(tensor):
-            edited |= graph.is_edited(use.node)
-            below |= use.node.op == "Transpose"
-    return above and below and edited
+    """Whether Transposes may meet at a `Pad`, and a node around it or its readers were edited."""
+    graph, before = context.graph, context.original.graph
+    above = upstream([pad.data], lambda node: node.inputs)
+    below = downstream(pad.node.outputs, lambda use: use.node.outputs)
+    sides = [[*filter(None, above)], [*filter(None, below)]]
 
+    def is_edited(tensor: Tensor) -> bool:
+        node, is_there = tensor.producer, before.has_tensor(tensor.name)
+        was = _readers(before, before.tensor(tensor.name)) if is_there else None
+        return _readers(graph, tensor) != was or (node is not None and graph.is_edited(node))
 
-def _moved(node: Node, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """The first of a node's inputs or outputs, if the optimiser may move it past a `Pad`."""
-    return tensors[:1] if node.op in REMOVABLE else ()
+    return any(map(is_edited, chain(*sides))) and all(
+        any(each.producer is not None and each.producer.op == "Transpose" for each in side)
+        for side in sides
+    )

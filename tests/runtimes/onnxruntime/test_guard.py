@@ -8,7 +8,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.read_nodes import UnreadableError
-from tests.support import BORDER, one, parsed
+from tests.support import BORDER, W, one, parsed
 from tests.support.rows import each_row
 
 NODES = (
@@ -75,10 +75,8 @@ def test_a_function_that_is_there_twice_ends_no_command() -> None:
 @each_row(
     ("above", "below", "edited", "between"),
     [
-        ("Transpose", "Transpose", "", False),
-        *(("Transpose", "Transpose", name, True) for name in "abcde"),
-        ("Transpose", "Transpose", "x", False),  # no Transpose moves past it
-        ("Transpose", "Transpose", "f", True),  # it reads what could move to it
+        ("Transpose", "Transpose", "no", False),
+        *(("Transpose", "Transpose", name, True) for name in "xabcdef"),
         ("Identity", "Transpose", "c", False),
         ("Transpose", "Identity", "c", False),
         ("Relu", "Transpose", "c", False),
@@ -99,3 +97,27 @@ def test_a_pad_between_transposes(above: str, below: str, edited: str, between: 
             )
     (pad,) = context.pads()
     assert _is_between(context, pad) == between
+
+
+def test_a_pad_that_lost_a_reader_is_between_transposes() -> None:
+    text = "t = Transpose (x) v = Pad (t, p) y = Transpose (v) [n] z = Neg (v)"
+    proto = one(text, outputs="float[] y, float[] z", initializers=BORDER)
+    context = Context(Graph.from_proto(proto))
+    (pad,) = context.pads()
+    assert not _is_between(context, pad)
+    (negated,) = (node for node in context.graph.nodes if node.name == "n")
+    context.graph.set_input(negated, 0, context.graph.tensor("x"))
+    assert _is_between(context, pad)
+
+
+def test_a_pad_whose_copy_lost_a_reader_is_not_folded() -> None:
+    """The optimiser would give the pool pads as large as its kernel, and not open the model."""
+    text = (
+        "p = Pad <pads = [0, 0, 2, 0, 0, 0, 0, 0]> (x) i = Identity (p)"
+        " t = Transpose <perm = [0, 2, 3, 1]> (i) u = Transpose <perm = [0, 3, 1, 2]> (t)"
+        " y = Conv (u, w) z = MaxPool <kernel_shape = [2, 2]> (i)"
+    )
+    model = one(text, outputs="float[] y, float[] z", initializers=W, opset=10)
+    result = onnxpad.fix(model, validate=False)
+    assert [each.code for each in result.changes] == ["PAD207", "PAD201"]
+    assert onnxpad.validate(model, result.model).ok
