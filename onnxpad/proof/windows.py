@@ -538,9 +538,9 @@ def _as_read(
 
 def _slides(window: Slid, places: tuple[Placed, ...]) -> tuple[object, ...]:
     """All that the canonical form of a window rests on, for one engine and data of one size."""
-    form = window.form
-    rests = form.window, form.version, form[3:6], form.own, form.ceil, form.counts
-    return window.layers, [each[:3] for each in places], rests
+    form, placed = window.form, [(each.begin, each.end, each.windows) for each in places]
+    slides = form.axes, form.before, form.after, form.ceil, form.counts
+    return window.layers, placed, slides, form.window, form.version, form.own
 
 
 def _check_equal(
