@@ -476,6 +476,13 @@ STOPPING = {
         "q = Pad (x, g) y = f.go (q, w)",
         function(f"k = {SHORT.format(11)} (q, w) y = {TURN} (k)", "q, w"),
     ),
+    "axes that are forgotten of a size that engines differ on": (
+        (
+            's = ConvTranspose <auto_pad = "SAME_UPPER", group = 2, strides = [4, 1]> (x, w)'
+            f" q = Pad (s, g) k = ConvTranspose <output_shape = [14, 8]> (q, w) y = {TURN} (k)"
+        ),
+        "",
+    ),
     "axes that the data lacks": (f"k = {SHORT.format(9)} (x, w) y = Pad (k, g)", ""),
     "a size of another tensor": (
         f"m = {ONES} (x) q = Pad (m, g) k = Slice (q, o, n, d) r = Relu (k) t = Neg (r) y = Abs(t)",

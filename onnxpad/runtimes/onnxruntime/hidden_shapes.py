@@ -349,9 +349,21 @@ class Misjudged:
                     yield _Wrong(node, self._hazard(node), misranked)
         for node in disputed(self._context):
             yield _Wrong(node, self._hazard(node))
+        for node in filter(self._may_lose_axes, self._context.graph.nodes):
+            yield _Wrong(node, self._hazard(node), is_misranked=True)
         for each in wrongly_sized(self._context, among):
             sizes = None if None in each.inferred else each.inferred
             yield _Wrong(each.node, self._hazard(each.node), is_misranked(each), sizes)
+
+    def _may_lose_axes(self, node: Node) -> bool:
+        """Whether shape inference may give a node fewer axes, as where it is shorter than its data.
+
+        That is a ConvTranspose with `output_shape` over data of which not all sizes are known.
+        """
+        graph, analysis = self._context.graph, self._context.analysis
+        if "output_shape" not in node.attrs or not is_transposed(graph, node):
+            return False
+        return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
 
     def _is_handed_on(self, node: Node) -> bool:
         """Whether an If, Loop or Scan may hand on what a node computes."""
