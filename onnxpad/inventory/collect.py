@@ -1,4 +1,4 @@
-"""Reads every padding of a model, graph by graph, each node on its own.
+"""Joins what is read of each padding of a model with what `check` finds about it, graph by graph.
 
 A node that cannot be read becomes a site that says so, and reading goes on with the next one.
 """
@@ -8,35 +8,32 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from itertools import starmap
 from typing import Final
 
-import onnx
-
-from onnxpad.arithmetic.notation import axes_text, axis_names
-from onnxpad.arithmetic.size import Extent, Unknown, bounds, symbol
+from onnxpad.arithmetic.notation import axis_names
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, Use, describe
 from onnxpad.graph.walk import readable_graphs
-from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
-from onnxpad.padding.computed_pads import MANY
+from onnxpad.inventory.padding_site import (
+    AxisPadding,
+    Kind,
+    OuterPad,
+    PaddingSite,
+    PathNode,
+    flat_order,
+)
 from onnxpad.padding.crops import Crops, amounts_of
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.reading import Site, SiteReader, added, own_padding, steps_of
-from onnxpad.reasons import Reason
+from onnxpad.padding.reading import SiteReader, added, own_padding, steps_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.semantics.amounts import (
-    ExtentPair,
-    ExtentPairs,
-    Pairs,
-    is_padded,
-    numbers_of,
-    onnx_order,
-)
-from onnxpad.semantics.operators import Layout, operator_named, windowed
+from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, is_padded
+from onnxpad.semantics.operators import operator_named, windowed
 from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
@@ -50,14 +47,15 @@ from onnxpad.semantics.read_nodes import (
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
-_MOST_LISTED: Final = 12
-_ALSO_PADS: Final = frozenset({"output_padding", "output_shape"})
-_MOVING: Final = frozenset({"Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten"})
-_WIDEST_RANGE: Final = 1024
-_LONGEST_SIZE: Final = 48
+_WRITES: Final = sorted(PADDING | {"output_padding", "output_shape"})
+_LONGEST: Final = 80
 _MOST_READERS: Final = 8
+_UNKNOWN: Final = Unknown("not known")
 _ANY: Final = symbol("any size")
-"""Stands for a size of which nothing is known."""
+"""Stands for a size of which nothing is known: a formula holds for that, too."""
+
+_Findings = Mapping[tuple[str, str], Sequence[Finding]]
+"""Findings by the label and the operator of the node that they are about."""
 
 
 def sites_in(
@@ -72,338 +70,230 @@ def sites_in(
         findings: What `check` finds in the model.
         fitted: The operators with their total padding, by identity of the node.
     """
-    by_place: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        by_place[finding.node, finding.op_type].append(finding)
-    found: list[PaddingSite] = []
-    for context in contexts:
-        found += _Collector(context, by_place, fitted or {}).sites()
-    if contexts:
-        seen = {id(context.graph) for context in contexts}
-        for graph in _others(contexts[0].graph, seen):
-            found += written_sites(graph, by_place)
+        about[finding.node, finding.op_type].append(finding)
+    found = [
+        site for context in contexts for site in _Collector(context, about, fitted or {}).sites()
+    ]
+    seen = {id(context.graph) for context in contexts}
+    for graph in readable_graphs(contexts[0].graph) if contexts else ():
+        if id(graph) not in seen:
+            found += written_sites(graph, about)
     return found
 
 
-def written_sites(
-    graph: Graph, findings: Mapping[tuple[str, str], Sequence[Finding]] | None = None
-) -> Iterator[PaddingSite]:
+def written_sites(graph: Graph, findings: _Findings | None = None) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    for node in graph.nodes:
-        if _may_pad(graph, node):
-            place = graph.place_of(node), str(node.op)
-            site = as_written(graph, node, "other")
-            if _is_known(graph, node):
-                site = replace(site, problem="onnxpad does not look into this graph")
-            yield replace(site, findings=tuple((findings or {}).get(place, ())))
-
-
-def _others(main: Graph, seen: set[int]) -> Iterator[Graph]:
-    """The bodies and functions of a model that no context is about."""
-    for graph in readable_graphs(main):
-        if id(graph) not in seen:
-            yield graph
-
-
-def _is_known(graph: Graph, node: Node) -> bool:
-    """Whether an operator is one that onnxpad reads."""
-    return operator_named(graph, node) is not None or names_pad(graph, node)
+    for node in filter(lambda node: _may_pad(graph, node), graph.nodes):
+        site = _as_written(graph, node, "other")
+        is_known = operator_named(graph, node) is not None or names_pad(graph, node)
+        yield replace(
+            site,
+            problem="onnxpad does not look into this graph" if is_known else site.problem,
+            findings=tuple((findings or {}).get((site.node, site.op_type), ())),
+        )
 
 
 def _may_pad(graph: Graph, node: Node) -> bool:
     """Whether a node pads, or could by its attributes."""
-    known = _is_known(graph, node) or windowed(graph, node) is not None
-    return known or node.op == "Pad" or bool(PADDING & node.attrs.keys())
+    slides = operator_named(graph, node) is not None or windowed(graph, node) is not None
+    return slides or node.op == "Pad" or bool(PADDING & node.attrs.keys())
 
 
 class _Collector:
     """Reads the sites of one graph."""
 
-    def __init__(
-        self,
-        context: Context,
-        findings: Mapping[tuple[str, str], Sequence[Finding]],
-        fitted: Mapping[int, Padded],
-    ) -> None:
+    def __init__(self, context: Context, findings: _Findings, fitted: Mapping[int, Padded]) -> None:
         self._context = context
         self._graph = context.graph
-        self._analysis = context.analysis
-        self._signs = context.signs
         self._findings = findings
         self._fitted = fitted
         self._taken: set[int] = set()  # `Pad`s that belong to another site
         self._crops: set[int] = set()  # those of them that a transposed convolution takes up
-        self._sites = SiteReader(context.graph, context.analysis, self._crops)
+        self._reader = SiteReader(context.graph, context.analysis, self._crops)
+        self._readers = Readers(context.graph)
 
     def sites(self) -> list[PaddingSite]:
         """All sites of the graph in file order."""
         graph = self._graph
         nodes = [node for node in graph.nodes if _may_pad(graph, node)]
-        found: dict[int, PaddingSite] = {}
         # A `Pad` belongs to the transposed convolution whose crop it changes, or else to the
         # windows that it pads, or else to nothing.
-        nodes.sort(key=lambda node: 2 * is_pad(graph, node) - is_transposed(graph, node))
-        for node in nodes:
-            if id(node) not in self._taken:
-                found[id(node)] = self._site(node)
-        return [found[id(node)] for node in graph.nodes if id(node) in found]
+        order = sorted(nodes, key=lambda n: 2 * is_pad(graph, n) - is_transposed(graph, n))
+        found = {id(each): self._site(each) for each in order if id(each) not in self._taken}
+        return [found[id(node)] for node in nodes if id(node) in found]
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
         try:
-            return self._read(node)
+            match self._context.read(node):
+                case UnreadableError() as error:
+                    raise error
+                case PadOp() as pad:
+                    return self._alone(pad)
+                case WindowOp() as op:
+                    return self._window(op)
+                case TransposedOp() as op:
+                    return self._transposed(op)
         except (ModelError, UnreadableError) as error:
-            site = as_written(self._graph, node, "malformed")
-            return replace(site, problem=str(error), findings=self._about([node]))
+            site = replace(_as_written(self._graph, node, "malformed"), problem=str(error))
+        else:
+            site = _as_written(self._graph, node, "other")
+        return replace(site, findings=self._about([node]))
 
-    def _read(self, node: Node) -> PaddingSite:
-        match self._context.read(node):
-            case UnreadableError() as error:
-                raise error
-            case PadOp() as pad:
-                return self._alone(pad)
-            case TransposedOp() as op:
-                return self._transposed(op)
-            case WindowOp() as op:
-                return self._window(op)
-        return replace(as_written(self._graph, node, "other"), findings=self._about([node]))
+    def _window(self, op: WindowOp) -> PaddingSite:
+        site = self._reader.of(op)
+        own, paths, pairs = site.in_effect, site.front.pads, site.in_effect
+        total = added(own, site.front.amounts) if site.front.is_whole else None
+        if own is None:
+            sizes = [_ANY if isinstance(each, Unknown) else each for each in site.sizes]
+            pairs = own_padding(op, sizes)[0]
+        self._taken |= {id(path[0]) for path in paths}
+        outer = tuple(self._outer(path) for path in reversed(paths))
+        said = [
+            name if count == 1 else f"{count} {name}"
+            for name, count in Counter(pad.written for pad in outer).items()
+        ]
+        if op.auto_pad != "NOTSET":
+            said.append(f"auto_pad={op.auto_pad}")
+        elif is_padded(op.pads):
+            said.append("pads")
+        nodes, way = [op.node, *(path[0] for path in paths)], (op.node,)
+        return replace(
+            self._slides(op, site.source, nodes, (*paths[-1], *way) if paths else way, total, own),
+            written=" + ".join([*said, *["ceil_mode"] * op.ceil_mode]),
+            axes=self._axes(op, total if paths else pairs, site.source_sizes),
+            ceil_mode=op.ceil_mode,
+            count_include_pad=op.count_include_pad,
+            outer=outer,
+        )
+
+    def _transposed(self, op: TransposedOp) -> PaddingSite:
+        context, site = self._context, self._reader.of(op)
+        taking, left = Crops(self._graph, context.analysis, context.signs, op).taking()
+        behind = taking.taken
+        self._crops |= set(map(id, behind))
+        total = taking.form.crop if behind else site.own
+        if left is not None and left[0] not in behind:
+            behind.append(left[0])
+        self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
+        said = [
+            f"{name}={value}" if name == "auto_pad" else name
+            for name, value in amounts_of(op).attributes
+            if name != "pads" or is_padded(op.pads)
+        ]
+        said += dict.fromkeys(f"{each.op} downstream" for each in behind)
+        nodes = op.node, *behind
+        return replace(
+            self._slides(op, op.data, nodes, nodes, total, site.own),
+            written=" + ".join(said),
+            axes=self._axes(op, total, site.sizes),
+            output_padding=op.output_padding,
+            output_shape=op.output_shape,
+            downstream=_steps(behind),
+        )
 
     def _slides(
         self,
-        site: Site,
-        own: ExtentPairs | None,
-        total: ExtentPairs | None,
-        axes: tuple[AxisPadding, ...],
+        op: WindowOp | TransposedOp,
+        source: Tensor,
         nodes: Sequence[Node],
-        way: Sequence[Node] = (),
+        way: Sequence[Node],
+        total: ExtentPairs | None,
+        own: ExtentPairs | None,
     ) -> PaddingSite:
         """The fields that sites of window operators and transposed convolutions share.
 
         Args:
-            site: Its padding.
-            own: The operator's own part of it.
-            total: All of it.
-            axes: The same by axis.
+            op: The operator.
+            source: The tensor that is padded.
             nodes: The operator first, and then what else pads or crops.
-            way: The nodes from what is padded to the operator; none downstream of it.
+            way: The nodes from what is padded to the operator, or to the last that crops.
+            total: All of the padding.
+            own: The operator's own part of it.
         """
-        op = site.op
-        assert not isinstance(op, PadOp)
-        source = site.source if way else op.data
-        is_open = bool(way) and len(nodes) > 1 and own is None
-        conventions, convention = ((), "") if is_open else self._fits(op.node, own, total)
+        is_crop, found = isinstance(op, TransposedOp), self._fitted.get(id(op.node))
+        if found is not None and len(nodes) > 1:
+            # That its own part alone fits a framework says nothing of all of it.
+            is_part = total != own and flat_order(found.pads) == flat_order(own)
+            found = None if own is None or is_part else found
         return replace(
-            as_written(self._graph, op.node, "window" if way else "transposed"),
-            names=names_of(self._graph, nodes),
-            tensors=tensors_of(source, nodes),
-            amounts=amounts_text(axes),
-            pads=flat_order(total),
-            own_pads=flat_order(own),
-            axes=axes,
-            kernel=tuple(known_number(window.kernel) for window in op.windows),
-            stride=tuple(window.stride for window in op.windows),
-            dilation=tuple(window.dilation for window in op.windows),
+            _as_written(self._graph, op.node, "transposed" if is_crop else "window"),
+            total=total,
+            own=own,
             auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
+            names=_names(self._graph, nodes),
+            tensors=_tensors(source, nodes),
             tensor=source.name,
-            path=tuple(map(step_of, way or nodes)),
-            conventions=conventions,
-            convention=convention,
-            findings=self._about(nodes, way),
-        )
-
-    def _window(self, op: WindowOp) -> PaddingSite:
-        node = op.node
-        site = self._sites.of(op)
-        upstream, sizes = site.front.pads, site.source_sizes
-        outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
-        own = site.in_effect
-        total = added(own, site.front.amounts) if site.front.is_whole else None
-        # A formula holds for a size of which nothing is known, too.
-        open_sizes = tuple(_ANY if isinstance(each, Unknown) else each for each in site.sizes)
-        formulas = own_padding(op, open_sizes)[0] if own is None else own
-        axes = self._axes(op.axes, total if upstream else formulas, sizes)
-        self._taken |= {id(path[0]) for path in upstream}
-        way = (*upstream[-1], node) if upstream else (node,)
-        nodes = [node, *(path[0] for path in upstream)]
-        origin = [
-            f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
-            for each in reversed(outer)
-        ]
-        if op.auto_pad != "NOTSET":
-            origin.append(f"auto_pad={op.auto_pad}")
-        elif is_padded(op.pads):
-            origin.append("its own pads")
-        return replace(
-            self._slides(site, own, total, axes, nodes, way),
-            written=written_text(op, outer),
-            own=amounts_text(self._axes(op.axes, formulas, sizes)),
-            ceil_mode=op.ceil_mode,
-            count_include_pad=op.count_include_pad,
-            outer=tuple(reversed(outer)),
-            origin=", and ".join(origin),
+            path=_steps(way),
+            conventions=() if found is None else found.case.fits,
+            convention="" if found is None else found.short,
+            findings=self._about(nodes, () if is_crop else way),
         )
 
     def _axes(
-        self,
-        axes: Sequence[int],
-        total: Sequence[ExtentPair] | None,
-        sizes: Sequence[Extent],
-        names: Sequence[str] | None = None,
+        self, op: WindowOp | TransposedOp, pairs: ExtentPairs | None, sizes: Sequence[Extent]
     ) -> tuple[AxisPadding, ...]:
-        """The padding of each axis."""
-        wording = self._context.sites.wording
-        found = []
-        named = axis_names(len(axes)) if names is None else names
-        for place, axis in enumerate(axes):
-            size = sizes[place] if place < len(sizes) else Unknown("not known")
-            pair: ExtentPair = (Unknown("?"), Unknown("?")) if total is None else total[place]
-            begin, end = map(known_number, pair)
-            is_open = begin is None or end is None
+        """The padding of each axis that a window slides along."""
+        count = len(op.windows)
+        given = pairs or ((_UNKNOWN, _UNKNOWN),) * count
+        each = zip(op.axes, axis_names(count), given, sizes, op.windows, strict=True)
+        return tuple(starmap(self._axis, each))
+
+    def _axis(
+        self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
+    ) -> AxisPadding:
+        formula = ""
+        if not any(isinstance(each, Unknown) for each in pair):
             grows = _ANY if isinstance(size, Unknown) else size
-            formula = wording.formula(pair, grows) if is_open and total is not None else ""
-            short = range_text(pair[0]), range_text(pair[1])
-            known, words = known_number(size), size_text(size)
-            found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
-        return tuple(found)
-
-    def _transposed(self, op: TransposedOp) -> PaddingSite:
-        site = self._sites.of(op)
-        taking, left = Crops(self._graph, self._analysis, self._signs, op).taking()
-        own, behind = site.own, taking.taken
-        self._crops |= set(map(id, behind))
-        total = taking.form.crop if behind else own
-        counted = len(behind)
-        if left is not None and left[0] not in behind:
-            behind.append(left[0])
-        self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
-        axes = self._axes(op.axes, total, site.sizes)
-        written = amounts_of(op)
-        told = (each for each in written.attributes if each[0] != "pads" or is_padded(op.pads))
-        parts = [f"{name}={value}" if name == "auto_pad" else name for name, value in told]
-        origin = [*parts, *dict.fromkeys(f"{each.op} downstream" for each in behind[:counted])]
-        parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
-        return replace(
-            self._slides(site, own, total, axes, [op.node, *behind]),
-            written=" + ".join(parts),
-            own=written.text,
-            output_padding=op.output_padding,
-            output_shape=op.output_shape,
-            downstream=tuple(map(step_of, behind)),
-            origin=", and ".join(origin),
-        )
-
-    # Pads
+            formula = self._context.sites.wording.formula(pair, grows)
+        return AxisPadding(axis, name, pair, size, window, formula)
 
     def _alone(self, pad: PadOp) -> PaddingSite:
         """A `Pad` whose padding reaches no window operator."""
-        node, graph = pad.node, self._graph
-        outer = self._outer([node])
-        shape = self._analysis.shape(pad.data)
-        rank = (
-            len(shape) if shape is not None else len(pad.amounts or ()) if pad.axes is None else 0
-        )
+        node, outer = pad.node, self._outer([pad.node])
+        shape, readers = self._context.analysis.shape(pad.data), self._readers
+        rank = len(pad.amounts or ()) if shape is None and pad.axes is None else len(shape or ())
         whole = pad.extents_over(rank) if rank else None
-        sizes: tuple[Extent, ...] = shape or (Unknown("not known"),) * rank
-        padded = [axis for axis in range(rank) if whole is None or whole[axis] != (0, 0)]
-        names = [f"axis {axis}" for axis in padded]
-        total = None if whole is None else [whole[axis] for axis in padded]
-        axes = self._axes(padded, total, [sizes[axis] for axis in padded], names)
-        readers = self._readers.of(node.outputs[0])
-        way = self._readers.path(node.outputs[0])
-        said = [self._reader(each) for each in readers[:_MOST_READERS]]
-        if len(readers) > _MOST_READERS:
-            said.append(f"{len(readers) - _MOST_READERS} more")
+        pairs: dict[int, ExtentPair] = dict(enumerate(whole or ()))
+        if whole is None:
+            pairs |= zip(pad.axes or (), pad.constant_amounts or (), strict=False)
         return replace(
-            as_written(graph, node, "pad"),
-            tensors=tensors_of(pad.data, [node]),
-            written=pad_written(outer),
-            amounts=amounts_text(axes) if whole is not None else outer.amounts,
-            pads=flat_order(whole),
-            own=outer.amounts,
-            own_pads=flat_order(whole),
-            axes=axes if whole is not None else (),
+            _as_written(self._graph, node, "pad"),
+            written=outer.written,
+            axes=tuple(
+                self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
+                for axis, pair in pairs.items()
+                if pair != (0, 0)
+            ),
+            total=whole,
+            own=whole,
             outer=(outer,),
+            tensors=_tensors(pad.data, [node]),
             tensor=pad.data.name,
-            path=tuple(map(step_of, (node, *(use.node for use in way)))),
-            readers=tuple(said),
-            origin=outer.source,
+            path=_steps((node, *(use.node for use in readers.path(node.outputs[0])))),
+            readers=tuple(map(self._told, readers.of(node.outputs[0])[:_MOST_READERS])),
             findings=self._about([node]),
         )
 
-    def _reader(self, use: Use | None) -> str:
+    def _told(self, use: Use | None) -> str:
+        """A reader of a `Pad` in words."""
         if use is None:
             return "an output of the graph"
-        node, index = use
-        said = f"{node.op} {self._graph.label(node)!r}"
-        inputs = self._readers.inputs(node)
-        if index < 0:
-            return f"a body of {said}"
-        if inputs is not None and index != inputs.data:
-            return f"{said} (input {index})"
-        return said
+        said = f"{use.node.op} {self._graph.label(use.node)!r}"
+        return f"a body of {said}" if use.index < 0 else said
 
-    def _outer(self, path: Sequence[Node], layout: Layout | None = None, rank: int = 0) -> OuterPad:
-        """A `Pad` in plain values; one that cannot be read says why.
-
-        Args:
-            path: The `Pad`, and all nodes from it to the operator downstream.
-            layout: That of the operator downstream, by which axes have names.
-            rank: The rank of its data.
-        """
-        node = path[0]
-        label = self._graph.label(node)
-        steps = tuple(map(step_of, steps_of(path)))
-        try:
-            pad = self._context.pad(node)
-            if isinstance(pad, UnreadableError):
-                raise pad
-        except (ModelError, UnreadableError) as error:
-            return OuterPad(label, "", None, None, None, "malformed", str(error), steps=steps)
-        known = pad.constant_amounts
-        value = pad.value if pad.mode == "constant" else None
-        if known is None:
-            why, flat = self._context.sites.wording.amounts(pad), None
-            text = "overridable" if why.code is Reason.OVERRIDABLE else "computed"
-            formula = str(why)
-        else:
-            text, flat, formula = pad_text(pad, known, path, layout, rank), flat_order(known), ""
-        source = self._source(pad)
-        return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
-
-    def _source(self, pad: PadOp) -> str:
-        """Where the amounts of a `Pad` come from."""
-        amounts = pad.node.inputs[1:2]
-        if not amounts or not amounts[0].name:
-            return "its attribute"
-        node = amounts[0].producer
-        if node is None or node.op == "Constant":
-            is_known = pad.constant_amounts is not None
-            return "constant amounts" if is_known else f"amounts given by {amounts[0].name!r}"
-        count = self._context.open_sites.computing(pad.node)
-        from_ = self._context.sites.wording.sources(
-            extent for pair in pad.amounts or () for extent in pair
-        )
-        many = f"{MANY} or more" if count >= MANY else count
-        nodes = f"amounts computed by {many} node{'' if count == 1 else 's'}"
-        return f"{nodes} from {from_}" if from_ else nodes
-
-    # What all have
-
-    def _fits(
-        self,
-        node: Node,
-        own: Sequence[ExtentPair] | None,
-        total: Sequence[ExtentPair] | None,
-    ) -> tuple[tuple[str, ...], str]:
-        """The frameworks that the total padding fits, and the same in short.
-
-        None where only an operator's own part is known to fit them.
-        """
-        found = self._fitted.get(id(node))
-        if found is None:
-            return (), ""
-        is_part = own is not None and total != own and flat_order(found.pads) == flat_order(own)
-        return ((), "") if is_part else (found.case.fits, found.short)
+    def _outer(self, path: Sequence[Node]) -> OuterPad:
+        """A `Pad` in plain values, with all nodes from it to the operator downstream."""
+        node, steps = path[0], _steps(steps_of(path))
+        label, pad = self._graph.label(node), self._context.pad(node)
+        if isinstance(pad, UnreadableError):
+            return OuterPad(label, "", None, None, None, str(pad), steps=steps)
+        known, value = pad.constant_amounts, pad.value if pad.mode == "constant" else None
+        source = next((repr(each.name) for each in node.inputs[1:2] if each.name), "its attribute")
+        formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
+        return OuterPad(label, pad.mode, value, flat_order(known), pad.axes, source, formula, steps)
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
         """The findings about some nodes.
@@ -427,147 +317,46 @@ class _Collector:
         before, steps = finding.evidence.get("before"), finding.evidence.get("steps")
         if before is not None:
             return before == self._context.label(node)
-        if not isinstance(steps, list) or finding.code != _MOVED:
-            return True
-        return any(step in way for step in steps)
-
-    @cached_property
-    def _readers(self) -> Readers:
-        return Readers(self._graph)
+        return finding.code != _MOVED or not isinstance(steps, list) or not way.isdisjoint(steps)
 
 
-# Words
-
-
-def as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
+def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
     """A site with no more than what the node itself says."""
-    said = []
-    for name in sorted((PADDING | _ALSO_PADS) & node.attrs.keys()):
-        value = node.attrs[name]
-        if isinstance(value, onnx.AttributeProto):
-            said.append(f"{name}=@{value.ref_attr_name}" if value.ref_attr_name else f"{name}=?")
-        elif value not in ("NOTSET", ""):
-            said.append(f"{name}={_brief_value(value)}")
-    known: Sequence[str] = ["Pad"] if node.op == "Pad" else []
+    values = ((name, node.attrs.get(name, "")) for name in _WRITES)
+    said = [
+        f"{name}={str(getattr(value, 'ref_attr_name', value))[:_LONGEST]}"
+        for name, value in values
+        if value not in ("NOTSET", "")
+    ]
+    of = f" of {node.domain}" if node.domain and not graph.is_standard(node) else ""
+    problem = f"onnxpad does not cover {node.op}{of}"
+    if graph.is_function(node):
+        problem = f"{node.op} is a function of the model: its body says how it pads"
     return PaddingSite(
         node=graph.place_of(node),
         op_type=str(node.op),
         domain=node.domain or "",
         scope=graph.place,
         kind=kind,
-        written=", ".join([*known, *said]),
-        names=names_of(graph, [node]),
+        written=", ".join(["Pad"] * (node.op == "Pad") + said),
+        names=_names(graph, [node]),
         tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
-        problem=_not_covered(graph, node) if kind == "other" else "",
+        problem=problem if kind == "other" else "",
     )
 
 
-def _not_covered(graph: Graph, node: Node) -> str:
-    """Why onnxpad does not cover an operator."""
-    if graph.is_function(node):
-        return f"{node.op} is a function of the model: its body says how it pads"
-    if graph.is_standard(node):
-        return f"onnxpad does not cover {node.op}"
-    domain = f" of {node.domain}" if node.domain else ""
-    return f"onnxpad does not cover {node.op}{domain}"
-
-
-def _brief_value(value: object) -> str:
-    """An attribute in words; of a long list the first elements."""
-    if isinstance(value, list):
-        more = ", ..." if len(value) > _MOST_LISTED else ""
-        return f"[{', '.join(map(str, value[:_MOST_LISTED]))}{more}]"
-    return str(value)
-
-
-def names_of(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
+def _names(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
     """The names that nodes go by."""
     found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
     return tuple(dict.fromkeys(found))
 
 
-def tensors_of(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
+def _tensors(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
     """The names of a tensor and of the results of nodes."""
     found = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def step_of(node: Node) -> PathNode:
-    """A node on the way of padded data."""
-    return PathNode(describe(node), str(node.op))
-
-
-def known_number(extent: Extent) -> int | None:
-    """A size or an amount that is a number; None for others."""
-    return extent if isinstance(extent, int) else None
-
-
-def flat_order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
-    """Amounts in ONNX order; None unless all are numbers."""
-    numbers = numbers_of(pairs)
-    return None if numbers is None else tuple(onnx_order(numbers))
-
-
-def size_text(extent: Extent) -> str:
-    """A size in words: a number, a formula of open sizes, or `open`."""
-    text = "open" if isinstance(extent, Unknown) else str(extent)
-    return text if len(text) <= _LONGEST_SIZE else "open"
-
-
-def range_text(extent: Extent) -> str:
-    """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
-    if isinstance(extent, int):
-        return str(extent)
-    least, greatest = bounds(extent)
-    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
-        return ""
-    return f"{least}..{greatest}"
-
-
-def amounts_text(axes: Sequence[AxisPadding]) -> str:
-    """The padding of all axes in words; `none` if there is none."""
-    if all((each.begin, each.end) == (0, 0) for each in axes):
-        return "none"
-    if not any(any(each.ranges) for each in axes):
-        return "not known"
-    return ", ".join(f"{each.name} {each.range}" for each in axes)
-
-
-def written_text(op: WindowOp, outer: Sequence[OuterPad]) -> str:
-    """How the padding of a window operator is written, in short."""
-    kinds = Counter(map(pad_written, reversed(outer)))
-    said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
-    if op.auto_pad != "NOTSET":
-        said = [*said, f"auto_pad={op.auto_pad}"]
-    elif is_padded(op.pads):
-        said = [*said, "pads"]
-    if op.ceil_mode:
-        said = [*said, "ceil_mode"]
-    return " + ".join(said)
-
-
-def pad_text(
-    pad: PadOp, known: Pairs, path: Iterable[Node], layout: Layout | None, rank: int
-) -> str:
-    """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
-    moved = any(step.op in _MOVING for step in path)
-    if layout is not None and not moved:
-        whole = pad.over(rank)
-        if whole is not None:
-            return layout.text(whole)
-    return axes_text(known, pad.axes)
-
-
-def pad_written(pad: OuterPad) -> str:
-    """How a `Pad` is written, in short."""
-    words = [pad.amounts] if pad.amounts in {"computed", "overridable"} else []
-    words += ["Pad"]
-    if pad.mode not in {"constant", ""}:
-        words.append(pad.mode)
-    elif pad.value is None:
-        words.append("of ?")
-    elif pad.value:
-        words.append(f"of {pad.value}")
-    if pad.steps:
-        words.append("upstream")
-    return " ".join(words)
+def _steps(nodes: Iterable[Node]) -> tuple[PathNode, ...]:
+    """Nodes on the way of padded data."""
+    return tuple(PathNode(describe(node), str(node.op)) for node in nodes)

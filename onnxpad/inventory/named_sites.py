@@ -29,24 +29,22 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
     """
     found: set[int] = set()
     for pattern in patterns:
-        places = [
+        glob = pattern.replace("[", "[[]")
+        places = {
             place for place, site in enumerate(sites) if pattern in (*site.names, *site.tensors)
-        ]
-        if not places:
-            glob = pattern.replace("[", "[[]")
-            places = [
-                place
-                for place, site in enumerate(sites)
-                if any(fnmatchcase(name, glob) for name in site.names)
-            ]
+        } or {
+            place
+            for place, site in enumerate(sites)
+            if any(fnmatchcase(n, glob) for n in site.names)
+        }
         if not places:
             known = dict.fromkeys(name for site in sites for name in (*site.names, *site.tensors))
             lacks = f"no padding at {pattern!r}" if sites else "the model has no padding to show"
             listed = [site.node for site in sites]
             says = nearest(pattern, known, "operators that pad are", listed)
             raise UsageError(f"{lacks}{says}")
-        found |= {*places}
-    return tuple(site for place, site in enumerate(sites) if place in found)
+        found |= places
+    return tuple(sites[place] for place in sorted(found))
 
 
 def nearest(

@@ -1,43 +1,28 @@
-"""One padding of a model in plain values, which reports print."""
+"""One padding of a model, which reports print: an operator or a `Pad`, and what is known of it."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
+from onnxpad.arithmetic.notation import axes_text
+from onnxpad.arithmetic.size import Extent, Unknown, bounds
+from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.finding import Finding
 from onnxpad.reasons import BY_SIZE, Reason
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
+from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, numbers_of, onnx_order, pairs_of
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 """`window` slides over its data; `transposed` is a ConvTranspose, whose pads crop; `pad` is a `Pad`
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-_NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
-_ABOUT_CROPS: Final = "PAD4"
+FIX: Final = "onnxpad fix MODEL"
+"""How advice begins that is a command, with whatever options help."""
+_WIDEST_RANGE: Final = 1024
 _LONGEST_TYPED: Final = 80
-
-
-class Advice(NamedTuple):
-    """A command or a step that helps.
-
-    Attributes:
-        text: The step; of `onnxpad fix`, its options.
-        is_command: Whether it is options of `onnxpad fix`.
-    """
-
-    text: str
-    is_command: bool = False
-
-    def in_words(self, model: str = "MODEL") -> str:
-        """The step, or the command with the path of the model as a shell takes it."""
-        return f"onnxpad fix {model} {self.text}".rstrip() if self.is_command else self.text
-
-
-FIX: Final = Advice("", is_command=True)
-"""The advice for padding that `fix` rewrites without further options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +45,39 @@ class AxisPadding:
     Attributes:
         axis: The index of the axis.
         name: Its name, such as `H`; `axis 1` if it has none.
-        begin: The elements added at the begin; of a transposed convolution those cropped there,
-            below 0 those appended. None if it depends on a size or is not known.
-        end: The same at the end.
-        size: The size of the data that is padded; None if open.
-        told_size: The same in words, such as `224` or `ceil(height/2)`.
+        pair: The elements added at the begin and at the end; of a transposed convolution those
+            cropped, below 0 those appended. They may depend on a size, or be Unknown.
+        extent: The size of the data that is padded; Unknown if nothing is known of it.
+        window: The window that slides along it; None for a `Pad`.
         formula: Begin and end as formulas of the size, where they depend on it; else empty.
-        ranges: Begin and end in short, such as `0..1` and `1`; empty where not known.
     """
 
     axis: int
     name: str
-    begin: int | None
-    end: int | None
-    size: int | None
-    told_size: str
+    pair: ExtentPair
+    extent: Extent
+    window: AnyWindow | None = None
     formula: str = ""
-    ranges: tuple[str, str] = ("", "")
 
     @property
-    def range(self) -> str:
-        """Begin and end in short, such as `0..1+1`."""
-        return "+".join(each or "?" for each in self.ranges)
+    def begin(self) -> int | None:
+        """The number at the begin; None if it depends on a size or is not known."""
+        return known_number(self.pair[0])
+
+    @property
+    def end(self) -> int | None:
+        """The number at the end, in the same way."""
+        return known_number(self.pair[1])
+
+    @property
+    def size(self) -> int | None:
+        """The size of the data; None if it is open."""
+        return known_number(self.extent)
+
+    @property
+    def told_size(self) -> str:
+        """The same in words, such as `224` or `ceil(height/2)`."""
+        return "open" if isinstance(self.extent, Unknown) else str(self.extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +86,12 @@ class OuterPad:
 
     Attributes:
         node: Its name.
-        mode: `constant`, `reflect`, `edge` or `wrap`.
+        mode: `constant`, `reflect`, `edge` or `wrap`; empty if it cannot be read.
         value: The number that it writes in mode `constant`; None if known only at run time.
         pads: Its amounts in ONNX order, of all axes of its data or of `axes`; None if computed.
         axes: The axes that it names; None for all.
-        amounts: The amounts in words.
-        source: Where they come from, such as `initializer 'pads'`.
-        formula: What computed amounts depend on, and how; else empty.
+        source: Where they come from: the name of a tensor, or why they cannot be read.
+        formula: Why computed amounts are no numbers, and what they depend on; else empty.
         steps: The nodes between it and the next one downstream of these.
     """
 
@@ -105,10 +100,26 @@ class OuterPad:
     value: float | int | str | None
     pads: tuple[int, ...] | None
     axes: tuple[int, ...] | None
-    amounts: str
     source: str
     formula: str = ""
     steps: tuple[PathNode, ...] = ()
+
+    @property
+    def amounts(self) -> str:
+        """The amounts in words."""
+        if self.pads is None:
+            return "computed" if self.mode else "malformed"
+        return axes_text(pairs_of(self.pads), self.axes)
+
+    @property
+    def written(self) -> str:
+        """How it is written, in short."""
+        words = ["computed"] * bool(self.mode and self.pads is None) + ["Pad"]
+        if self.mode not in {"constant", ""}:
+            words.append(self.mode)
+        elif self.value != 0:
+            words.append(f"of {'?' if self.value is None else self.value}")
+        return " ".join([*words, *["upstream"] * bool(self.steps)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +134,9 @@ class PaddingSite:
         kind: As in `Kind`.
         written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty
             if none is.
-        amounts: The total in words, such as `H 1+1, W 1+1`.
-        pads: The total of its spatial axes in ONNX order (begins, then ends); of a `Pad` alone, of
-            all axes. None if it depends on an open size or is not known.
-        own: The operator's own part of it in words.
-        own_pads: The same in ONNX order; None if open.
         axes: The axes that are padded or could be.
-        kernel: Size of the window on each spatial axis; None where not known.
-        stride: Its stride.
-        dilation: Its dilation.
+        total: All of its padding; None if it is not known. Of a `Pad` alone, of all axes.
+        own: The operator's own part of it.
         auto_pad: The attribute; empty if absent or NOTSET.
         ceil_mode: Whether the output size is rounded up.
         count_include_pad: Whether an average counts its padding.
@@ -143,7 +148,6 @@ class PaddingSite:
         tensor: The tensor that is padded.
         path: The nodes from that tensor to the operator.
         readers: Of a `Pad` alone, who reads it, in words.
-        origin: Where the padding comes from, in words.
         conventions: Names of the frameworks whose convention it fits at every size.
         convention: The same in short, such as `TensorFlow`.
         findings: What `check` finds about the operator, its `Pad`s and its crops.
@@ -161,14 +165,9 @@ class PaddingSite:
     scope: str
     kind: Kind
     written: str
-    amounts: str = ""
-    pads: tuple[int, ...] | None = None
-    own: str = ""
-    own_pads: tuple[int, ...] | None = None
     axes: tuple[AxisPadding, ...] = ()
-    kernel: tuple[int | None, ...] = ()
-    stride: tuple[int, ...] = ()
-    dilation: tuple[int, ...] = ()
+    total: ExtentPairs | None = None
+    own: ExtentPairs | None = None
     auto_pad: str = ""
     ceil_mode: bool = False
     count_include_pad: bool = False
@@ -179,7 +178,6 @@ class PaddingSite:
     tensor: str = ""
     path: tuple[PathNode, ...] = ()
     readers: tuple[str, ...] = ()
-    origin: str = ""
     conventions: tuple[str, ...] = ()
     convention: str = ""
     findings: tuple[Finding, ...] = ()
@@ -190,22 +188,40 @@ class PaddingSite:
     known_by: str = ""
 
     @property
+    def pads(self) -> tuple[int, ...] | None:
+        """The total in ONNX order (begins, then ends); None if it is not known or no numbers."""
+        return flat_order(self.total)
+
+    @property
+    def own_pads(self) -> tuple[int, ...] | None:
+        """The operator's own part in the same way."""
+        return flat_order(self.own)
+
+    @property
+    def windows(self) -> tuple[AnyWindow, ...]:
+        """The windows that slide along its axes; none of a `Pad`."""
+        return tuple(axis.window for axis in self.axes if axis.window is not None)
+
+    @property
+    def amounts(self) -> str:
+        """The total in words, such as `H 1+1, W 0..1+1`; empty where no axis is known."""
+        is_told = self.axes or self.total is not None
+        return amounts_text({axis.name: axis.pair for axis in self.axes}) if is_told else ""
+
+    @property
     def deciding(self) -> tuple[Finding, ...]:
         """The findings that say whether and why the padding is rewritten.
 
         A `Pad` between a transposed convolution and a window operator has findings about each;
         where it becomes the window's, the convolution stays as it is.
         """
-        about = [each for each in self.findings if each.code not in _NOT_ABOUT_FOLDING]
-        crops = [each for each in about if each.code.startswith(_ABOUT_CROPS)]
-        if self.kind == "transposed":
-            others = [each for each in about if each.op_type == self.op_type]
-            return tuple(
-                each
-                for each in about
-                if each in crops or each in others or not (crops or each.fixable)
-            )
-        return tuple(each for each in about if each not in crops or len(crops) == len(about))
+        about = [each for each in self.findings if each.code != "PAD902"]
+        crops = [each for each in about if each.code.startswith("PAD4")]
+        if self.kind != "transposed":
+            return tuple(each for each in about if each not in crops or len(crops) == len(about))
+        mine = [each for each in about if each in crops or each.op_type == self.op_type]
+        rest = [each for each in about if not (crops or each.fixable)]
+        return tuple(each for each in about if each in mine or each in rest)
 
     @property
     def fixable(self) -> bool:
@@ -218,59 +234,37 @@ class PaddingSite:
         return any(not each.fixable for each in self.deciding)
 
     @property
-    def is_zero(self) -> bool:
-        """Whether it is known to pad nothing."""
-        return self.amounts == "none"
-
-    @property
-    def is_known(self) -> bool:
-        """Whether anything is known of its amounts."""
-        return any(any(axis.ranges) for axis in self.axes)
-
-    @property
     def advice(self) -> tuple[str, ...]:
         """The commands or steps that help, in the order of the findings, each said once."""
-        return tuple(each.in_words() for each in self.helps)
-
-    @property
-    def helps(self) -> tuple[Advice, ...]:
-        """The same as data."""
-        found = [
-            advice
-            for each in self.deciding
-            if self.kind != "transposed" or each.reason_code != Reason.STEPS_BETWEEN
-            for advice in advice_on(each)
-        ]
-        return tuple(dict.fromkeys(found))
+        between = Reason.STEPS_BETWEEN if self.kind == "transposed" else None
+        about = (each for each in self.deciding if each.reason_code != between)
+        return tuple(dict.fromkeys(advice for each in about for advice in _advice_on(each)))
 
 
 _ADVICE: Final = {
-    Reason.AUTO_PAD_AND_PADS: Advice("remove auto_pad or pads in the exporter"),
-    Reason.STEPS_BETWEEN: Advice(
-        "in the exporter, put the Pad directly before the window operator"
-    ),
-    Reason.AMOUNTS_IN_FILE: Advice(
-        "give the path of the model, so that its external data is found"
-    ),
-    Reason.OPSET_TOO_OLD: Advice("export with a newer opset, or convert the model to one"),
-    Reason.ASSUMPTION_REFUSED: Advice("without --strict", is_command=True),
-    Reason.CUSTOM_OPERATOR: Advice("declare the operator with onnxpad.register(onnxpad.Row(...))"),
-    Reason.UNREADABLE: Advice("correct the node, or export the model again"),
-    Reason.UNUSED: Advice("remove the Pad: nothing reads it"),
+    Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
+    Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
+    Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
+    Reason.OPSET_TOO_OLD: "export with a newer opset, or convert the model to one",
+    Reason.ASSUMPTION_REFUSED: f"{FIX} without --strict",
+    Reason.CUSTOM_OPERATOR: "declare the operator with onnxpad.register(onnxpad.Row(...))",
+    Reason.UNREADABLE: "correct the node, or export the model again",
+    Reason.UNUSED: "remove the Pad: nothing reads it",
 }
 
 
-def advice_on(finding: Finding) -> tuple[Advice, ...]:
+def _advice_on(finding: Finding) -> Iterator[str]:
     """Commands or steps that help, each by itself; none if nothing can be done."""
-    if finding.fixable:
-        return (FIX,)
     options = finding.evidence.get("options")
-    if isinstance(options, tuple | list):
-        return tuple(Advice(option, is_command=True) for option in _typed(finding, options))
-    return tuple(advice for reason, advice in _ADVICE.items() if finding.reason_code == reason)
+    if finding.fixable:
+        yield FIX
+    elif isinstance(options, tuple | list):
+        yield from (f"{FIX} {option}" for option in _typed(finding, options))
+    else:
+        yield from (advice for reason, advice in _ADVICE.items() if finding.reason_code == reason)
 
 
-def _typed(finding: Finding, options: Sequence[str]) -> Iterator[str]:
+def _typed(finding: Finding, options: Iterable[str]) -> Iterator[str]:
     """The options that a finding names, as typed."""
     given = finding.evidence.get("sizes")
     listed = given if isinstance(given, list) else []
@@ -283,3 +277,34 @@ def _typed(finding: Finding, options: Sequence[str]) -> Iterator[str]:
             yield "--shape SIZES"
         elif option not in BY_SIZE:
             yield option
+
+
+def known_number(extent: Extent) -> int | None:
+    """A size or an amount that is a number; None for others."""
+    return extent if isinstance(extent, int) else None
+
+
+def flat_order(pairs: ExtentPairs | None) -> tuple[int, ...] | None:
+    """Amounts in ONNX order; None unless all are numbers."""
+    numbers = numbers_of(pairs)
+    return None if numbers is None else tuple(onnx_order(numbers))
+
+
+def amounts_text(pairs: Mapping[str, ExtentPair]) -> str:
+    """Padding by name of the axis in words; `none` if there is none."""
+    if all(pair == (0, 0) for pair in pairs.values()):
+        return "none"
+    told = {name: tuple(map(_range, pair)) for name, pair in pairs.items()}
+    if not any(map(any, told.values())):
+        return "not known"
+    return ", ".join(f"{name} {begin or '?'}+{end or '?'}" for name, (begin, end) in told.items())
+
+
+def _range(extent: Extent) -> str:
+    """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
+    if isinstance(extent, int):
+        return str(extent)
+    least, greatest = bounds(extent)
+    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
+        return ""
+    return f"{least}..{greatest}"

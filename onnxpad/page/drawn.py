@@ -29,24 +29,21 @@ def drawn(picture: Picture) -> Html:
 
 def _site(site: PaddingSite) -> Html:
     """Pictures of the axes whose sizes and padding are known; none of transposed convolutions."""
-    if site.kind != "window" or len(site.kernel) != len(site.axes):
+    if site.kind != "window" or site.ceil_mode:
         return NOTHING
     alike: dict[AxisAnswer, list[str]] = {}
-    for place, axis in enumerate(site.axes):
-        answer = _answer(site, place, axis)
-        if answer is not None:
+    for axis in site.axes:
+        if (answer := _answer(axis)) is not None:
             alike.setdefault(answer, []).append(axis.name)
     pictures = [axis_picture(" and ".join(names), answer) for answer, names in alike.items()]
     return join(pictures)
 
 
-def _answer(site: PaddingSite, place: int, axis: AxisPadding) -> AxisAnswer | None:
-    kernel = site.kernel[place]
-    if kernel is None or axis.size is None or axis.begin is None or axis.end is None:
+def _answer(axis: AxisPadding) -> AxisAnswer | None:
+    window, size, begin, end = axis.window, axis.size, axis.begin, axis.end
+    if not isinstance(window, Window) or size is None or begin is None or end is None:
         return None
-    stride = site.stride[place] if site.stride else 1
-    window = Window(kernel, stride, site.dilation[place] if site.dilation else 1)
-    room = axis.size + axis.begin + axis.end - window.extent
-    if room < 0 or site.ceil_mode:
+    room = size + begin + end - window.extent
+    if room < 0:
         return None
-    return AxisAnswer(axis.size, window, axis.begin, axis.end, room // stride + 1)
+    return AxisAnswer(size, window, begin, end, room // window.stride + 1)

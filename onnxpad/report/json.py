@@ -467,7 +467,6 @@ WORDS: Final = {
             "alike",
             "data",
             "elements",
-            "words",
             "resized",
         ),
         "",

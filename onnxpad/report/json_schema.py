@@ -213,8 +213,8 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
 def _site() -> dict[str, _Type]:
     """The fields of one place in the report of `show`."""
     same = (
-        *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads", "kernel"),
-        *("stride", "dilation", "ceil_mode", "count_include_pad", "output_padding", "readers"),
+        *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads"),
+        *("ceil_mode", "count_include_pad", "output_padding", "readers"),
         *("output_shape", "conventions", "findings", "fixable", "stays"),
     )
     pads = _of(OuterPad, "node", "value", "pads", "axes", "source")
@@ -229,6 +229,7 @@ def _site() -> dict[str, _Type]:
     }
     return {
         **_of(PaddingSite, *same),
+        **dict.fromkeys(("kernel", "stride", "dilation"), (..., amount)),
         "axes": (..., axis),
         "outer": (..., outer),
         **dict.fromkeys(("downstream", "path"), (..., _STEP)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode
+from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode, known_number
 from onnxpad.report import ShowReport
 from onnxpad.report.json import config_fields, dumped, finding_fields, head
 
@@ -48,9 +48,9 @@ def _site(site: PaddingSite) -> dict[str, object]:
             }
             for axis in site.axes
         ],
-        "kernel": site.kernel,
-        "stride": site.stride,
-        "dilation": site.dilation,
+        "kernel": [known_number(window.kernel) for window in site.windows],
+        "stride": [window.stride for window in site.windows],
+        "dilation": [window.dilation for window in site.windows],
         "auto_pad": site.auto_pad or None,
         "ceil_mode": site.ceil_mode,
         "count_include_pad": site.count_include_pad,
@@ -61,7 +61,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "tensor": site.tensor or None,
         "path": site.path,
         "readers": site.readers,
-        "origin": site.origin or None,
+        "origin": "; ".join(dict.fromkeys(pad.source for pad in site.outer)) or None,
         "conventions": site.conventions,
         "convention": site.convention or None,
         "findings": [finding_fields(finding) for finding in site.findings],

@@ -168,14 +168,12 @@ class PaddingDifference:
         totals: The total padding in both: its own and that of the `Pad`s upstream, (begin, end) for
             each spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
         renamed: Name of that output in the rewritten model where it is another; else empty.
-        words: For people what totals are that are no numbers, with the sizes they depend on.
     """
 
     tensor: str
     nodes: tuple[str, str]
     totals: tuple[Pairs | str, Pairs | str]
     renamed: str = ""
-    words: tuple[str, str] = ("", "")
 
     @property
     def pads(self) -> tuple[str, str]:
@@ -186,10 +184,7 @@ class PaddingDifference:
     @property
     def by_axis(self) -> tuple[str, str]:
         """The total padding in both for people, such as `H 0+1, W 0+2`."""
-        before, after = (
-            (words or each) if isinstance(each, str) else pads_text(each)
-            for each, words in zip(self.totals, self.words, strict=True)
-        )
+        before, after = (each if isinstance(each, str) else pads_text(each) for each in self.totals)
         return before, after
 
 

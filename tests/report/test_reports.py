@@ -45,7 +45,6 @@ IN_JSON = {
     "form": "",
     "data": "",
     "elements": "",
-    "words": "",
     "resized": "",
 }
 """Names of fields in JSON where they are others; empty for those that it has in words."""

@@ -10,11 +10,11 @@ from typing import Final
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory.padding_site import (
     FIX,
-    Advice,
     AxisPadding,
     OuterPad,
     PaddingSite,
     PathNode,
+    amounts_text,
 )
 from onnxpad.report import ShowReport
 from onnxpad.report.documents import (
@@ -114,14 +114,14 @@ def _card(group: Sequence[PaddingSite], result: ShowReport, *, is_open: bool) ->
         blocks.append(Picture(one))
         if len(variant) > 1:
             blocks.append(members([(shown(site.node), _place(site)) for site in variant]))
-    title = f"{count} {shown(first.op_type)}: {amounts_text(first)}{written}{fate}"
+    title = f"{count} {shown(first.op_type)}: {_amounts(first)}{written}{fate}"
     return Group(title, blocks, is_open=is_open and _pads(first))
 
 
 def _place(site: PaddingSite) -> str:
     """The size of the data that is padded, and where the padding comes from."""
     sizes = ", ".join(f"{axis.name} {shown(axis.told_size)}" for axis in site.axes)
-    return "; ".join(filter(None, [sizes, shown(site.origin)]))
+    return "; ".join(filter(None, [sizes, *(f"Pad {shown(repr(pad.node))}" for pad in site.outer)]))
 
 
 def _alike(site: PaddingSite) -> tuple[object, ...]:
@@ -129,7 +129,7 @@ def _alike(site: PaddingSite) -> tuple[object, ...]:
     formulas = tuple((axis.begin, axis.end, axis.formula) for axis in site.axes)
     findings = tuple((each.code, each.reason_code) for each in site.deciding)
     steps = tuple(step.op_type for step in site.path)
-    return site.kernel, site.stride, site.dilation, formulas, findings, steps
+    return site.windows, formulas, findings, steps
 
 
 def headline(result: ShowReport) -> str:
@@ -152,7 +152,7 @@ def _pads(site: PaddingSite) -> bool:
 
 def _padding(sites: Sequence[PaddingSite]) -> int:
     """The number of those that pad by more than nothing."""
-    return sum(_pads(site) and not site.is_zero for site in sites)
+    return sum(_pads(site) and site.amounts != "none" for site in sites)
 
 
 def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:
@@ -178,7 +178,7 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
         site = group[0]
         cells = [
             shown(name),
-            amounts_text(site),
+            _amounts(site),
             shown(site.written) if _pads(site) else "",
             f"x {len(group):,}",
             _fits(site) or "-" if _pads(site) else "",
@@ -192,9 +192,9 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
     return Table(heads, rows, is_listing=True)
 
 
-def amounts_text(site: PaddingSite) -> str:
+def _amounts(site: PaddingSite) -> str:
     """The amounts of a site; of a transposed convolution those that it crops."""
-    if site.kind == "transposed" and site.is_known and not site.is_zero:
+    if site.kind == "transposed" and site.pads is not None and any(site.pads):
         return f"crops {site.amounts}"
     return site.amounts or ("?" if _pads(site) else "none")
 
@@ -229,7 +229,7 @@ def _ending(result: ShowReport) -> Iterator[str]:
         yield f"onnxpad fix {' and '.join(done)}; --node NAME says why"
     elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
-    stays = [each for site in sites if site.stays for each in site.helps if each != FIX]
+    stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
         yield f"{of}: {command_text(advice, result.model, result.targets)}".replace(
@@ -241,12 +241,14 @@ def _ending(result: ShowReport) -> Iterator[str]:
         yield f"also {said}{reason}"
 
 
-def command_text(advice: Advice, model: str, targets: Sequence[str] = ()) -> str:
+def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
     """An advice with the path of the model and the targets, as a shell takes it."""
-    for target in targets if advice.is_command else ():
-        advice = Advice(f"--target {shlex.quote(target)} {advice.text}".rstrip(), is_command=True)
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    return shown(advice.in_words(shlex.quote(path)) if model else advice.in_words())
+    given = [
+        shlex.quote(path) if model else "MODEL",
+        *(f"--target {shlex.quote(t)}" for t in targets),
+    ]
+    return shown(advice.replace("MODEL", " ".join(given)) if advice.startswith(FIX) else advice)
 
 
 def _name(site: PaddingSite) -> str:
@@ -258,9 +260,9 @@ def _name(site: PaddingSite) -> str:
 def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
     """The facts about a site with their labels, and what to do about it."""
     rows = [(label, text) for label, text in _labelled(site, result.is_checked) if text]
-    for place, advice in enumerate(site.helps):
+    for place, advice in enumerate(site.advice):
         text = command_text(advice, result.model, result.targets)
-        text = text.replace(" ", UNBREAKABLE) if advice.is_command else text
+        text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
         rows.append(("" if place else "what to do", text))
     return Pairs(rows, _LABEL)
 
@@ -282,13 +284,12 @@ def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
                 f"Pad {shown(repr(pad.node))}: {_outer(pad)}",
             )
     else:
-        yield "writes", _value(site.outer[0]) if site.outer else ""
+        yield "writes", _value(site.outer[0])
         yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
+        yield "amounts of", shown(site.outer[0].source)
+        yield "", shown(site.outer[0].formula)
     for step in site.downstream:
         yield "downstream", _step(step)
-    yield "comes from", shown(site.origin)
-    if site.outer and site.outer[0].formula and site.kind == "pad":
-        yield "", shown(site.outer[0].formula)
     yield "fits", _fitting(site)
     yield from _decided(site, is_checked)
     yield "in", shown(site.scope)
@@ -310,11 +311,12 @@ def _data(site: PaddingSite) -> str:
 
 
 def _window(site: PaddingSite) -> str:
-    if not site.kernel:
+    if not (windows := site.windows):
         return ""
-    said = [f"kernel {_by(site.kernel)}", f"stride {_by(site.stride)}"]
-    if any(each != 1 for each in site.dilation):
-        said.append(f"dilation {_by(site.dilation)}")
+    said = [f"kernel {_by(each.kernel for each in windows)}"]
+    said.append(f"stride {_by(each.stride for each in windows)}")
+    if any(each.dilation != 1 for each in windows):
+        said.append(f"dilation {_by(each.dilation for each in windows)}")
     if site.ceil_mode:
         said.append("ceil_mode (rounds its output size up)")
     if site.count_include_pad:
@@ -322,8 +324,8 @@ def _window(site: PaddingSite) -> str:
     return ", ".join(said)
 
 
-def _by(numbers: Iterable[int | None]) -> str:
-    return "x".join("?" if each is None else str(each) for each in numbers)
+def _by(numbers: Iterable[object]) -> str:
+    return "x".join(str(each) if isinstance(each, int) else "?" for each in numbers)
 
 
 def _formulas(axes: Sequence[AxisPadding]) -> str:
@@ -336,15 +338,16 @@ def _formulas(axes: Sequence[AxisPadding]) -> str:
 
 
 def _own(site: PaddingSite) -> str:
-    if site.kind == "transposed":
-        return site.own
-    said = site.own
+    names = [axis.name for axis in site.axes]
+    pairs = () if site.own is None else zip(names, site.own, strict=True)
+    said = "not known" if site.own is None else amounts_text(dict(pairs))
     return f"auto_pad={site.auto_pad}: {said}" if site.auto_pad else said
 
 
 def _outer(pad: OuterPad) -> str:
     """A `Pad` in front: how much, of which value, and through what it gets to the operator."""
-    said = f"{shown(pad.amounts)}, {_value(pad)}"
+    source = f" as {shown(pad.source)}" if pad.pads is None and pad.mode else ""
+    said = f"{shown(pad.amounts)}{source}, {_value(pad)}"
     if pad.axes is not None:
         said += f", axes {list(pad.axes)}"
     if pad.steps:
