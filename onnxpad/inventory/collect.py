@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.notation import axis_names
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
@@ -41,7 +41,6 @@ from onnxpad.semantics.read_nodes import (
     WindowOp,
     is_pad,
     is_transposed,
-    names_pad,
 )
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
@@ -54,8 +53,8 @@ _UNKNOWN: Final = Unknown("not known")
 _ANY: Final = symbol("any size")
 """Stands for a size of which nothing is known: a formula holds for that, too."""
 
-_Findings = Mapping[tuple[str, str], Sequence[Finding]]
-"""Findings by the label and the operator of the node that they are about."""
+_Findings: TypeAlias = Mapping[tuple[str, str], Sequence[Finding]]
+"""Findings by the label and the operator of their node."""
 
 
 def sites_in(
@@ -73,9 +72,8 @@ def sites_in(
     about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         about[finding.node, finding.op_type].append(finding)
-    found = [
-        site for context in contexts for site in _Collector(context, about, fitted or {}).sites()
-    ]
+    each = (_Collector(context, about, fitted or {}).sites() for context in contexts)
+    found = [site for sites in each for site in sites]
     seen = {id(context.graph) for context in contexts}
     for graph in readable_graphs(contexts[0].graph) if contexts else ():
         if id(graph) not in seen:
@@ -85,20 +83,22 @@ def sites_in(
 
 def written_sites(graph: Graph, findings: _Findings | None = None) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    for node in filter(lambda node: _may_pad(graph, node), graph.nodes):
+    for node in _padding(graph):
         site = _as_written(graph, node, "other")
-        is_known = operator_named(graph, node) is not None or names_pad(graph, node)
-        yield replace(
-            site,
-            problem="onnxpad does not look into this graph" if is_known else site.problem,
-            findings=tuple((findings or {}).get((site.node, site.op_type), ())),
-        )
+        found = (findings or {}).get((site.node, site.op_type), ())
+        yield replace(site, findings=tuple(found))
 
 
-def _may_pad(graph: Graph, node: Node) -> bool:
-    """Whether a node pads, or could by its attributes."""
-    slides = operator_named(graph, node) is not None or windowed(graph, node) is not None
-    return slides or node.op == "Pad" or bool(PADDING & node.attrs.keys())
+def _padding(graph: Graph) -> list[Node]:
+    """The nodes that pad, or could by their attributes."""
+    return [
+        node
+        for node in graph.nodes
+        if node.op == "Pad"
+        or not PADDING.isdisjoint(node.attrs)
+        or operator_named(graph, node) is not None
+        or windowed(graph, node) is not None
+    ]
 
 
 class _Collector:
@@ -116,8 +116,7 @@ class _Collector:
 
     def sites(self) -> list[PaddingSite]:
         """All sites of the graph in file order."""
-        graph = self._graph
-        nodes = [node for node in graph.nodes if _may_pad(graph, node)]
+        graph, nodes = self._graph, _padding(self._graph)
         # A `Pad` belongs to the transposed convolution whose crop it changes, or else to the
         # windows that it pads, or else to nothing.
         order = sorted(nodes, key=lambda n: 2 * is_pad(graph, n) - is_transposed(graph, n))
@@ -144,26 +143,26 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         site = self._reader.of(op)
-        own, paths, pairs = site.in_effect, site.front.pads, site.in_effect
-        total = added(own, site.front.amounts) if site.front.is_whole else None
-        if own is None:
+        front, own = site.front, site.in_effect
+        pairs = total = added(own, front.amounts) if front.is_whole else None
+        if own is None and not front.pads:
             sizes = [_ANY if isinstance(each, Unknown) else each for each in site.sizes]
             pairs = own_padding(op, sizes)[0]
-        self._taken |= {id(path[0]) for path in paths}
-        outer = tuple(self._outer(path) for path in reversed(paths))
-        said = [
-            name if count == 1 else f"{count} {name}"
-            for name, count in Counter(pad.written for pad in outer).items()
-        ]
+        outer = tuple(map(self._outer, reversed(front.pads)))
+        pads = [path[0] for path in front.pads]
+        self._taken |= set(map(id, pads))
+        kinds = Counter(pad.written for pad in outer)
+        said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
         if op.auto_pad != "NOTSET":
             said.append(f"auto_pad={op.auto_pad}")
         elif is_padded(op.pads):
             said.append("pads")
-        nodes, way = [op.node, *(path[0] for path in paths)], (op.node,)
+        way = (*front.pads[-1], op.node) if pads else (op.node,)
         return replace(
-            self._slides(op, site.source, nodes, (*paths[-1], *way) if paths else way, total, own),
+            self._joined("window", [op.node, *pads], site.source, way, total, own),
             written=" + ".join([*said, *["ceil_mode"] * op.ceil_mode]),
-            axes=self._axes(op, total if paths else pairs, site.source_sizes),
+            axes=self._axes(op, pairs, site.source_sizes),
+            auto_pad=op.auto_pad.replace("NOTSET", ""),
             ceil_mode=op.ceil_mode,
             count_include_pad=op.count_include_pad,
             outer=outer,
@@ -186,103 +185,93 @@ class _Collector:
         said += dict.fromkeys(f"{each.op} downstream" for each in behind)
         nodes = op.node, *behind
         return replace(
-            self._slides(op, op.data, nodes, nodes, total, site.own),
+            self._joined("transposed", nodes, op.data, nodes, total, site.own),
             written=" + ".join(said),
             axes=self._axes(op, total, site.sizes),
+            auto_pad=op.auto_pad.replace("NOTSET", ""),
             output_padding=op.output_padding,
             output_shape=op.output_shape,
             downstream=_steps(behind),
         )
 
-    def _slides(
+    def _alone(self, pad: PadOp) -> PaddingSite:
+        """A `Pad` whose padding reaches no window operator."""
+        node, outer, amounts = pad.node, self._outer([pad.node]), pad.amounts or ()
+        result, shape = node.outputs[0], self._context.analysis.shape(pad.data)
+        rank = len(shape or (() if pad.axes else amounts))
+        total = pad.extents_over(rank) if rank else None
+        axes = range(rank) if total else pad.axes or range(len(amounts))
+        way = node, *(use.node for use in self._readers.path(result))
+        return replace(
+            self._joined("pad", [node], pad.data, way, total, total),
+            written=outer.written,
+            axes=tuple(
+                self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
+                for axis, pair in zip(axes, total or amounts, strict=False)
+                if pair != (0, 0)
+            ),
+            outer=(outer,),
+            readers=tuple(map(self._told, self._readers.of(result)[:_MOST_READERS])),
+        )
+
+    def _joined(
         self,
-        op: WindowOp | TransposedOp,
-        source: Tensor,
+        kind: Kind,
         nodes: Sequence[Node],
+        source: Tensor,
         way: Sequence[Node],
         total: ExtentPairs | None,
         own: ExtentPairs | None,
     ) -> PaddingSite:
-        """The fields that sites of window operators and transposed convolutions share.
+        """What sites of all kinds that can be read have.
 
         Args:
-            op: The operator.
-            source: The tensor that is padded.
+            kind: The kind.
             nodes: The operator first, and then what else pads or crops.
-            way: The nodes from what is padded to the operator, or to the last that crops.
+            source: The tensor that is padded.
+            way: The nodes from there to the operator, or to the last that crops.
             total: All of the padding.
             own: The operator's own part of it.
         """
-        is_crop, found = isinstance(op, TransposedOp), self._fitted.get(id(op.node))
+        found = self._fitted.get(id(nodes[0]))
         if found is not None and len(nodes) > 1:
             # That its own part alone fits a framework says nothing of all of it.
             is_part = total != own and flat_order(found.pads) == flat_order(own)
             found = None if own is None or is_part else found
+        tensors = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
         return replace(
-            _as_written(self._graph, op.node, "transposed" if is_crop else "window"),
+            _as_written(self._graph, nodes[0], kind),
             total=total,
             own=own,
-            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
             names=_names(self._graph, nodes),
-            tensors=_tensors(source, nodes),
+            tensors=tuple(dict.fromkeys(filter(None, tensors))),
             tensor=source.name,
             path=_steps(way),
             conventions=() if found is None else found.case.fits,
             convention="" if found is None else found.short,
-            findings=self._about(nodes, () if is_crop else way),
+            findings=self._about(nodes, way if kind == "window" else ()),
         )
 
     def _axes(
         self, op: WindowOp | TransposedOp, pairs: ExtentPairs | None, sizes: Sequence[Extent]
     ) -> tuple[AxisPadding, ...]:
         """The padding of each axis that a window slides along."""
-        count = len(op.windows)
-        given = pairs or ((_UNKNOWN, _UNKNOWN),) * count
-        each = zip(op.axes, axis_names(count), given, sizes, op.windows, strict=True)
+        given = pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
+        each = zip(op.axes, axis_names(len(sizes)), given, sizes, op.windows, strict=True)
         return tuple(starmap(self._axis, each))
 
     def _axis(
         self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
     ) -> AxisPadding:
-        formula = ""
-        if not any(isinstance(each, Unknown) for each in pair):
-            grows = _ANY if isinstance(size, Unknown) else size
-            formula = self._context.sites.wording.formula(pair, grows)
+        grows = _ANY if isinstance(size, Unknown) else size
+        formula = self._context.sites.wording.formula(pair, grows)
         return AxisPadding(axis, name, pair, size, window, formula)
-
-    def _alone(self, pad: PadOp) -> PaddingSite:
-        """A `Pad` whose padding reaches no window operator."""
-        node, outer = pad.node, self._outer([pad.node])
-        shape, readers = self._context.analysis.shape(pad.data), self._readers
-        rank = len(pad.amounts or ()) if shape is None and pad.axes is None else len(shape or ())
-        whole = pad.extents_over(rank) if rank else None
-        pairs: dict[int, ExtentPair] = dict(enumerate(whole or ()))
-        if whole is None:
-            pairs |= zip(pad.axes or (), pad.constant_amounts or (), strict=False)
-        return replace(
-            _as_written(self._graph, node, "pad"),
-            written=outer.written,
-            axes=tuple(
-                self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
-                for axis, pair in pairs.items()
-                if pair != (0, 0)
-            ),
-            total=whole,
-            own=whole,
-            outer=(outer,),
-            tensors=_tensors(pad.data, [node]),
-            tensor=pad.data.name,
-            path=_steps((node, *(use.node for use in readers.path(node.outputs[0])))),
-            readers=tuple(map(self._told, readers.of(node.outputs[0])[:_MOST_READERS])),
-            findings=self._about([node]),
-        )
 
     def _told(self, use: Use | None) -> str:
         """A reader of a `Pad` in words."""
         if use is None:
             return "an output of the graph"
-        said = f"{use.node.op} {self._graph.label(use.node)!r}"
-        return f"a body of {said}" if use.index < 0 else said
+        return f"{use.node.op} {self._graph.label(use.node)!r}"
 
     def _outer(self, path: Sequence[Node]) -> OuterPad:
         """A `Pad` in plain values, with all nodes from it to the operator downstream."""
@@ -303,21 +292,18 @@ class _Collector:
             way: The nodes of its path. Of a finding that says which reader of a `Pad`, or which
                 steps downstream, it is about, these are to be among them, if any is.
         """
-        found = [
-            finding
-            for node in nodes
-            for finding in self._findings.get((self._context.label(node), str(node.op)), ())
-            if finding.code not in _ABOUT_AUTO_PAD or "auto_pad" in node.attrs  # names may recur
-        ]
-        labels = {self._graph.label(node) for node in way}
-        own = [each for each in found if self._is_here(each, nodes[0], labels)]
+        label, found = self._context.label, list[Finding]()
+        for node in nodes:
+            about = self._findings.get((label(node), str(node.op)), ())
+            named = "auto_pad" in node.attrs  # names may recur
+            found += [each for each in about if named or each.code not in _ABOUT_AUTO_PAD]
+        here, steps = label(nodes[0]), set(map(self._graph.label, way))
+        own: list[Finding] = []
+        for each in found:
+            facts: Mapping[str, Any] = each.evidence
+            is_past = each.code != _MOVED or not steps.isdisjoint(facts.get("steps", steps))
+            own += [each] * (is_past and facts.get("before", here) == here)
         return tuple(own if way and own else found)
-
-    def _is_here(self, finding: Finding, node: Node, way: set[str]) -> bool:
-        before, steps = finding.evidence.get("before"), finding.evidence.get("steps")
-        if before is not None:
-            return before == self._context.label(node)
-        return finding.code != _MOVED or not isinstance(steps, list) or not way.isdisjoint(steps)
 
 
 def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
@@ -328,10 +314,6 @@ def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
         for name, value in values
         if value not in ("NOTSET", "")
     ]
-    of = f" of {node.domain}" if node.domain and not graph.is_standard(node) else ""
-    problem = f"onnxpad does not cover {node.op}{of}"
-    if graph.is_function(node):
-        problem = f"{node.op} is a function of the model: its body says how it pads"
     return PaddingSite(
         node=graph.place_of(node),
         op_type=str(node.op),
@@ -341,7 +323,7 @@ def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
         written=", ".join(["Pad"] * (node.op == "Pad") + said),
         names=_names(graph, [node]),
         tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
-        problem=problem if kind == "other" else "",
+        problem="onnxpad does not read it here" if kind == "other" else "",
     )
 
 
@@ -349,12 +331,6 @@ def _names(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
     """The names that nodes go by."""
     found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
     return tuple(dict.fromkeys(found))
-
-
-def _tensors(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The names of a tensor and of the results of nodes."""
-    found = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
-    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _steps(nodes: Iterable[Node]) -> tuple[PathNode, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.finding import Finding
-from onnxpad.reasons import BY_SIZE, Reason
+from onnxpad.reasons import BY_SIZE
 from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, numbers_of, onnx_order, pairs_of
 
@@ -20,7 +20,7 @@ whose padding reaches no window operator; `other` has attributes that pad but is
 `malformed` cannot be read."""
 
 FIX: Final = "onnxpad fix MODEL"
-"""How advice begins that is a command, with whatever options help."""
+"""How advice begins; after it come the options that help."""
 _WIDEST_RANGE: Final = 1024
 _LONGEST_TYPED: Final = 80
 
@@ -219,9 +219,11 @@ class PaddingSite:
         crops = [each for each in about if each.code.startswith("PAD4")]
         if self.kind != "transposed":
             return tuple(each for each in about if each not in crops or len(crops) == len(about))
-        mine = [each for each in about if each in crops or each.op_type == self.op_type]
-        rest = [each for each in about if not (crops or each.fixable)]
-        return tuple(each for each in about if each in mine or each in rest)
+        return tuple(
+            each
+            for each in about
+            if each in crops or each.op_type == self.op_type or not (crops or each.fixable)
+        )
 
     @property
     def fixable(self) -> bool:
@@ -235,48 +237,24 @@ class PaddingSite:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """The commands or steps that help, in the order of the findings, each said once."""
-        between = Reason.STEPS_BETWEEN if self.kind == "transposed" else None
-        about = (each for each in self.deciding if each.reason_code != between)
-        return tuple(dict.fromkeys(advice for each in about for advice in _advice_on(each)))
-
-
-_ADVICE: Final = {
-    Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
-    Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
-    Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
-    Reason.OPSET_TOO_OLD: "export with a newer opset, or convert the model to one",
-    Reason.ASSUMPTION_REFUSED: f"{FIX} without --strict",
-    Reason.CUSTOM_OPERATOR: "declare the operator with onnxpad.register(onnxpad.Row(...))",
-    Reason.UNREADABLE: "correct the node, or export the model again",
-    Reason.UNUSED: "remove the Pad: nothing reads it",
-}
+        """The commands that help, in the order of the findings, each said once."""
+        return tuple(dict.fromkeys(said for each in self.deciding for said in _advice_on(each)))
 
 
 def _advice_on(finding: Finding) -> Iterator[str]:
-    """Commands or steps that help, each by itself; none if nothing can be done."""
-    options = finding.evidence.get("options")
+    """Commands that help, each by itself; none if nothing can be done, or the reason says what."""
     if finding.fixable:
         yield FIX
-    elif isinstance(options, tuple | list):
-        yield from (f"{FIX} {option}" for option in _typed(finding, options))
-    else:
-        yield from (advice for reason, advice in _ADVICE.items() if finding.reason_code == reason)
-
-
-def _typed(finding: Finding, options: Iterable[str]) -> Iterator[str]:
-    """The options that a finding names, as typed."""
-    given = finding.evidence.get("sizes")
-    listed = given if isinstance(given, list) else []
+    options, sizes = (finding.evidence.get(name) for name in ("options", "sizes"))
+    listed = sizes if isinstance(sizes, list) else []
     names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
     is_typed = bool(names) and all(n.isprintable() and len(n) <= _LONGEST_TYPED for n in names)
-    for option in options:
-        if option == "--dim" and is_typed:
-            yield " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
-        elif option == "--shape" and not is_typed:
-            yield "--shape SIZES"
-        elif option not in BY_SIZE:
-            yield option
+    dims = " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
+    for option in options if isinstance(options, tuple | list) else ():
+        if option not in BY_SIZE:
+            yield f"{FIX} {option}"
+        elif (option == "--dim") == is_typed:
+            yield f"{FIX} {dims if is_typed else '--shape SIZES'}"
 
 
 def known_number(extent: Extent) -> int | None:
