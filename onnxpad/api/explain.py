@@ -158,9 +158,7 @@ def _named(only: str | Sequence[str]) -> tuple[str, ...]:
     known = (*CONVENTIONS, PYTORCH_PADDING.name)
     for name in names:
         if name not in known:
-            from onnxpad.inventory.named_sites import nearest
-
-            near = nearest(name, known, "conventions are")
+            near = meant(name, known) or f"; there are {', '.join(known)}"
             raise UsageError(f"unknown convention {name!r}{near}")
     if texts and not names:
         raise UsageError("only names no convention; give names, with commas between them")

@@ -17,7 +17,7 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.inventory.named_sites import nearest
+from onnxpad.messages import few, meant
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
@@ -134,8 +134,9 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
         return found[0]
     if not slides:
         raise UsageError(f"there is no node {name!r}, nor any with a window that explain knows")
-    known = dict.fromkeys(each for context, node in slides for each in _names(context, node))
-    raise UsageError(f"there is no node {name!r}{nearest(name, known, 'nodes with a window are')}")
+    known = [each for context, node in slides for each in _names(context, node)]
+    near = meant(name, known) or f"; nodes with a window: {few(map(repr, known), 3)}"
+    raise UsageError(f"there is no node {name!r}{near}")
 
 
 def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadableError | None:

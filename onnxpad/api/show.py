@@ -13,7 +13,7 @@ from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in, written_sites
-from onnxpad.inventory.named_sites import chosen
+from onnxpad.inventory.padding_site import chosen
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run

@@ -5,7 +5,7 @@ A node that cannot be read becomes a site that says so, and reading goes on with
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
@@ -27,9 +27,9 @@ from onnxpad.inventory.padding_site import (
     PathNode,
     flat_order,
 )
-from onnxpad.padding.crops import Crops, amounts_of
+from onnxpad.padding.crops import Crops
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.reading import SiteReader, added, own_padding, steps_of
+from onnxpad.padding.reading import Site, SiteReader, added, own_padding, steps_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, is_padded
@@ -43,9 +43,6 @@ from onnxpad.semantics.read_nodes import (
     is_transposed,
 )
 
-_ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
-_MOVED: Final = "PAD207"
-"""The code of a `Pad` that moves past steps, which its finding names."""
 _WRITES: Final = sorted(PADDING | {"output_padding", "output_shape"})
 _LONGEST: Final = 80
 _MOST_READERS: Final = 8
@@ -84,7 +81,7 @@ def sites_in(
 def written_sites(graph: Graph, findings: _Findings | None = None) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
     for node in _padding(graph):
-        site = _as_written(graph, node, "other")
+        site = _as_written(graph, "other", [node])
         found = (findings or {}).get((site.node, site.op_type), ())
         yield replace(site, findings=tuple(found))
 
@@ -126,73 +123,88 @@ class _Collector:
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
         try:
-            match self._context.read(node):
-                case UnreadableError() as error:
-                    raise error
-                case PadOp() as pad:
-                    return self._alone(pad)
-                case WindowOp() as op:
-                    return self._window(op)
-                case TransposedOp() as op:
-                    return self._transposed(op)
+            read = self._context.read(node)
+            if isinstance(read, UnreadableError):
+                raise read
+            if read is not None:
+                return self._alone(read) if isinstance(read, PadOp) else self._slides(read)
+            site = _as_written(self._graph, "other", [node])
         except (ModelError, UnreadableError) as error:
-            site = replace(_as_written(self._graph, node, "malformed"), problem=str(error))
-        else:
-            site = _as_written(self._graph, node, "other")
+            site = replace(_as_written(self._graph, "malformed", [node]), problem=str(error))
         return replace(site, findings=self._about([node]))
 
-    def _window(self, op: WindowOp) -> PaddingSite:
+    def _slides(self, op: WindowOp | TransposedOp) -> PaddingSite:
+        """An operator with the `Pad`s in front, or with what crops the result behind it."""
         site = self._reader.of(op)
-        front, own = site.front, site.in_effect
-        pairs = total = added(own, front.amounts) if front.is_whole else None
-        if own is None and not front.pads:
-            sizes = [_ANY if isinstance(each, Unknown) else each for each in site.sizes]
-            pairs = own_padding(op, sizes)[0]
-        outer = tuple(map(self._outer, reversed(front.pads)))
-        pads = [path[0] for path in front.pads]
-        self._taken |= set(map(id, pads))
-        kinds = Counter(pad.written for pad in outer)
-        said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
+        own, paths, sizes, said = site.in_effect, site.front.pads, site.source_sizes, list[str]()
+        kind: Kind = "window"
+        more: dict[str, Any]
         if op.auto_pad != "NOTSET":
-            said.append(f"auto_pad={op.auto_pad}")
+            said = [f"auto_pad={op.auto_pad}"]
         elif is_padded(op.pads):
-            said.append("pads")
-        way = (*front.pads[-1], op.node) if pads else (op.node,)
+            said = ["pads"]
+        if isinstance(op, TransposedOp):
+            kind, paths, sizes, source = "transposed", (), site.sizes, op.data
+            total, behind = self._crop(op, own)
+            more = {"output_padding": op.output_padding, "output_shape": op.output_shape}
+            said += [name for name, value in more.items() if any(value or ())]
+        else:
+            behind, source = [], site.source
+            total = added(own, site.front.amounts) if site.front.is_whole else None
+            more = {"ceil_mode": op.ceil_mode, "count_include_pad": op.count_include_pad}
+            said += ["ceil_mode"] * op.ceil_mode
+        pads, outer = [path[0] for path in paths], tuple(map(self._outer, reversed(paths)))
+        self._taken |= set(map(id, pads))
+        before = dict.fromkeys(pad.written for pad in outer)
+        after = dict.fromkeys(f"{each.op} downstream" for each in behind)
+        nodes, way = [op.node, *pads, *behind], [*(paths[-1] if paths else ()), op.node, *behind]
+        found = self._fitted.get(id(op.node))
+        if found is not None and len(nodes) > 1:
+            # That its own part alone fits a framework says nothing of all of it.
+            is_part = total != own and flat_order(found.pads) == flat_order(own)
+            found = None if own is None or is_part else found
         return replace(
-            self._joined("window", [op.node, *pads], site.source, way, total, own),
-            written=" + ".join([*said, *["ceil_mode"] * op.ceil_mode]),
-            axes=self._axes(op, pairs, site.source_sizes),
+            self._joined(kind, nodes, source, way),
+            written=" + ".join([*before, *said, *after]),
+            axes=self._axes(op, site, total, sizes),
+            pads=flat_order(total),
+            own_pads=flat_order(own),
             auto_pad=op.auto_pad.replace("NOTSET", ""),
-            ceil_mode=op.ceil_mode,
-            count_include_pad=op.count_include_pad,
             outer=outer,
+            downstream=_steps(behind),
+            conventions=() if found is None else found.case.fits,
+            convention="" if found is None else found.short,
+            **more,
         )
 
-    def _transposed(self, op: TransposedOp) -> PaddingSite:
-        context, site = self._context, self._reader.of(op)
+    def _crop(
+        self, op: TransposedOp, own: ExtentPairs | None
+    ) -> tuple[ExtentPairs | None, list[Node]]:
+        """How much is cropped in all, and the Slices and `Pad`s behind that crop or could."""
+        context = self._context
         taking, left = Crops(self._graph, context.analysis, context.signs, op).taking()
         behind = taking.taken
         self._crops |= set(map(id, behind))
-        total = taking.form.crop if behind else site.own
+        crop = taking.form.crop if behind else own
         if left is not None and left[0] not in behind:
             behind.append(left[0])
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
-        said = [
-            f"{name}={value}" if name == "auto_pad" else name
-            for name, value in amounts_of(op).attributes
-            if name != "pads" or is_padded(op.pads)
-        ]
-        said += dict.fromkeys(f"{each.op} downstream" for each in behind)
-        nodes = op.node, *behind
-        return replace(
-            self._joined("transposed", nodes, op.data, nodes, total, site.own),
-            written=" + ".join(said),
-            axes=self._axes(op, total, site.sizes),
-            auto_pad=op.auto_pad.replace("NOTSET", ""),
-            output_padding=op.output_padding,
-            output_shape=op.output_shape,
-            downstream=_steps(behind),
-        )
+        return crop, behind
+
+    def _axes(
+        self,
+        op: WindowOp | TransposedOp,
+        site: Site,
+        pairs: ExtentPairs | None,
+        sizes: Sequence[Extent],
+    ) -> tuple[AxisPadding, ...]:
+        """The padding of each axis that a window slides along."""
+        if pairs is None and isinstance(op, WindowOp) and not site.front.pads:
+            open_sizes = [_ANY if isinstance(each, Unknown) else each for each in site.sizes]
+            pairs, _ = own_padding(op, open_sizes)
+        given = pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
+        each = zip(op.axes, axis_names(len(sizes)), given, sizes, op.windows, strict=True)
+        return tuple(starmap(self._axis, each))
 
     def _alone(self, pad: PadOp) -> PaddingSite:
         """A `Pad` whose padding reaches no window operator."""
@@ -203,25 +215,21 @@ class _Collector:
         axes = range(rank) if total else pad.axes or range(len(amounts))
         way = node, *(use.node for use in self._readers.path(result))
         return replace(
-            self._joined("pad", [node], pad.data, way, total, total),
+            self._joined("pad", [node], pad.data, way),
             written=outer.written,
             axes=tuple(
                 self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
                 for axis, pair in zip(axes, total or amounts, strict=False)
                 if pair != (0, 0)
             ),
+            pads=flat_order(total),
+            own_pads=flat_order(total),
             outer=(outer,),
             readers=tuple(map(self._told, self._readers.of(result)[:_MOST_READERS])),
         )
 
     def _joined(
-        self,
-        kind: Kind,
-        nodes: Sequence[Node],
-        source: Tensor,
-        way: Sequence[Node],
-        total: ExtentPairs | None,
-        own: ExtentPairs | None,
+        self, kind: Kind, nodes: Sequence[Node], source: Tensor, way: Sequence[Node]
     ) -> PaddingSite:
         """What sites of all kinds that can be read have.
 
@@ -230,35 +238,13 @@ class _Collector:
             nodes: The operator first, and then what else pads or crops.
             source: The tensor that is padded.
             way: The nodes from there to the operator, or to the last that crops.
-            total: All of the padding.
-            own: The operator's own part of it.
         """
-        found = self._fitted.get(id(nodes[0]))
-        if found is not None and len(nodes) > 1:
-            # That its own part alone fits a framework says nothing of all of it.
-            is_part = total != own and flat_order(found.pads) == flat_order(own)
-            found = None if own is None or is_part else found
-        tensors = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
         return replace(
-            _as_written(self._graph, nodes[0], kind),
-            total=total,
-            own=own,
-            names=_names(self._graph, nodes),
-            tensors=tuple(dict.fromkeys(filter(None, tensors))),
+            _as_written(self._graph, kind, nodes, source),
             tensor=source.name,
             path=_steps(way),
-            conventions=() if found is None else found.case.fits,
-            convention="" if found is None else found.short,
             findings=self._about(nodes, way if kind == "window" else ()),
         )
-
-    def _axes(
-        self, op: WindowOp | TransposedOp, pairs: ExtentPairs | None, sizes: Sequence[Extent]
-    ) -> tuple[AxisPadding, ...]:
-        """The padding of each axis that a window slides along."""
-        given = pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
-        each = zip(op.axes, axis_names(len(sizes)), given, sizes, op.windows, strict=True)
-        return tuple(starmap(self._axis, each))
 
     def _axis(
         self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
@@ -292,28 +278,33 @@ class _Collector:
             way: The nodes of its path. Of a finding that says which reader of a `Pad`, or which
                 steps downstream, it is about, these are to be among them, if any is.
         """
-        label, found = self._context.label, list[Finding]()
-        for node in nodes:
-            about = self._findings.get((label(node), str(node.op)), ())
-            named = "auto_pad" in node.attrs  # names may recur
-            found += [each for each in about if named or each.code not in _ABOUT_AUTO_PAD]
-        here, steps = label(nodes[0]), set(map(self._graph.label, way))
-        own: list[Finding] = []
-        for each in found:
-            facts: Mapping[str, Any] = each.evidence
-            is_past = each.code != _MOVED or not steps.isdisjoint(facts.get("steps", steps))
-            own += [each] * (is_past and facts.get("before", here) == here)
+        label = self._context.label
+        names = [(label(node), str(node.op)) for node in nodes]
+        found = [each for name in names for each in self._findings.get(name, ())]
+        here = {name for each in way for name in (label(each), self._graph.label(each))}
+        own = [each for each in found if here.intersection(_told_of(each)) or not _told_of(each)]
         return tuple(own if way and own else found)
 
 
-def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
-    """A site with no more than what the node itself says."""
+def _told_of(finding: Finding) -> Sequence[str]:
+    """The reader, or the steps, that a finding about a `Pad` is about; empty if it is about all."""
+    facts: Mapping[str, Any] = finding.evidence
+    return [facts["before"]] if "before" in facts else facts.get("steps", ())
+
+
+def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tensor) -> PaddingSite:
+    """A site with no more than what its node itself says, the first of those by which it is found.
+
+    It is also found by the names of their results and of further tensors.
+    """
+    node = nodes[0]
     values = ((name, node.attrs.get(name, "")) for name in _WRITES)
     said = [
         f"{name}={str(getattr(value, 'ref_attr_name', value))[:_LONGEST]}"
         for name, value in values
         if value not in ("NOTSET", "")
     ]
+    tensors = (*further, *(tensor for each in nodes for tensor in each.outputs))
     return PaddingSite(
         node=graph.place_of(node),
         op_type=str(node.op),
@@ -321,16 +312,10 @@ def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
         scope=graph.place,
         kind=kind,
         written=", ".join(["Pad"] * (node.op == "Pad") + said),
-        names=_names(graph, [node]),
-        tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
+        names=tuple(name for each in nodes for name in (describe(each), graph.place_of(each))),
+        tensors=tuple(tensor.name for tensor in tensors if tensor.name),
         problem="onnxpad does not read it here" if kind == "other" else "",
     )
-
-
-def _names(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The names that nodes go by."""
-    found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
-    return tuple(dict.fromkeys(found))
 
 
 def _steps(nodes: Iterable[Node]) -> tuple[PathNode, ...]:

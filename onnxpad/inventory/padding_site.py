@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow
+from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
-from onnxpad.reasons import BY_SIZE
+from onnxpad.messages import few, meant
 from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, numbers_of, onnx_order, pairs_of
 
@@ -22,7 +24,7 @@ whose padding reaches no window operator; `other` has attributes that pad but is
 FIX: Final = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
 _WIDEST_RANGE: Final = 1024
-_LONGEST_TYPED: Final = 80
+_LISTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,9 @@ class PaddingSite:
         written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty
             if none is.
         axes: The axes that are padded or could be.
-        total: All of its padding; None if it is not known. Of a `Pad` alone, of all axes.
-        own: The operator's own part of it.
+        pads: The total of its spatial axes in ONNX order (begins, then ends); of a `Pad` alone, of
+            all axes. None if it depends on an open size or is not known.
+        own_pads: The operator's own part of it.
         auto_pad: The attribute; empty if absent or NOTSET.
         ceil_mode: Whether the output size is rounded up.
         count_include_pad: Whether an average counts its padding.
@@ -166,8 +169,8 @@ class PaddingSite:
     kind: Kind
     written: str
     axes: tuple[AxisPadding, ...] = ()
-    total: ExtentPairs | None = None
-    own: ExtentPairs | None = None
+    pads: tuple[int, ...] | None = None
+    own_pads: tuple[int, ...] | None = None
     auto_pad: str = ""
     ceil_mode: bool = False
     count_include_pad: bool = False
@@ -188,16 +191,6 @@ class PaddingSite:
     known_by: str = ""
 
     @property
-    def pads(self) -> tuple[int, ...] | None:
-        """The total in ONNX order (begins, then ends); None if it is not known or no numbers."""
-        return flat_order(self.total)
-
-    @property
-    def own_pads(self) -> tuple[int, ...] | None:
-        """The operator's own part in the same way."""
-        return flat_order(self.own)
-
-    @property
     def windows(self) -> tuple[AnyWindow, ...]:
         """The windows that slide along its axes; none of a `Pad`."""
         return tuple(axis.window for axis in self.axes if axis.window is not None)
@@ -205,8 +198,10 @@ class PaddingSite:
     @property
     def amounts(self) -> str:
         """The total in words, such as `H 1+1, W 0..1+1`; empty where no axis is known."""
-        is_told = self.axes or self.total is not None
-        return amounts_text({axis.name: axis.pair for axis in self.axes}) if is_told else ""
+        if all(axis.pair == (0, 0) for axis in self.axes):
+            return "" if self.pads is None else "none"
+        told = ((axis.name, *map(_range, axis.pair)) for axis in self.axes)
+        return ", ".join(f"{name} {begin}+{end}" for name, begin, end in told)
 
     @property
     def deciding(self) -> tuple[Finding, ...]:
@@ -248,13 +243,10 @@ def _advice_on(finding: Finding) -> Iterator[str]:
     options, sizes = (finding.evidence.get(name) for name in ("options", "sizes"))
     listed = sizes if isinstance(sizes, list) else []
     names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
-    is_typed = bool(names) and all(n.isprintable() and len(n) <= _LONGEST_TYPED for n in names)
     dims = " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
     for option in options if isinstance(options, tuple | list) else ():
-        if option not in BY_SIZE:
-            yield f"{FIX} {option}"
-        elif (option == "--dim") == is_typed:
-            yield f"{FIX} {dims if is_typed else '--shape SIZES'}"
+        if option != "--shape":
+            yield f"{FIX} {(dims or '--shape SIZES') if option == '--dim' else option}"
 
 
 def known_number(extent: Extent) -> int | None:
@@ -268,21 +260,37 @@ def flat_order(pairs: ExtentPairs | None) -> tuple[int, ...] | None:
     return None if numbers is None else tuple(onnx_order(numbers))
 
 
-def amounts_text(pairs: Mapping[str, ExtentPair]) -> str:
-    """Padding by name of the axis in words; `none` if there is none."""
-    if all(pair == (0, 0) for pair in pairs.values()):
-        return "none"
-    told = {name: tuple(map(_range, pair)) for name, pair in pairs.items()}
-    if not any(map(any, told.values())):
-        return "not known"
-    return ", ".join(f"{name} {begin or '?'}+{end or '?'}" for name, (begin, end) in told.items())
-
-
 def _range(extent: Extent) -> str:
-    """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
-    if isinstance(extent, int):
-        return str(extent)
+    """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
     least, greatest = bounds(extent)
     if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
-        return ""
-    return f"{least}..{greatest}"
+        return "?"
+    return str(least) if least == greatest else f"{least}..{greatest}"
+
+
+def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[PaddingSite, ...]:
+    """The sites with one of these names, in file order.
+
+    Args:
+        sites: All sites of a model.
+        patterns: Names, or patterns with `*` for any characters and `?` for one, which are
+            compared with names of nodes. What is a name as it stands is not taken for a pattern.
+
+    Raises:
+        UsageError: No site has such a name.
+    """
+    found: set[int] = set()
+    names = [(*site.names, *site.tensors) for site in sites]
+    for pattern in patterns:
+        glob = pattern.replace("[", "[[]")
+        places = {place for place, each in enumerate(names) if pattern in each}
+        for place, site in enumerate(() if places else sites):
+            places |= {place for name in site.names if fnmatchcase(name, glob)}
+        if not places:
+            near = meant(pattern, (name for each in names for name in each))
+            listed = few((repr(site.node) for site in sites), _LISTED) or "none"
+            raise UsageError(
+                f"no padding at {pattern!r}{near or f'; operators that pad: {listed}'}"
+            )
+        found |= places
+    return tuple(sites[place] for place in sorted(found))

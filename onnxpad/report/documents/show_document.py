@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory.padding_site import (
     FIX,
@@ -14,7 +15,6 @@ from onnxpad.inventory.padding_site import (
     OuterPad,
     PaddingSite,
     PathNode,
-    amounts_text,
 )
 from onnxpad.report import ShowReport
 from onnxpad.report.documents import (
@@ -32,6 +32,7 @@ from onnxpad.report.documents import (
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import counted, explained, for_targets, remarks, shown
+from onnxpad.semantics.amounts import pairs_of
 
 _LABEL: Final = 13
 _MOST_ADVICE: Final = 2
@@ -338,9 +339,7 @@ def _formulas(axes: Sequence[AxisPadding]) -> str:
 
 
 def _own(site: PaddingSite) -> str:
-    names = [axis.name for axis in site.axes]
-    pairs = () if site.own is None else zip(names, site.own, strict=True)
-    said = "not known" if site.own is None else amounts_text(dict(pairs))
+    said = "not known" if site.own_pads is None else pads_text(pairs_of(site.own_pads))
     return f"auto_pad={site.auto_pad}: {said}" if site.auto_pad else said
 
 
