@@ -12,7 +12,7 @@ from itertools import starmap
 from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.notation import axis_names
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
@@ -29,7 +29,7 @@ from onnxpad.inventory.padding_site import (
 )
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.reading import Site, SiteReader, added, own_padding, steps_of
+from onnxpad.padding.reading import SiteReader, added, steps_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, is_padded
@@ -43,12 +43,12 @@ from onnxpad.semantics.read_nodes import (
     is_transposed,
 )
 
+_MOVED: Final = "PAD207"
+"""The code of a `Pad` that moves past steps, which its finding names."""
 _WRITES: Final = sorted(PADDING | {"output_padding", "output_shape"})
 _LONGEST: Final = 80
 _MOST_READERS: Final = 8
 _UNKNOWN: Final = Unknown("not known")
-_ANY: Final = symbol("any size")
-"""Stands for a size of which nothing is known: a formula holds for that, too."""
 
 _Findings: TypeAlias = Mapping[tuple[str, str], Sequence[Finding]]
 """Findings by the label and the operator of their node."""
@@ -166,7 +166,7 @@ class _Collector:
         return replace(
             self._joined(kind, nodes, source, way),
             written=" + ".join([*before, *said, *after]),
-            axes=self._axes(op, site, total, sizes),
+            axes=self._axes(op, total, sizes),
             pads=flat_order(total),
             own_pads=flat_order(own),
             auto_pad=op.auto_pad.replace("NOTSET", ""),
@@ -192,16 +192,9 @@ class _Collector:
         return crop, behind
 
     def _axes(
-        self,
-        op: WindowOp | TransposedOp,
-        site: Site,
-        pairs: ExtentPairs | None,
-        sizes: Sequence[Extent],
+        self, op: WindowOp | TransposedOp, pairs: ExtentPairs | None, sizes: Sequence[Extent]
     ) -> tuple[AxisPadding, ...]:
         """The padding of each axis that a window slides along."""
-        if pairs is None and isinstance(op, WindowOp) and not site.front.pads:
-            open_sizes = [_ANY if isinstance(each, Unknown) else each for each in site.sizes]
-            pairs, _ = own_padding(op, open_sizes)
         given = pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
         each = zip(op.axes, axis_names(len(sizes)), given, sizes, op.windows, strict=True)
         return tuple(starmap(self._axis, each))
@@ -210,16 +203,16 @@ class _Collector:
         """A `Pad` whose padding reaches no window operator."""
         node, outer, amounts = pad.node, self._outer([pad.node]), pad.amounts or ()
         result, shape = node.outputs[0], self._context.analysis.shape(pad.data)
-        rank = len(shape or (() if pad.axes else amounts))
-        total = pad.extents_over(rank) if rank else None
-        axes = range(rank) if total else pad.axes or range(len(amounts))
+        total = pad.amounts if pad.axes is None else None
+        if shape is not None:
+            total = pad.extents_over(len(shape))
         way = node, *(use.node for use in self._readers.path(result))
         return replace(
             self._joined("pad", [node], pad.data, way),
             written=outer.written,
             axes=tuple(
                 self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
-                for axis, pair in zip(axes, total or amounts, strict=False)
+                for axis, pair in zip(pad.axes or range(len(amounts)), amounts, strict=False)
                 if pair != (0, 0)
             ),
             pads=flat_order(total),
@@ -249,8 +242,7 @@ class _Collector:
     def _axis(
         self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
     ) -> AxisPadding:
-        grows = _ANY if isinstance(size, Unknown) else size
-        formula = self._context.sites.wording.formula(pair, grows)
+        formula = self._context.sites.wording.formula(pair, size)
         return AxisPadding(axis, name, pair, size, window, formula)
 
     def _told(self, use: Use | None) -> str:
@@ -289,7 +281,9 @@ class _Collector:
 def _told_of(finding: Finding) -> Sequence[str]:
     """The reader, or the steps, that a finding about a `Pad` is about; empty if it is about all."""
     facts: Mapping[str, Any] = finding.evidence
-    return [facts["before"]] if "before" in facts else facts.get("steps", ())
+    if "before" in facts:
+        return [facts["before"]]
+    return facts.get("steps", ()) if finding.code == _MOVED else ()
 
 
 def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tensor) -> PaddingSite:
@@ -304,7 +298,7 @@ def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tenso
         for name, value in values
         if value not in ("NOTSET", "")
     ]
-    tensors = (*further, *(tensor for each in nodes for tensor in each.outputs))
+    tensors = [tensor for each in nodes for tensor in each.outputs] + [*further]
     return PaddingSite(
         node=graph.place_of(node),
         op_type=str(node.op),

@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
-from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size, Unknown
-from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, describe
-from onnxpad.padding.reading import Site, SiteReader, added
-from onnxpad.records import NamedTuple
-from onnxpad.semantics.amounts import ExtentPairs, Pair, numbers_of
-from onnxpad.semantics.operators import operator_named
-from onnxpad.semantics.read_nodes import UnreadableError, read_transposed, read_window
-from onnxpad.sizes.domain import SizeDomain, analysed_domains
+from onnxpad.arithmetic.size import Size, Unknown
+from onnxpad.graph import Graph
+from onnxpad.inventory.collect import sites_in
+from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.rewrite.context import Context
+from onnxpad.semantics.amounts import ExtentPairs, Pairs, pairs_of
+from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
-
-
-class _Total(NamedTuple):
-    """The total padding of a window operator.
-
-    Attributes:
-        site: The operator.
-        amounts: (begin, end) per spatial axis, the same at every size where that is possible.
-        shape: The shape of what it gives; empty if a size is unknown.
-    """
-
-    site: Site
-    amounts: ExtentPairs
-    shape: tuple[Extent, ...]
-
-    @property
-    def output(self) -> str:
-        """The name of its output."""
-        return self.site.node.outputs[0].name
-
-    @property
-    def op(self) -> str:
-        """The type of the operator."""
-        return str(self.site.node.op)
-
-    @property
-    def label(self) -> str:
-        """The name of the operator in reports."""
-        return f"{describe(self.site.node)} ({self.op})"
-
-    @property
-    def told(self) -> tuple[Pair, ...] | str:
-        """The amounts if all are numbers; else as text, in ONNX order."""
-        sides = [str(each) for side in zip(*self.amounts, strict=True) for each in side]
-        return numbers_of(self.amounts) or f"[{', '.join(sides)}]"
 
 
 def padding_differences(
@@ -62,69 +23,73 @@ def padding_differences(
     Nor does padding that no window reads. What sizes differ because of another operator upstream is
     not held against an operator that is written alike.
     Operators are matched by the name of their output, else by order, provided that the remaining
-    operators are the same in both models. Transposed convolutions are
-    matched by the name of their output alone: what a Slice behind one cropped, the pads of another
-    may crop.
+    operators are the same in both models. Transposed convolutions are matched by the name of their
+    output alone.
 
     Args:
         original: The graph of the original.
         rewritten: The graph of the rewritten model.
         domain: The sizes that both are meant for; all where it is None.
     """
-    dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it runs
-    ours, theirs = (list(_totals(each, Analysis(each, dims))) for each in (original, rewritten))
-    return tuple(
-        PaddingDifference(one.output, (one.label, other.label), (one.told, other.told), renamed)
-        for one, other in _matched(ours, theirs)
-        for renamed in ["" if one.output == other.output else other.output]
-        if not (one.site.is_transposed and renamed) and not _is_same(one, other)
+    ours, theirs = (
+        [site for site in sites_in([Context(graph, domain=domain)]) if _is_known(site)]
+        for graph in (original, rewritten)
     )
+    found = []
+    for one, other in _matched(ours, theirs):
+        names = one.tensors[0], other.tensors[0]
+        renamed = "" if names[0] == names[1] else names[1]
+        if not (_is_same(one, other) or (renamed and one.kind == "transposed")):
+            labels = f"{one.node} ({one.op_type})", f"{other.node} ({other.op_type})"
+            found.append(PaddingDifference(names[0], labels, (_told(one), _told(other)), renamed))
+    return tuple(found)
 
 
-def _totals(graph: Graph, analysis: Analysis) -> Iterator[_Total]:
-    """The window operators whose total padding is known."""
-    reader = SiteReader(graph, analysis)
-    for node in graph.nodes:
-        row = operator_named(graph, node)
-        if row is None or not node.outputs:
-            continue
-        with suppress(ModelError, UnreadableError):
-            read = read_transposed if row.scatters else read_window
-            site = reader.of(read(graph, analysis, node))
-            front = site.front.amounts
-            amounts = site.own if site.is_transposed else added(site.in_effect, front)
-            shape = tuple(analysis.shape(node.outputs[0]) or ())
-            if amounts is not None:
-                is_known = not any(isinstance(size, Unknown) for size in shape)
-                yield _Total(site, amounts, shape if is_known else ())
+def _is_known(site: PaddingSite) -> bool:
+    """Whether a site is one of a window operator of the main graph whose total is known."""
+    amounts = (amount for pair in _pairs(site) for amount in pair)
+    slides = bool(site.windows) and not site.scope
+    return slides and not any(isinstance(each, Unknown) for each in amounts)
 
 
-def _matched(ours: Sequence[_Total], theirs: Sequence[_Total]) -> Iterator[tuple[_Total, _Total]]:
+def _pairs(site: PaddingSite) -> ExtentPairs:
+    return tuple(axis.pair for axis in site.axes)
+
+
+def _told(site: PaddingSite) -> Pairs | str:
+    """The amounts if all are numbers; else as text, in ONNX order."""
+    sides = zip(*_pairs(site), strict=True)
+    amounts = ", ".join(str(each) for side in sides for each in side)
+    return f"[{amounts}]" if site.pads is None else pairs_of(site.pads)
+
+
+def _matched(
+    ours: Sequence[PaddingSite], theirs: Sequence[PaddingSite]
+) -> Iterator[tuple[PaddingSite, PaddingSite]]:
     """Pairs of matching operators, in the original's order."""
-    rest = {(each.output, each.op): each for each in theirs}
-    found = {one.output: rest.pop(key) for one in ours if (key := (one.output, one.op)) in rest}
-    lone = [one for one in ours if one.output not in found]
-    if [one.op for one in lone] == [other.op for other in rest.values()]:
-        found |= zip((one.output for one in lone), rest.values(), strict=True)
-    return ((one, found[one.output]) for one in ours if one.output in found)
+    rest = {(each.tensors[0], each.op_type): each for each in theirs}
+    others = [rest.pop((one.tensors[0], one.op_type), None) for one in ours]
+    lone = [one.op_type for one, other in zip(ours, others, strict=True) if other is None]
+    by_order = iter(rest.values() if lone == [op for _, op in rest] else ())
+    for one, other in zip(ours, others, strict=True):
+        if match := other or next(by_order, None):
+            yield one, match
 
 
-def _is_same(one: _Total, other: _Total) -> bool:
+def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     """Whether two totals are equal, or not known to differ."""
-    before, after, site, now = one.amounts, other.amounts, one.site, other.site
+    before, after = _pairs(one), _pairs(other)
     if before == after or len(before) != len(after):
         return True
-    if site.written == now.written and site.front.amounts == now.front.amounts:
+    sites = one, other
+    written = [(each.auto_pad, each.windows, [pad.pads for pad in each.outer]) for each in sites]
+    if one.auto_pad and written[0] == written[1]:
+        return True  # what differs is the size
+    starts = [[(axis.pair[0], axis.count) for axis in each.axes] for each in sites]
+    if one.kind == "window" and starts[0] == starts[1] and not any(x.ceil_mode for x in sites):
         return True
-    starts = [[begin for begin, _ in pairs] for pairs in (before, after)]
-    if one.shape and one.shape == other.shape and starts[0] == starts[1]:
-        return True  # all windows start at the same places
-    named = [_symbols(pairs) for pairs in (before, after)]
-    return all(named) and named[0] != named[1]
-
-
-def _symbols(pairs: ExtentPairs) -> set[object]:
-    """The open sizes that amounts depend on."""
-    return {
-        name for pair in pairs for each in pair if isinstance(each, Size) for name in each.symbols
-    }
+    symbols = [
+        {name for pair in pairs for each in pair if isinstance(each, Size) for name in each.symbols}
+        for pairs in (before, after)
+    ]
+    return all(symbols) and symbols[0] != symbols[1]

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.arithmetic.window import AnyWindow
+from onnxpad.arithmetic.window import AnyWindow, output_size
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.messages import few, meant
@@ -75,6 +75,13 @@ class AxisPadding:
     def size(self) -> int | None:
         """The size of the data; None if it is open."""
         return known_number(self.extent)
+
+    @property
+    def count(self) -> Extent:
+        """How often the window fits; Unknown of a `Pad`."""
+        if self.window is None:
+            return Unknown("no window")
+        return output_size(self.extent, self.window, *self.pair)
 
     @property
     def told_size(self) -> str:
@@ -156,7 +163,7 @@ class PaddingSite:
         findings: What `check` finds about the operator, its `Pad`s and its crops.
         problem: Why it cannot be read, or is not covered; else empty.
         names: The names of its operators, by which it can be asked for.
-        tensors: The names of the tensors there, by which it can be asked for too.
+        tensors: The names of the tensors there, its result first, by which it can be asked for too.
         taken: What its targets do with it: `right` as it came, `rewritten` by `fix`, or the worst
             that nothing mends: `wrong`, `rejected`, `fallback` or `unknown`; empty without targets.
         known_by: How that is known: `measured`, `inferred`, `read` or `no data`.
@@ -274,20 +281,22 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
     Args:
         sites: All sites of a model.
         patterns: Names, or patterns with `*` for any characters and `?` for one, which are
-            compared with names of nodes. What is a name as it stands is not taken for a pattern.
+            compared with names of nodes.
 
     Raises:
         UsageError: No site has such a name.
     """
     found: set[int] = set()
-    names = [(*site.names, *site.tensors) for site in sites]
     for pattern in patterns:
         glob = pattern.replace("[", "[[]")
-        places = {place for place, each in enumerate(names) if pattern in each}
-        for place, site in enumerate(() if places else sites):
-            places |= {place for name in site.names if fnmatchcase(name, glob)}
+        places = {
+            place
+            for place, site in enumerate(sites)
+            if pattern in site.tensors or any(fnmatchcase(name, glob) for name in site.names)
+        }
         if not places:
-            near = meant(pattern, (name for each in names for name in each))
+            known = (name for site in sites for name in (*site.names, *site.tensors))
+            near = meant(pattern, known)
             listed = few((repr(site.node) for site in sites), _LISTED) or "none"
             raise UsageError(
                 f"no padding at {pattern!r}{near or f'; operators that pad: {listed}'}"

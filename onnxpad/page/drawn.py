@@ -40,10 +40,7 @@ def _site(site: PaddingSite) -> Html:
 
 
 def _answer(axis: AxisPadding) -> AxisAnswer | None:
-    window, size, begin, end = axis.window, axis.size, axis.begin, axis.end
+    window, size, begin, end, count = axis.window, axis.size, axis.begin, axis.end, axis.count
     if not isinstance(window, Window) or size is None or begin is None or end is None:
         return None
-    room = size + begin + end - window.extent
-    if room < 0:
-        return None
-    return AxisAnswer(size, window, begin, end, room // window.stride + 1)
+    return AxisAnswer(size, window, begin, end, count) if isinstance(count, int) and count else None
