@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onnxpad.arithmetic.size import Size, Unknown
+from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
 from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import ExtentPairs, Pairs, pairs_of
+from onnxpad.semantics.amounts import Pairs, pairs_of
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
@@ -47,20 +47,19 @@ def padding_differences(
 
 def _is_known(site: PaddingSite) -> bool:
     """Whether a site is one of a window operator of the main graph whose total is known."""
-    amounts = (amount for pair in _pairs(site) for amount in pair)
-    slides = bool(site.windows) and not site.scope
-    return slides and not any(isinstance(each, Unknown) for each in amounts)
+    is_open = any(isinstance(each, Unknown) for each in _amounts(site))
+    return bool(site.windows) and not site.scope and not is_open
 
 
-def _pairs(site: PaddingSite) -> ExtentPairs:
-    return tuple(axis.pair for axis in site.axes)
+def _amounts(site: PaddingSite) -> list[Extent]:
+    """The total in ONNX order."""
+    return [axis.pair[side] for side in (0, 1) for axis in site.axes]
 
 
 def _told(site: PaddingSite) -> Pairs | str:
     """The amounts if all are numbers; else as text, in ONNX order."""
-    sides = zip(*_pairs(site), strict=True)
-    amounts = ", ".join(str(each) for side in sides for each in side)
-    return f"[{amounts}]" if site.pads is None else pairs_of(site.pads)
+    text = f"[{', '.join(map(str, _amounts(site)))}]"
+    return text if site.pads is None else pairs_of(site.pads)
 
 
 def _matched(
@@ -78,9 +77,6 @@ def _matched(
 
 def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     """Whether two totals are equal, or not known to differ."""
-    before, after = _pairs(one), _pairs(other)
-    if before == after or len(before) != len(after):
-        return True
     sites = one, other
     written = [(each.auto_pad, each.windows, [pad.pads for pad in each.outer]) for each in sites]
     if one.auto_pad and written[0] == written[1]:
@@ -88,8 +84,5 @@ def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     starts = [[(axis.pair[0], axis.count) for axis in each.axes] for each in sites]
     if one.kind == "window" and starts[0] == starts[1] and not any(x.ceil_mode for x in sites):
         return True
-    symbols = [
-        {name for pair in pairs for each in pair if isinstance(each, Size) for name in each.symbols}
-        for pairs in (before, after)
-    ]
-    return all(symbols) and symbols[0] != symbols[1]
+    pairs = zip(*map(_amounts, sites), strict=False)
+    return all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs)

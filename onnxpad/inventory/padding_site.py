@@ -214,18 +214,13 @@ class PaddingSite:
     def deciding(self) -> tuple[Finding, ...]:
         """The findings that say whether and why the padding is rewritten.
 
-        A `Pad` between a transposed convolution and a window operator has findings about each;
-        where it becomes the window's, the convolution stays as it is.
+        Of a `Pad` between a transposed convolution and a window operator there are some about each.
         """
-        about = [each for each in self.findings if each.code != "PAD902"]
-        crops = [each for each in about if each.code.startswith("PAD4")]
-        if self.kind != "transposed":
-            return tuple(each for each in about if each not in crops or len(crops) == len(about))
-        return tuple(
-            each
-            for each in about
-            if each in crops or each.op_type == self.op_type or not (crops or each.fixable)
-        )
+        crops = [each for each in self.findings if each.code.startswith("PAD4")]
+        if self.kind == "transposed":
+            return tuple(e for e in self.findings if e in crops or e.op_type == self.op_type)
+        others = (each for each in self.findings if each not in crops and each.code != "PAD902")
+        return tuple(others) or tuple(crops)
 
     @property
     def fixable(self) -> bool:
