@@ -72,18 +72,16 @@ def sites_in(
     each = (_Collector(context, about, fitted or {}).sites() for context in contexts)
     found = [site for sites in each for site in sites]
     seen = {id(context.graph) for context in contexts}
-    for graph in readable_graphs(contexts[0].graph) if contexts else ():
-        if id(graph) not in seen:
-            found += written_sites(graph, about)
+    for graph in readable_graphs(contexts[0].graph):
+        for site in written_sites(graph) if id(graph) not in seen else ():
+            about_it = about.get((site.node, site.op_type), ())
+            found.append(replace(site, findings=tuple(about_it)))
     return found
 
 
-def written_sites(graph: Graph, findings: _Findings | None = None) -> Iterator[PaddingSite]:
+def written_sites(graph: Graph) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    for node in _padding(graph):
-        site = _as_written(graph, "other", [node])
-        found = (findings or {}).get((site.node, site.op_type), ())
-        yield replace(site, findings=tuple(found))
+    return (_as_written(graph, "other", [node]) for node in _padding(graph))
 
 
 def _padding(graph: Graph) -> list[Node]:
@@ -164,7 +162,7 @@ class _Collector:
             is_part = total != own and flat_order(found.pads) == flat_order(own)
             found = None if own is None or is_part else found
         return replace(
-            self._joined(kind, nodes, source, way),
+            _as_written(self._graph, kind, nodes, way, source),
             written=" + ".join([*before, *said, *after]),
             axes=self._axes(op, total, sizes),
             pads=flat_order(total),
@@ -174,6 +172,7 @@ class _Collector:
             downstream=_steps(behind),
             conventions=() if found is None else found.case.fits,
             convention="" if found is None else found.short,
+            findings=self._about(nodes, way if kind == "window" else ()),
             **more,
         )
 
@@ -208,7 +207,7 @@ class _Collector:
             total = pad.extents_over(len(shape))
         way = node, *(use.node for use in self._readers.path(result))
         return replace(
-            self._joined("pad", [node], pad.data, way),
+            _as_written(self._graph, "pad", [node], way, pad.data),
             written=outer.written,
             axes=tuple(
                 self._axis(axis, f"axis {axis}", pair, shape[axis] if shape else _UNKNOWN)
@@ -218,25 +217,8 @@ class _Collector:
             pads=flat_order(total),
             own_pads=flat_order(total),
             outer=(outer,),
+            findings=self._about([node]),
             readers=tuple(map(self._told, self._readers.of(result)[:_MOST_READERS])),
-        )
-
-    def _joined(
-        self, kind: Kind, nodes: Sequence[Node], source: Tensor, way: Sequence[Node]
-    ) -> PaddingSite:
-        """What sites of all kinds that can be read have.
-
-        Args:
-            kind: The kind.
-            nodes: The operator first, and then what else pads or crops.
-            source: The tensor that is padded.
-            way: The nodes from there to the operator, or to the last that crops.
-        """
-        return replace(
-            _as_written(self._graph, kind, nodes, source),
-            tensor=source.name,
-            path=_steps(way),
-            findings=self._about(nodes, way if kind == "window" else ()),
         )
 
     def _axis(
@@ -258,17 +240,15 @@ class _Collector:
         if isinstance(pad, UnreadableError):
             return OuterPad(label, "", None, None, None, str(pad), steps=steps)
         known, value = pad.constant_amounts, pad.value if pad.mode == "constant" else None
-        source = next((repr(each.name) for each in node.inputs[1:2] if each.name), "its attribute")
+        source = node.inputs[1].name if len(node.inputs) > 1 else "its attribute"
         formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         return OuterPad(label, pad.mode, value, flat_order(known), pad.axes, source, formula, steps)
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
-        """The findings about some nodes.
+        """The findings about an operator and its `Pad`s.
 
-        Args:
-            nodes: The operator first, then its `Pad`s.
-            way: The nodes of its path. Of a finding that says which reader of a `Pad`, or which
-                steps downstream, it is about, these are to be among them, if any is.
+        Some say which reader of a `Pad`, or which steps, they are about: if any of these are on the
+        way to the operator, only those count.
         """
         label = self._context.label
         names = [(label(node), str(node.op)) for node in nodes]
@@ -286,10 +266,13 @@ def _told_of(finding: Finding) -> Sequence[str]:
     return facts.get("steps", ()) if finding.code == _MOVED else ()
 
 
-def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tensor) -> PaddingSite:
-    """A site with no more than what its node itself says, the first of those by which it is found.
+def _as_written(
+    graph: Graph, kind: Kind, nodes: Sequence[Node], way: Sequence[Node] = (), *source: Tensor
+) -> PaddingSite:
+    """What is known of each site: its place, and its attributes as written.
 
-    It is also found by the names of their results and of further tensors.
+    The first of the nodes is its own; it can be asked for by the names of all of them, of what they
+    give, and of what is padded.
     """
     node = nodes[0]
     values = ((name, node.attrs.get(name, "")) for name in _WRITES)
@@ -298,7 +281,7 @@ def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tenso
         for name, value in values
         if value not in ("NOTSET", "")
     ]
-    tensors = [tensor for each in nodes for tensor in each.outputs] + [*further]
+    tensors = [tensor for each in nodes for tensor in each.outputs] + [*source]
     return PaddingSite(
         node=graph.place_of(node),
         op_type=str(node.op),
@@ -308,6 +291,8 @@ def _as_written(graph: Graph, kind: Kind, nodes: Sequence[Node], *further: Tenso
         written=", ".join(["Pad"] * (node.op == "Pad") + said),
         names=tuple(name for each in nodes for name in (describe(each), graph.place_of(each))),
         tensors=tuple(tensor.name for tensor in tensors if tensor.name),
+        tensor=source[0].name if source else "",
+        path=_steps(way),
         problem="onnxpad does not read it here" if kind == "other" else "",
     )
 

@@ -12,7 +12,7 @@ from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow, output_size
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
-from onnxpad.messages import few, meant
+from onnxpad.messages import meant
 from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, numbers_of, onnx_order, pairs_of
 
@@ -23,8 +23,6 @@ whose padding reaches no window operator; `other` has attributes that pad but is
 
 FIX: Final = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
-_WIDEST_RANGE: Final = 1024
-_LISTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +263,7 @@ def flat_order(pairs: ExtentPairs | None) -> tuple[int, ...] | None:
 def _range(extent: Extent) -> str:
     """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
     least, greatest = bounds(extent)
-    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
+    if least is None or greatest is None:
         return "?"
     return str(least) if least == greatest else f"{least}..{greatest}"
 
@@ -291,10 +289,6 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
         }
         if not places:
             known = (name for site in sites for name in (*site.names, *site.tensors))
-            near = meant(pattern, known)
-            listed = few((repr(site.node) for site in sites), _LISTED) or "none"
-            raise UsageError(
-                f"no padding at {pattern!r}{near or f'; operators that pad: {listed}'}"
-            )
+            raise UsageError(f"no padding at {pattern!r}{meant(pattern, known)}")
         found |= places
     return tuple(sites[place] for place in sorted(found))
