@@ -153,17 +153,19 @@ class _Collector:
             said += ["ceil_mode"] * op.ceil_mode
         pads, outer = [path[0] for path in paths], tuple(map(self._outer, reversed(paths)))
         self._taken |= set(map(id, pads))
-        before = dict.fromkeys(pad.written for pad in outer)
-        after = dict.fromkeys(f"{each.op} downstream" for each in behind)
+        said = [
+            *(pad.written for pad in outer),
+            *said,
+            *(f"{each.op} downstream" for each in behind),
+        ]
         nodes, way = [op.node, *pads, *behind], [*(paths[-1] if paths else ()), op.node, *behind]
         found = self._fitted.get(id(op.node))
-        if found is not None and len(nodes) > 1:
-            # That its own part alone fits a framework says nothing of all of it.
-            is_part = total != own and flat_order(found.pads) == flat_order(own)
-            found = None if own is None or is_part else found
+        is_part = total != own and found and flat_order(found.pads) == flat_order(own)
+        if len(nodes) > 1 and (own is None or is_part):
+            found = None  # that its own part alone fits a framework says nothing of all of it
         return replace(
             _as_written(self._graph, kind, nodes, way, source),
-            written=" + ".join([*before, *said, *after]),
+            written=" + ".join(dict.fromkeys(said)),
             axes=self._axes(op, total, sizes),
             pads=flat_order(total),
             own_pads=flat_order(own),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onnxpad.arithmetic.size import Extent, Size, Unknown
+from onnxpad.arithmetic.size import Size
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
 from onnxpad.inventory.padding_site import PaddingSite
@@ -37,29 +37,22 @@ def padding_differences(
     )
     found = []
     for one, other in _matched(ours, theirs):
-        names = one.tensors[0], other.tensors[0]
-        renamed = "" if names[0] == names[1] else names[1]
-        if not (_is_same(one, other) or (renamed and one.kind == "transposed")):
+        name, now = one.tensors[0], other.tensors[0]
+        if not _is_same(one, other) and (name == now or one.kind == "window"):
             labels = f"{one.node} ({one.op_type})", f"{other.node} ({other.op_type})"
-            found.append(PaddingDifference(names[0], labels, (_told(one), _told(other)), renamed))
+            renamed = now if name != now else ""
+            found.append(PaddingDifference(name, labels, (_total(one), _total(other)), renamed))
     return tuple(found)
 
 
 def _is_known(site: PaddingSite) -> bool:
     """Whether a site is one of a window operator of the main graph whose total is known."""
-    is_open = any(isinstance(each, Unknown) for each in _amounts(site))
-    return bool(site.windows) and not site.scope and not is_open
+    return bool(site.windows) and not site.scope and "?" not in site.amounts
 
 
-def _amounts(site: PaddingSite) -> list[Extent]:
-    """The total in ONNX order."""
-    return [axis.pair[side] for side in (0, 1) for axis in site.axes]
-
-
-def _told(site: PaddingSite) -> Pairs | str:
-    """The amounts if all are numbers; else as text, in ONNX order."""
-    text = f"[{', '.join(map(str, _amounts(site)))}]"
-    return text if site.pads is None else pairs_of(site.pads)
+def _total(site: PaddingSite) -> Pairs | str:
+    """The amounts if all are numbers; else in words."""
+    return site.amounts if site.pads is None else pairs_of(site.pads)
 
 
 def _matched(
@@ -84,5 +77,6 @@ def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     starts = [[(axis.pair[0], axis.count) for axis in each.axes] for each in sites]
     if one.kind == "window" and starts[0] == starts[1] and not any(x.ceil_mode for x in sites):
         return True
-    pairs = zip(*map(_amounts, sites), strict=False)
-    return all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs)
+    axes = zip(one.axes, other.axes, strict=False)
+    ends = [ends for before, after in axes for ends in zip(before.pair, after.pair, strict=True)]
+    return all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in ends)
