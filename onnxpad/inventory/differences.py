@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from onnxpad.arithmetic.size import Size
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
-from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import Pairs, pairs_of
 from onnxpad.sizes.domain import SizeDomain
@@ -38,7 +39,7 @@ def padding_differences(
     found = []
     for one, other in _matched(ours, theirs):
         name, now = one.tensors[0], other.tensors[0]
-        if not _is_same(one, other) and (name == now or one.kind == "window"):
+        if not _is_same(one, other) and (name == now or one.kind != "transposed"):
             labels = f"{one.node} ({one.op_type})", f"{other.node} ({other.op_type})"
             renamed = now if name != now else ""
             found.append(PaddingDifference(name, labels, (_total(one), _total(other)), renamed))
@@ -47,12 +48,13 @@ def padding_differences(
 
 def _is_known(site: PaddingSite) -> bool:
     """Whether a site is one of a window operator of the main graph whose total is known."""
-    return bool(site.windows) and not site.scope and "?" not in site.amounts
+    is_told = site.kind == "malformed" or (bool(site.windows) and "?" not in site.amounts)
+    return is_told and not site.scope
 
 
 def _total(site: PaddingSite) -> Pairs | str:
     """The amounts if all are numbers; else in words."""
-    return site.amounts if site.pads is None else pairs_of(site.pads)
+    return pairs_of(site.pads) if site.pads is not None else site.amounts or site.written
 
 
 def _matched(
@@ -71,12 +73,19 @@ def _matched(
 def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     """Whether two totals are equal, or not known to differ."""
     sites = one, other
+    if any(each.kind == "malformed" for each in sites):
+        return one.kind == other.kind
     written = [(each.auto_pad, each.windows, [pad.pads for pad in each.outer]) for each in sites]
     if one.auto_pad and written[0] == written[1]:
         return True  # what differs is the size
-    starts = [[(axis.pair[0], axis.count) for axis in each.axes] for each in sites]
-    if one.kind == "window" and starts[0] == starts[1] and not any(x.ceil_mode for x in sites):
-        return True
-    axes = zip(one.axes, other.axes, strict=False)
-    ends = [ends for before, after in axes for ends in zip(before.pair, after.pair, strict=True)]
-    return all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in ends)
+    slides = one.kind == "window" and not (one.ceil_mode or other.ceil_mode)
+    return all(_reads_alike(*axes, slides) for axes in zip(one.axes, other.axes, strict=False))
+
+
+def _reads_alike(one: AxisPadding, other: AxisPadding, slides: bool) -> bool:
+    """Whether the same is read along an axis of the size of the first one, as far as is known."""
+    there = replace(other, extent=one.extent)
+    if slides and one.pair[0] == other.pair[0] and one.count == there.count:
+        return True  # all windows start at the same places
+    pairs = zip(one.pair, other.pair, strict=True)
+    return all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs)

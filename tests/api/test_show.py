@@ -69,7 +69,7 @@ def test_own_outer_and_total() -> None:
     text = STEM.replace("Conv <strides = [2, 2]>", "Conv <strides = [2, 2], pads = [1, 0, 0, 0]>")
     site = sites(text)["<hidden>"]
     assert (site.own_pads, site.pads) == ((1, 0, 0, 0), (1, 0, 1, 1))
-    assert [(pad.node, pad.amounts) for pad in site.outer] == [("<padded>", "H 0+1, W 0+1")]
+    assert [(pad.node, pad.pads) for pad in site.outer] == [("<padded>", (0, 0, 0, 0, 0, 0, 1, 1))]
     assert [(step.op_type, step.node) for step in site.path] == [
         ("Pad", "<padded>"),
         ("Conv", "<hidden>"),

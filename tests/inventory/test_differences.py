@@ -46,23 +46,3 @@ def test_what_is_hidden_is_not_held_against_an_operator(
     assert differ((KNOWN, KNOWN), padding) is known
     assert differ((KNOWN, HIDDEN), padding) is hidden_after
     assert differ((HIDDEN, KNOWN), padding) is hidden_before
-
-
-def test_amounts_of_open_sizes_have_a_legend() -> None:
-    same, other = (
-        one(
-            f"[c] y = Conv <{padding}, strides = [2, 2]> (x, w)",
-            inputs="float[n, 1, h, ?] x",
-            initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
-        )
-        for padding in ('auto_pad = "SAME_UPPER"', "pads = [1, 1, 1, 1]")
-    )
-    (found,) = padding_differences(Graph.from_proto(same), Graph.from_proto(other))
-    assert found.by_axis == (
-        (
-            "H (h mod 2)+1, W (x[3] mod 2)+1 "
-            "(h is axis 2 of input 'x' and x[3] is axis 3 of input 'x')"
-        ),
-        "H 1+1, W 1+1",
-    )
-    assert found.pads == ("[(h mod 2), (x[3] mod 2), 1, 1]", "[1, 1, 1, 1]")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from onnxpad.arithmetic.notation import pads_text
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory.padding_site import (
     FIX,
@@ -32,7 +31,6 @@ from onnxpad.report.documents import (
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import counted, explained, for_targets, remarks, shown
-from onnxpad.semantics.amounts import pairs_of
 
 _LABEL: Final = 13
 _MOST_ADVICE: Final = 2
@@ -339,7 +337,7 @@ def _formulas(axes: Sequence[AxisPadding]) -> str:
 
 
 def _own(site: PaddingSite) -> str:
-    said = "not known" if site.own_pads is None else pads_text(pairs_of(site.own_pads))
+    said = "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
     return f"auto_pad={site.auto_pad}: {said}" if site.auto_pad else said
 
 
