@@ -17,7 +17,7 @@ from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.graph import Graph, Node, Tensor, Use, describe
+from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.walk import readable_graphs
 from onnxpad.inventory.padding_site import (
     AxisPadding,
@@ -159,6 +159,8 @@ class _Collector:
             *(f"{each.op} downstream" for each in behind),
         ]
         nodes, way = [op.node, *pads, *behind], [*(paths[-1] if paths else ()), op.node, *behind]
+        pairs, names = total or ((_UNKNOWN, _UNKNOWN),) * len(sizes), axis_names(len(sizes))
+        axes = zip(op.axes, names, pairs, sizes, op.windows, strict=True)
         found = self._fitted.get(id(op.node))
         is_part = total != own and found and flat_order(found.pads) == flat_order(own)
         if len(nodes) > 1 and (own is None or is_part):
@@ -166,7 +168,7 @@ class _Collector:
         return replace(
             _as_written(self._graph, kind, nodes, way, source),
             written=" + ".join(dict.fromkeys(said)),
-            axes=self._axes(op, total, sizes),
+            axes=tuple(starmap(self._axis, axes)),
             pads=flat_order(total),
             own_pads=flat_order(own),
             auto_pad=op.auto_pad.replace("NOTSET", ""),
@@ -192,14 +194,6 @@ class _Collector:
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
         return crop, behind
 
-    def _axes(
-        self, op: WindowOp | TransposedOp, pairs: ExtentPairs | None, sizes: Sequence[Extent]
-    ) -> tuple[AxisPadding, ...]:
-        """The padding of each axis that a window slides along."""
-        given = pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
-        each = zip(op.axes, axis_names(len(sizes)), given, sizes, op.windows, strict=True)
-        return tuple(starmap(self._axis, each))
-
     def _alone(self, pad: PadOp) -> PaddingSite:
         """A `Pad` whose padding reaches no window operator."""
         node, outer, amounts = pad.node, self._outer([pad.node]), pad.amounts or ()
@@ -220,7 +214,10 @@ class _Collector:
             own_pads=flat_order(total),
             outer=(outer,),
             findings=self._about([node]),
-            readers=tuple(map(self._told, self._readers.of(result)[:_MOST_READERS])),
+            readers=tuple(
+                "an output" if use is None else f"{use.node.op} {describe(use.node)!r}"
+                for use in self._readers.of(result)[:_MOST_READERS]
+            ),
         )
 
     def _axis(
@@ -228,12 +225,6 @@ class _Collector:
     ) -> AxisPadding:
         formula = self._context.sites.wording.formula(pair, size)
         return AxisPadding(axis, name, pair, size, window, formula)
-
-    def _told(self, use: Use | None) -> str:
-        """A reader of a `Pad` in words."""
-        if use is None:
-            return "an output of the graph"
-        return f"{use.node.op} {self._graph.label(use.node)!r}"
 
     def _outer(self, path: Sequence[Node]) -> OuterPad:
         """A `Pad` in plain values, with all nodes from it to the operator downstream."""

@@ -61,7 +61,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "tensor": site.tensor or None,
         "path": site.path,
         "readers": site.readers,
-        "origin": "; ".join(dict.fromkeys(pad.source for pad in site.outer)) or None,
+        "origin": site.outer[0].source if site.outer else None,
         "conventions": site.conventions,
         "convention": site.convention or None,
         "findings": [finding_fields(finding) for finding in site.findings],

@@ -125,7 +125,7 @@ def _place(site: PaddingSite) -> str:
 
 def _alike(site: PaddingSite) -> tuple[object, ...]:
     """The same for sites that look alike but for names and sizes."""
-    formulas = tuple((axis.begin, axis.end, axis.formula) for axis in site.axes)
+    formulas = tuple((axis.pair, axis.formula) for axis in site.axes)
     findings = tuple((each.code, each.reason_code) for each in site.deciding)
     steps = tuple(step.op_type for step in site.path)
     return site.windows, formulas, findings, steps
@@ -193,7 +193,7 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
 
 def _amounts(site: PaddingSite) -> str:
     """The amounts of a site; of a transposed convolution those that it crops."""
-    if site.kind == "transposed" and site.pads is not None and any(site.pads):
+    if site.kind == "transposed" and any(site.pads or ()):
         return f"crops {site.amounts}"
     return site.amounts or ("?" if _pads(site) else "none")
 
@@ -271,7 +271,7 @@ def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     yield "data", _data(site)
     yield "window", _window(site)
     total = "cropped" if site.kind == "transposed" else "padding"
-    pads = f"   pads {list(site.pads)}" if site.pads is not None and any(site.pads) else ""
+    pads = f"   pads {list(site.pads)}" if any(site.pads or ()) else ""
     yield total, f"{site.amounts}{pads}"
     yield "", _formulas(site.axes)
     yield "written as", shown(site.written or "none") if site.kind in {"other", "malformed"} else ""
@@ -285,8 +285,6 @@ def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     else:
         yield "writes", _value(site.outer[0])
         yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
-        yield "amounts of", shown(site.outer[0].source)
-        yield "", shown(site.outer[0].formula)
     for step in site.downstream:
         yield "downstream", _step(step)
     yield "fits", _fitting(site)
@@ -343,8 +341,7 @@ def _own(site: PaddingSite) -> str:
 
 def _outer(pad: OuterPad) -> str:
     """A `Pad` in front: how much, of which value, and through what it gets to the operator."""
-    source = f" as {shown(pad.source)}" if pad.pads is None and pad.mode else ""
-    said = f"{shown(pad.amounts)}{source}, {_value(pad)}"
+    said = f"{shown(pad.amounts)}, {_value(pad)}"
     if pad.axes is not None:
         said += f", axes {list(pad.axes)}"
     if pad.steps:
