@@ -271,7 +271,7 @@ def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     yield "data", _data(site)
     yield "window", _window(site)
     total = "cropped" if site.kind == "transposed" else "padding"
-    pads = f"   pads {list(site.pads)}" if any(site.pads or ()) else ""
+    pads = f"   pads {list(site.pads)}" if site.pads and any(site.pads) else ""
     yield total, f"{site.amounts}{pads}"
     yield "", _formulas(site.axes)
     yield "written as", shown(site.written or "none") if site.kind in {"other", "malformed"} else ""
