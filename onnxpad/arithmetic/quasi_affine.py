@@ -102,28 +102,6 @@ def support(f: QuasiAffine) -> range:
     return range(found[0], (found[-1] if ends else f.count - 1) + 1, step)
 
 
-def select(f: QuasiAffine, chosen: QuasiAffine) -> QuasiAffine:
-    """Return the values of f where `chosen`, which is 0 or 1, is 1; there is at least one."""
-    threshold, period = max(f.threshold, chosen.threshold), lcm(f.period, chosen.period)
-    table, kept = _table(f, threshold, period), _table(chosen, threshold, period)
-    early = [table[index] for index in range(len(table) - 2 * period) if kept[index]]
-    # A class that is 0 or 1 throughout has no slope.
-    late = [index for index in range(len(table) - 2 * period, len(table) - period) if kept[index]]
-    if not late:
-        return QuasiAffine(tuple(early), 0, len(early))
-    count = len(early) + sum((f.count - 1 - index) // period + 1 for index in late)
-    if count > LIMIT:
-        cycle = [*late, *(index + period for index in late)]
-        return _normal(early + [table[index] for index in cycle], len(late), count)
-    indices = sorted(each for index in late for each in range(index, f.count, period))
-    return QuasiAffine((*early, *map(f.at, indices)), 0, count)
-
-
-def tabulated(table: list[int], period: int, count: int) -> QuasiAffine:
-    """Return the function with f(0) .. f(T+2P-1) as given; all of it where `count` is small."""
-    return _normal(table, period if count > LIMIT else 0, count)
-
-
 def repetition(f: QuasiAffine) -> tuple[int, int]:
     """Return a threshold and a period; for a full table the pair with the least T + 2P."""
     if f.period:

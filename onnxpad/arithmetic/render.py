@@ -1,22 +1,24 @@
 """A function written as people write it: `2*ceil(height/2) - 1`.
 
 `recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side. It returns
-the guess only where both have one normal form. `cases` lists values class by class.
+the guess only where both have one normal form. `cases` lists values by remainder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain, repeat
-from math import gcd, lcm
+from math import gcd
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.symbol import Symbol
+from onnxpad.arithmetic.symbol import Symbol, Terms
 from onnxpad.records import dataclass
 
 _LONGEST = 16
 """Longest period tried for a quotient that is limited from some index on."""
+
+_MOST_CASES = 8
+"""Most remainders that are told apart in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def join(texts: Iterable[str], constant: int) -> str:
 
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     """Return f, which is not constant, as a formula; None where no known shape fits."""
-    threshold, period = repetition(f, symbol)
+    threshold, period = quasi_affine.repetition(f)
     if threshold + 2 * period > f.count:
         return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
@@ -58,16 +60,9 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     return _limited(f, guess)
 
 
-def repetition(f: QuasiAffine, symbol: Symbol) -> tuple[int, int]:
-    """Return a threshold and a period of f by which the values of its symbol repeat too."""
-    threshold, period = quasi_affine.repetition(f)
-    return max(threshold, symbol.sizes.settled), lcm(period, symbol.sizes.repeats)
-
-
 def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
     """Return f, which is constant from the threshold on, as a limited quotient."""
-    repeats = symbol.sizes.repeats
-    for period in range(repeats, min(threshold // 2, _LONGEST) + 1, repeats):
+    for period in range(1, min(threshold // 2, _LONGEST) + 1):
         guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
         found = _limited(f, guess) if guess else None
         if found:
@@ -102,7 +97,7 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     factor = gcd(*(f.at(index) - start for index in indices))
     gain = f.at(threshold + period) - start
     factor = -factor if gain < 0 else factor
-    grown = _grown(symbol, period)
+    grown = period * symbol.sizes.step
     common = gcd(gain // factor, grown)
     p, q = gain // factor // common, grown // common
     spans = [
@@ -137,7 +132,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     constant = min(f.values)
     factor = gcd(*(value - constant for value in f.values))
     first = (f.at(0) - constant) // factor
-    modulus = _grown(symbol, period)
+    modulus = period * symbol.sizes.step
     for sign in (1, -1):
         offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
         text, rest = _rest(symbol, sign, offset, modulus)
@@ -150,7 +145,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
 
 def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     """Return f as constant + floor(((b + n) mod P) / 2), or with -n or ceil; None unless it is."""
-    if symbol.sizes.step > 1 or symbol.sizes.cycle:
+    if symbol.sizes.step > 1:
         return None
     steps = [f.at(index + 1) - f.at(index) for index in range(period)]
     for sign, jump in ((1, min(steps)), (-1, max(steps))):
@@ -180,11 +175,6 @@ def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
     return quasi_affine.translate(quasi_affine.scale(symbol.sizes.by_index(), factor), offset)
 
 
-def _grown(symbol: Symbol, period: int) -> int:
-    """Return how much the symbol grows in a period by which its values repeat."""
-    return period // symbol.sizes.repeats * symbol.sizes.span
-
-
 def _multiple(factor: int, text: str, divisor: int = 1) -> str:
     """Return factor * text / divisor as text, in lowest terms."""
     common = gcd(factor, divisor)
@@ -193,35 +183,27 @@ def _multiple(factor: int, text: str, divisor: int = 1) -> str:
     return product if divisor == 1 else f"{product}/{divisor}"
 
 
-def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
-    """Return the values of f as `0 when height is even, 1 when odd`; None if more than `most`."""
-    threshold, period = repetition(f, symbol)
-    modulus = _grown(symbol, period)
-    if threshold + period > most or threshold + 2 * period > f.count:
-        return None
-    early: dict[int, list[str]] = {}
-    for index in range(threshold):
-        early.setdefault(f.at(index), []).append(str(symbol.sizes.value(index)))
-    late: dict[int, list[str]] = {}
-    indices = range(threshold, threshold + period)
-    for rest, index in sorted((symbol.sizes.value(index) % modulus, index) for index in indices):
-        if f.at(index) != f.at(index + period):
-            return None
-        late.setdefault(f.at(index), []).append(str(rest))
-    parts = _chosen(early, f"{symbol.name} is ")
-    if len(late) == 1:
-        return ", ".join([*parts, f"else {f.at(threshold)}"])
-    if modulus == 2:
-        late = {value: ["odd" if rests == ["1"] else "even"] for value, rests in late.items()}
-    subject = f"{symbol.name} is " if modulus == 2 else f"{symbol.name} mod {modulus} is "
-    text = ", ".join(_chosen(late, subject))
-    return f"{', '.join(parts)}; beyond that {text}" if parts else text
+def cases(f: QuasiAffine, symbol: Symbol) -> str:
+    """Return the values of f as `0 when height is even, 1 when odd`; empty if they are many."""
+    threshold, period = quasi_affine.repetition(f)
+    modulus = period * symbol.sizes.step
+    if threshold or period > _MOST_CASES or 2 * period > f.count:
+        return ""
+    if any(f.at(index) != f.at(index + period) for index in range(period)):
+        return ""
+    found: dict[int, list[str]] = {}
+    for index in sorted(range(period), key=lambda index: symbol.sizes.value(index) % modulus):
+        found.setdefault(f.at(index), []).append(str(symbol.sizes.value(index) % modulus))
+    parts = [f"{value} when {' or '.join(rests)}" for value, rests in sorted(found.items())]
+    return ", ".join(parts).replace(" when ", f" when {symbol.name} mod {modulus} is ", 1)
 
 
-def _chosen(groups: dict[int, list[str]], subject: str) -> list[str]:
-    """Return texts such as `0 when n is even` and `1 when odd`: the subject stands once."""
-    subjects = chain([subject], repeat(""))
-    return [
-        f"{value} when {of}{' or '.join(groups[value])}"
-        for value, of in zip(sorted(groups), subjects, strict=False)
-    ]
+def sum_text(constant: int, terms: Terms) -> str:
+    """Return a sum as a formula, as `2*ceil(height/2) - 1`; where none fits, as `f(height)`."""
+    if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant
+        terms = ((terms[0][0], quasi_affine.translate(terms[0][1], constant)),)
+        constant = 0
+    found = [(symbol, recognise(form, symbol)) for symbol, form in terms]
+    texts = [formula.text if formula else f"f({symbol.name})" for symbol, formula in found]
+    texts.sort(key=lambda text: text.startswith("-"))
+    return join(texts, constant + sum(formula.constant for _, formula in found if formula))

@@ -2,101 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from math import lcm
 from typing import Final
 
-from onnxpad.arithmetic.size import (
-    Extent,
-    Size,
-    Unknown,
-    evaluate,
-    in_terms_of,
-    period,
-    threshold,
-)
-from onnxpad.records import dataclass
+from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, in_terms_of, residues
 
 _MOST_ROWS: Final = 16
-_OWN: Final = "size"
-
-
-@dataclass(frozen=True, slots=True)
-class ResidueTable:
-    """The values of some sizes for each remainder of their symbol by their common period.
-
-    Attributes:
-        of: The symbol; empty for the size of the axis itself.
-        modulus: The common period.
-        since: The value of the symbol from which the rows repeat.
-        rows: A value of the symbol for each remainder, and there the values of the sizes, in the
-            order in which these were given.
-    """
-
-    of: str
-    modulus: int
-    since: int
-    rows: tuple[tuple[int, tuple[int, ...]], ...]
-
-    def as_data(self, *names: str) -> dict[str, object]:
-        """The table as JSON, with a name for each of the sizes."""
-        rows = [{"at": at, **dict(zip(names, values, strict=True))} for at, values in self.rows]
-        return {"of": self.of, "modulus": self.modulus, "since": self.since, "rows": rows}
+_LEAST: Final = 8
+"""The least value of the symbol that is worth a row, if the symbol goes so far."""
 
 
 def residue_table(
-    extents: Sequence[Extent],
-    size: Extent | None = None,
-    least: int = 8,
-    *,
-    constant: bool = False,
-) -> ResidueTable | None:
+    extents: Mapping[str, Extent], size: Extent | None = None, *, constant: bool = False
+) -> dict[str, object] | None:
     """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
 
     Args:
-        extents: The sizes.
+        extents: The sizes, by name.
         size: The size of the axis that they are about; None where it is unknown.
-        least: The least value of the symbol that is worth a row, if the symbol goes so far.
         constant: Whether each must be the same for all values of one remainder; else it may grow.
 
     Returns:
-        The table; None where nothing varies, something is unknown, it varies with several symbols,
-        or there would be many rows.
+        The table as JSON: `of`, the name of the symbol, empty for the size of the axis itself;
+        `modulus`, the common period; `since`, the value of the symbol from which the rows repeat;
+        `rows`, with a value of the symbol `at` each remainder, and the sizes there. None where
+        nothing varies, something is unknown, it varies with several symbols, or there would be many
+        rows.
 
     >>> from onnxpad.arithmetic.size import symbol
-    >>> residue_table([symbol("n")]).rows, residue_table([symbol("n")], constant=True)
-    (((8, (8,)),), None)
+    >>> residue_table({"n": symbol("n")})
+    {'of': 'n', 'modulus': 1, 'since': 1, 'rows': [{'at': 8, 'n': 8}]}
+    >>> residue_table({"n": symbol("n")}, constant=True)
     """
     if isinstance(size, Size):
-        own = [in_terms_of(extent, size, _OWN) for extent in extents]
-        if found := _table(own, least, constant):
-            return replace(found, of="")
-    return _table(extents, least, constant)
+        own = {name: in_terms_of(extent, size, "") for name, extent in extents.items()}
+        if found := _table(own, constant):
+            return found
+    return _table(extents, constant)
 
 
-def _table(extents: Sequence[Extent], least: int, constant: bool) -> ResidueTable | None:
-    open_sizes = [extent for extent in extents if isinstance(extent, Size)]
-    symbols = {each for extent in open_sizes for each in extent.symbols}
-    if any(isinstance(extent, Unknown) for extent in extents) or len(symbols) != 1:
+def _table(extents: Mapping[str, Extent], constant: bool) -> dict[str, object] | None:
+    known = [residues(extent) for extent in extents.values()]
+    symbols = {symbol for each in known for symbol in each}
+    if any(isinstance(extent, Unknown) for extent in extents.values()) or len(symbols) != 1:
         return None
     (base,) = symbols
-    if any(extent.kinds for extent in open_sizes):
-        return None
-    modulus = lcm(*map(period, open_sizes))
-    since = max(threshold(extent) for extent in open_sizes)
+    rhythms = [each[base] for each in known if each]
+    modulus = lcm(*(period for period, _ in rhythms))
+    since = max(threshold for _, threshold in rhythms)
     sizes = base.sizes
-    first = sizes.from_on(max(since, -(-least // modulus) * modulus))
-    count = sizes.from_on(sizes.value(first) + modulus) - first
+    first = sizes.from_on(max(since, -(-_LEAST // modulus) * modulus))
+    count = modulus // sizes.step
     if count > _MOST_ROWS or first + count > sizes.count:
         return None
 
-    def row(index: int) -> tuple[int, tuple[int, ...]]:
-        value = sizes.value(index)
-        return value, tuple(evaluate(extent, {base.name: value}) for extent in extents)
+    def row(index: int) -> dict[str, int]:
+        at = {base.name: sizes.value(index)}
+        return {name: evaluate(extent, at) for name, extent in extents.items()}
 
-    rows = tuple(map(row, range(first, first + count)))
-    again = map(row, range(first + count, min(first + 2 * count, sizes.count)))
-    if constant and any(now != then for (_, now), (_, then) in zip(rows, again, strict=False)):
+    places = range(first, first + count)
+    again = range(first + count, min(first + 2 * count, sizes.count))
+    if constant and any(row(now) != row(then) for now, then in zip(places, again, strict=False)):
         return None
-    return ResidueTable(base.name, modulus, since, rows)
+    rows = [{"at": sizes.value(index), **row(index)} for index in places]
+    return {"of": base.name, "modulus": modulus, "since": since, "rows": rows}

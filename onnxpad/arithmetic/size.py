@@ -2,11 +2,9 @@
 
 A `Size` is a constant plus, for each symbol, an eventually quasi-affine function of it that is 0 at
 the symbol's least value. The parts are unique and each is in normal form, so two sizes are equal
-for every admitted value of their symbols if and only if they compare equal. Symbols that are
-derived from others, such as the greatest of two sizes, are not independent of these: sizes with
-such symbols that compare equal are equal, but others may be. A result that does not
-vary is always a plain int, never a `Size`. A result that the form cannot hold is an `Unknown` that
-says why.
+for every admitted value of their symbols if and only if they compare equal. A result that does not
+vary is always a plain int, never a `Size`. A result that the form cannot hold, such as the greatest
+of two symbols, is an `Unknown` that says why.
 
 Every claim is about the admitted values: from a symbol's first to its last, both finite.
 """
@@ -20,12 +18,9 @@ from itertools import pairwise
 from math import lcm
 from typing import Final, NoReturn, TypeAlias
 
-from onnxpad.arithmetic import quasi_affine, render, sums
+from onnxpad.arithmetic import quasi_affine, render
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.sums import GREATEST as GREATEST
-from onnxpad.arithmetic.sums import LEAST as LEAST
-from onnxpad.arithmetic.sums import Sum
-from onnxpad.arithmetic.symbol import ANY, Terms, counted
+from onnxpad.arithmetic.symbol import ANY, Terms
 from onnxpad.arithmetic.symbol import NMAX as NMAX
 from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
@@ -46,10 +41,10 @@ class _Arithmetic:
         return self + other if isinstance(other, int) else _operate(_add, other, self)
 
     def __sub__(self, other: Extent) -> Extent:
-        return self + -other if isinstance(other, int) else _operate(_subtract, self, other)
+        return self + -other
 
     def __rsub__(self, other: int) -> Extent:
-        return _operate(_subtract, other, self)
+        return -self + other
 
     def __mul__(self, other: Extent) -> Extent:
         return _operate(_multiply, self, other)
@@ -64,13 +59,13 @@ class _Arithmetic:
         return _operate(_floor_div, other, self)
 
     def __mod__(self, other: Extent) -> Extent:
-        return _operate(_modulo, self, other)
+        return modulo(self, other)
 
     def __rmod__(self, other: int) -> Extent:
-        return _operate(_modulo, other, self)
+        return modulo(other, self)
 
     def __neg__(self) -> Extent:
-        return _operate(_subtract, 0, self)
+        return self * -1
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a symbolic or unknown size has no truth value: ask `always`")
@@ -122,24 +117,12 @@ class Size(_Arithmetic):
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """The symbols it varies with, none of which is derived."""
-        if len(self.terms) == 1:
-            return self.terms[0][0].bases
-        return tuple(sorted({base for symbol, _ in self.terms for base in symbol.bases}))
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """How the symbols are derived in which it is written; empty if none is."""
-        return frozenset().union(*(symbol.kinds for symbol, _ in self.terms))
-
-    @property
-    def is_formula(self) -> bool:
-        """Whether it is written as a formula, without an `f(height)` where none fits."""
-        return sums.is_formula(_sum(self))
+        """The symbols it varies with."""
+        return tuple([symbol for symbol, _ in self.terms])
 
     def __repr__(self) -> str:
         """Return a formula, as `2*ceil(height/2) - 1`; where none fits, `f(height)`."""
-        return sums.sum_text(_sum(self))
+        return render.sum_text(self.constant, self.terms)
 
 
 Extent: TypeAlias = int | Size | Unknown
@@ -158,9 +141,7 @@ def symbol(name: str, sizes: Sizes = ANY) -> _Known:
 
 def absolute(a: Extent) -> Extent:
     """Return |a|."""
-    if isinstance(a, int):
-        return abs(a)
-    return _total(_absolute, a)
+    return maximum(a, -a)
 
 
 def maximum(a: Extent, b: Extent) -> Extent:
@@ -172,9 +153,7 @@ def maximum(a: Extent, b: Extent) -> Extent:
 
 def minimum(a: Extent, b: Extent) -> Extent:
     """Return the lesser of both."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a if a < b else b
-    return _total(_minimum, a, b)
+    return -maximum(-a, -b)
 
 
 def clip(a: Extent, lo: Extent, hi: Extent) -> Extent:
@@ -191,30 +170,25 @@ def floor_div(a: Extent, d: Extent) -> Extent:
 
 def ceil_div(a: Extent, d: Extent) -> Extent:
     """Return a / d rounded up."""
-    if isinstance(a, int) and isinstance(d, int) and d:
-        return -(-a // d)
-    return _total(_ceil_div, a, d)
+    return -floor_div(-a, d)
 
 
 def trunc_div(a: Extent, d: Extent) -> Extent:
     """Return a / d rounded toward 0, as C does, and with it onnxruntime's pools and integer Div."""
-    if isinstance(a, int) and isinstance(d, int) and d:
-        return a // d if (a < 0) is (d < 0) else -(-a // d)
-    return _total(_trunc_div, a, d)
+    if (bounds(d)[1] or 0) < 0:
+        a, d = -a, -d
+    above = maximum(a, 0)
+    return floor_div(above, d) - floor_div(above - a, d)
 
 
 def modulo(a: Extent, d: Extent) -> Extent:
     """Return the remainder of `floor_div`, with the sign of d."""
-    if isinstance(a, int) and isinstance(d, int) and d:
-        return a % d
-    return _total(_modulo, a, d)
+    return a - floor_div(a, d) * d
 
 
 def fmod(a: Extent, d: Extent) -> Extent:
     """Return the remainder of `trunc_div`, with the sign of a, as ONNX Mod with fmod=1."""
-    if isinstance(a, int) and isinstance(d, int) and d:
-        return a % d if (a < 0) is (d < 0) else -(-a % d)
-    return _total(_fmod, a, d)
+    return a - trunc_div(a, d) * d
 
 
 def less(a: Extent, b: Extent) -> Extent:
@@ -226,16 +200,12 @@ def less(a: Extent, b: Extent) -> Extent:
 
 def less_equal(a: Extent, b: Extent) -> Extent:
     """Return 1 where a <= b, else 0."""
-    if isinstance(a, int) and isinstance(b, int):
-        return int(a <= b)
-    return _total(_less_equal, a, b)
+    return less(a, b + 1)
 
 
 def equal(a: Extent, b: Extent) -> Extent:
     """Return 1 where a = b, else 0."""
-    if isinstance(a, int) and isinstance(b, int):
-        return int(a == b)
-    return _total(_equal, a, b)
+    return less_equal(a, b) - less(a, b)
 
 
 def where(cond: Extent, a: Extent, b: Extent) -> Extent:
@@ -243,10 +213,13 @@ def where(cond: Extent, a: Extent, b: Extent) -> Extent:
 
     A side that is never chosen may be unknown; so may `cond` where both sides are equal.
     """
-    truth = None if isinstance(cond, Unknown) else _truth(cond)
+    truth = always(cond)
     if truth is not None:
         return a if truth else b
-    return a if a == b else _total(_where, cond, a, b)
+    if a == b:
+        return a
+    chosen = cond if bounds(cond) == (0, 1) else 1 - equal(cond, 0)
+    return chosen * (a - b) + b
 
 
 def always(cond: Extent) -> bool | None:
@@ -263,32 +236,25 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 
 
 def solutions(cond: Size) -> Sizes | None:
-    """Return the values of the one symbol of `cond` that make it 1.
+    """Return the closest range around the values of the one symbol of `cond` that make it 1.
 
     Args:
         cond: A condition of one symbol, which is 0 or 1.
 
     Returns:
-        The sizes; the closest ones without gaps where the gaps are too many to list. None where no
-        value satisfies the condition, or where they would be all values.
+        The sizes; None where no value satisfies the condition, or the range holds all values.
     """
-    symbol, form = _form(cond, "a solution")
+    symbol, form = _form(cond)
     found = quasi_affine.support(form)
-    if not found or not _varies(form):
+    if not found or found == range(form.count):
         return None
-    try:
-        exact = counted(quasi_affine.select(symbol.sizes.by_index(), form))
-    except InexpressibleError:
-        exact = None
-    if exact is not None or symbol.sizes.cycle or found == range(form.count):
-        return exact
-    first, last = symbol.sizes.value(found[0]), symbol.sizes.value(found[-1])
-    return Sizes(first, last, symbol.sizes.step * found.step)
+    sizes = symbol.sizes
+    return Sizes(sizes.value(found[0]), sizes.value(found[-1]), sizes.step * found.step)
 
 
 def climbs(a: Size) -> bool:
     """Whether `a`, of one symbol, certainly never falls as that symbol grows."""
-    _, form = _form(a, "a climb")
+    _, form = _form(a)
     rises = all(first <= second for first, second in pairwise(form.values))
     return rises and len(set(form.slopes)) <= 1
 
@@ -303,7 +269,12 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
         return a
     if isinstance(a, Unknown):
         raise ValueError(f"no value: {a.reason}")
-    return sums.evaluate(_sum(a), values)
+    total = a.constant
+    for symbol, form in a.terms:
+        if symbol.name not in values:
+            raise ValueError(f"no value is given for `{symbol.name}`")
+        total += form.at(symbol.sizes.index(values[symbol.name]))
+    return total
 
 
 def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
@@ -311,19 +282,11 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
 
     Both count in values of the symbol. Two sizes of one symbol are equal everywhere if they are
     equal at all values up to the greater threshold and for two of each one's periods beyond it.
-    A derived symbol lends its period to those from which it is derived.
     """
     found: dict[Symbol, tuple[int, int]] = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
-        threshold, period = render.repetition(form, symbol)
-        sizes = symbol.sizes
-        period = period // sizes.repeats * sizes.span
-        if not symbol.kind:
-            known, _ = found.get(symbol, (1, 0))
-            found[symbol] = lcm(known, period), sizes.value(threshold)
-        for base in symbol.bases if symbol.kind else ():
-            known, since = found.get(base, (base.sizes.span, base.sizes.first))
-            found[base] = lcm(known, period), since
+        threshold, period = quasi_affine.repetition(form)
+        found[symbol] = period * symbol.sizes.step, symbol.sizes.value(threshold)
     return found
 
 
@@ -339,40 +302,19 @@ def repeating(a: Extent) -> dict[str, int] | None:
     """
     if not isinstance(a, Size):
         return {} if isinstance(a, int) else None
-    if any(symbol.kind or not form.period or any(form.slopes) for symbol, form in a.terms):
+    if any(not form.period or any(form.slopes) for _, form in a.terms):
         return None
     return {symbol.name: period for symbol, (period, _) in residues(a).items()}
 
 
-def threshold(a: Extent) -> int:
-    """Return the greatest threshold of `residues`; 0 for a constant."""
-    return max((threshold for _, threshold in residues(a).values()), default=0)
-
-
-def explain(a: Extent, name: str) -> str:
-    """Return `a` in words, as cases or a formula, with `name` for its one symbol.
-
-    Where `name` has several words, the formula uses n for it. A size of several symbols keeps
-    their own names.
-    """
-    return "".join(in_words(a, name, "n" if " " in name else name))
-
-
-def in_words(a: Extent, name: str, letter: str) -> tuple[str, str]:
-    """Return `a` as `explain` does, with `letter` in a formula, and apart what that stands for."""
+def in_words(a: Extent, name: str) -> str:
+    """Return `a` as a formula with `name` for its one symbol, or as cases, or as its limits."""
     if not isinstance(a, Size) or len(a.terms) > 1:
-        return str(a), ""
-    symbol, form = _form(a, "an explanation")
+        return str(a)
+    symbol, form = _form(a)
     named = replace(symbol, name=name)
-    few = render.cases(form, named, most=4)
-    found = render.recognise(form, replace(symbol, name=letter))
-    if found and not few:
-        text = str(found)
-        if text == letter:
-            return name, ""
-        return text, f" with {letter} {name}" if letter != name else ""
-    several = few or render.cases(form, named, most=8)
-    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on", ""
+    told = render.recognise(form, named) or render.cases(form, named)
+    return str(told) if told else "from {} to {}".format(*form.bounds())
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
@@ -382,13 +324,12 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
     """
     if isinstance(a, int):
         return a
-    if isinstance(a, Size) and isinstance(other, Size) and _terms_of(a) == _terms_of(other):
-        f, g = ([form for _, form in size.terms] for size in (a, other))
-        found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
+    if isinstance(a, Size) and isinstance(other, Size) and len(a.terms) == 1:
+        f, g = a.terms[0][1], other.terms[0][1]
+        found = quasi_affine.through(f, g) if a.symbols == other.symbols else None
         if found is not None:
             function, step = found
-            lo, hi = _bounds(other)
-            return _add(_sized(Symbol(name, Sizes(lo, hi, step)), function), a.constant)
+            return _add(_sized(Symbol(name, Sizes(*_bounds(other), step)), function), a.constant)
     return Unknown(f"no function of {name}")
 
 
@@ -419,40 +360,31 @@ def _apply(operation: Callable[..., _Known], *operands: _Known) -> _Known:
     return operation(*operands)
 
 
-def _terms_of(a: Size) -> list[Symbol]:
-    return [symbol for symbol, _ in a.terms]
-
-
-def _sum(a: _Known) -> Sum:
-    return Sum(a, ()) if isinstance(a, int) else Sum(a.constant, a.terms)
-
-
-def _known(a: Sum) -> _Known:
-    return Size(*a) if a.terms else a.constant
+def _known(constant: int, terms: Mapping[Symbol, QuasiAffine]) -> _Known:
+    kept = sorted(term for term in terms.items() if not term[1].is_zero())
+    return Size(constant, tuple(kept)) if kept else constant
 
 
 def _sized(symbol: Symbol, form: QuasiAffine) -> _Known:
     """Return the size that is this function of one symbol."""
     constant = form.values[0]
-    anchored = quasi_affine.translate(form, -constant)
-    return constant if anchored.is_zero() else Size(constant, ((symbol, anchored),))
+    return _known(constant, {symbol: quasi_affine.translate(form, -constant)})
 
 
-def _varies(form: QuasiAffine) -> bool:
-    return len(set(form.values)) > 1
-
-
-def _form(a: Size, what: str) -> tuple[Symbol, QuasiAffine]:
+def _form(a: Size) -> tuple[Symbol, QuasiAffine]:
     """Return the one symbol of `a` and `a` as a function of it."""
     if len(a.terms) > 1:
         names = " and ".join(symbol.name for symbol in a.symbols)
-        raise InexpressibleError(f"{what} of what varies with both {names}")
+        raise InexpressibleError(f"a size that varies with {names} together")
     symbol, form = a.terms[0]
     return symbol, quasi_affine.translate(form, a.constant)
 
 
 def _bounds(a: _Known) -> tuple[int, int]:
-    return (a, a) if isinstance(a, int) else sums.bounds(_sum(a))
+    if isinstance(a, int):
+        return a, a
+    limits = [form.bounds() for _, form in a.terms]
+    return a.constant + sum(lo for lo, _ in limits), a.constant + sum(hi for _, hi in limits)
 
 
 def _truth(a: _Known) -> bool | None:
@@ -466,7 +398,10 @@ def _add(a: _Known, b: _Known) -> _Known:
         return a + b if isinstance(b, int) else Size(a + b.constant, b.terms)
     if isinstance(b, int):
         return Size(a.constant + b, a.terms)
-    return _known(sums.plus(_sum(a), _sum(b)))
+    terms = dict(a.terms)
+    for symbol, form in b.terms:
+        terms[symbol] = quasi_affine.add(terms[symbol], form) if symbol in terms else form
+    return _known(a.constant + b.constant, terms)
 
 
 def _scale(a: _Known, factor: int) -> _Known:
@@ -474,7 +409,8 @@ def _scale(a: _Known, factor: int) -> _Known:
         return a * factor
     if factor == 0:
         return 0
-    return _known(sums.times(_sum(a), factor))
+    terms = [(symbol, quasi_affine.scale(form, factor)) for symbol, form in a.terms]
+    return Size(a.constant * factor, tuple(terms))
 
 
 def _subtract(a: _Known, b: _Known) -> _Known:
@@ -486,8 +422,8 @@ def _multiply(a: _Known, b: _Known) -> _Known:
         return _scale(b, a)
     if isinstance(b, int):
         return _scale(a, b)
-    symbol, f = _form(a, "a product")
-    other, g = _form(b, "a product")
+    symbol, f = _form(a)
+    other, g = _form(b)
     if symbol != other:
         raise InexpressibleError(f"a product of {symbol.name} and {other.name}")
     return _sized(symbol, quasi_affine.multiply(f, g))
@@ -503,19 +439,16 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
     if isinstance(a, int):
         return a // d
     # Terms that the divisor always divides can be taken out of the floor.
-    whole = tuple(term for term in a.terms if term[1].is_divisible(d))
-    rest = tuple(term for term in a.terms if not term[1].is_divisible(d))
+    rest = {symbol: form for symbol, form in a.terms if not form.is_divisible(d)}
+    remainder = _known(a.constant, rest)
     quotient: _Known = a.constant // d
-    if rest:
-        symbol, form = sums.one_symbol(Sum(a.constant, rest))
+    if isinstance(remainder, Size):
+        symbol, form = _form(remainder)
         quotient = _sized(symbol, quasi_affine.divide(form, d))
-    for symbol, form in whole:
-        quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
+    for symbol, form in a.terms:
+        if symbol not in rest:
+            quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
     return quotient
-
-
-def _ceil_div(a: _Known, d: _Known) -> _Known:
-    return _scale(_floor_div(_scale(a, -1), d), -1)
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
@@ -534,74 +467,23 @@ def _ratio(a: _Known, d: Size) -> _Known:
         raise InexpressibleError("a division by a size that takes too many values")
     total: _Known = first
     for step in range(first + 1, last + 1):
-        total = _add(total, _less_equal(_scale(d, step), a))
+        total = _add(total, _less(_scale(d, step), _add(a, 1)))
     return total
 
 
-def _modulo(a: _Known, d: _Known) -> _Known:
-    return _subtract(a, _multiply(_floor_div(a, d), d))
-
-
-def _positive_part(a: _Known) -> _Known:
-    lo, hi = _bounds(a)
-    if lo >= 0 or isinstance(a, int):
-        return a if lo >= 0 else 0
-    if hi <= 0:
-        return 0
-    if len(a.terms) > 1:
-        return _known(sums.extreme(_sum(a), Sum(0, ()), GREATEST))
-    symbol, form = _form(a, "a maximum")
-    return _sized(symbol, quasi_affine.positive_part(form))
-
-
-def _negative(a: _Known) -> _Known:
-    lo, hi = _bounds(a)
-    if lo >= 0 or hi < 0 or isinstance(a, int):
-        return int(hi < 0)
-    symbol, form = sums.one_symbol(_sum(a))
-    return _sized(symbol, quasi_affine.negative(form))
-
-
-def _absolute(a: _Known) -> _Known:
-    return _subtract(_scale(_positive_part(a), 2), a)
-
-
 def _maximum(a: _Known, b: _Known) -> _Known:
-    return _add(b, _positive_part(_subtract(a, b)))
-
-
-def _minimum(a: _Known, b: _Known) -> _Known:
     above = _subtract(a, b)
     lo, hi = _bounds(above)
-    if lo < 0 < hi and isinstance(above, Size) and len(above.terms) > 1:
-        return _known(sums.extreme(_sum(a), _sum(b), LEAST))
-    return _subtract(a, _positive_part(above))
-
-
-def _trunc_div(a: _Known, d: _Known) -> _Known:
-    if _bounds(d)[1] < 0:
-        a, d = _scale(a, -1), _scale(d, -1)
-    above = _positive_part(a)
-    return _subtract(_floor_div(above, d), _floor_div(_subtract(above, a), d))
-
-
-def _fmod(a: _Known, d: _Known) -> _Known:
-    return _subtract(a, _multiply(_trunc_div(a, d), d))
+    if isinstance(above, int) or lo >= 0 or hi <= 0:
+        return a if lo >= 0 else b
+    symbol, form = _form(above)
+    return _add(b, _sized(symbol, quasi_affine.positive_part(form)))
 
 
 def _less(a: _Known, b: _Known) -> _Known:
-    return _negative(_subtract(a, b))
-
-
-def _less_equal(a: _Known, b: _Known) -> _Known:
-    return _less(a, _add(b, 1))
-
-
-def _equal(a: _Known, b: _Known) -> _Known:
-    return _subtract(_less_equal(a, b), _less(a, b))
-
-
-def _where(cond: _Known, a: _Known, b: _Known) -> _Known:
-    lo, hi = _bounds(cond)
-    chosen = cond if (lo, hi) == (0, 1) else _subtract(1, _equal(cond, 0))
-    return _add(b, _multiply(chosen, _subtract(a, b)))
+    below = _subtract(a, b)
+    lo, hi = _bounds(below)
+    if isinstance(below, int) or lo >= 0 or hi < 0:
+        return int(hi < 0)
+    symbol, form = _form(below)
+    return _sized(symbol, quasi_affine.negative(form))

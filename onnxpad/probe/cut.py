@@ -391,10 +391,10 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         sizes = which.sizes
         least = _least(which, shape)
         late = max(least, sizes.from_on(threshold))
-        classes = -(-period // sizes.span) * sizes.repeats
+        classes = period // sizes.step
         # Each step goes to the next class and the next multiple, unless the sizes grow too large.
         gap = classes + 1
-        if gap * sizes.span * _CLASSES > _FAR * sizes.repeats:
+        if gap * sizes.step * _CLASSES > _FAR:
             gap = classes // _CLASSES | 1
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
         indices.append(late + -(-_LONG // (sizes.step * _slope(which, late, shape))))

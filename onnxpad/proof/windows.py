@@ -659,9 +659,9 @@ def _axis_facts(axis: int, read: Reach, size: Extent, window: AnyWindow) -> dict
         "stride": window.stride,
         "dilation": window.dilation,
     }
-    table = residue_table((size, read.start, read.windows), size)
+    table = residue_table({"size": size, "start": read.start, "windows": read.windows}, size)
     if table is not None:
-        facts["cases"] = table.as_data("size", "start", "windows")
+        facts["cases"] = table
     return facts
 
 

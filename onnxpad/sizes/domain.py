@@ -109,9 +109,6 @@ def in_words(needed: Mapping[str, Sizes]) -> str:
 
 def _text(sizes: Sizes) -> str:
     first, last, step = sizes.first, sizes.last, sizes.step
-    if sizes.cycle:
-        is_limited = last + sizes.period <= LARGEST_SIZE  # the operators exclude greater sizes
-        return str(sizes) if is_limited else sizes.listed()
     if first == last:
         return str(first)
     multiples = f"a multiple of {step} " if step > 1 else ""

@@ -7,15 +7,12 @@ evaluated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import lcm
 from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.arithmetic.size import (
-    GREATEST,
-    LEAST,
     Extent,
     Size,
     Unknown,
@@ -36,8 +33,6 @@ from onnxpad.semantics.read_nodes import PadOp
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
-_LONGEST: Final = 240
-"""Longest formula of several sizes, in characters."""
 
 
 class Wording:
@@ -71,16 +66,10 @@ class Wording:
         """
         several = "ax" + ("es" if len(axes) > 1 else "is")
         what = f"the size of {several} {and_list(map(str, axes))}, which"
-        grown = self.sources(axes.values())
         if all(self._is_traced(size) for size in axes.values()):
-            return f"{what} grows with {grown}"
-        if grown:
-            return f"{what} grows with {grown} and with values known only at run time"
-        if self._are_known_at_one_size(axes, data):
-            return f"{what} grows with open sizes, in a way that onnxpad does not work out"
-        if why := self._stops(data):
-            return f"{what} is not known: {why}"
-        return f"{what} is known only at run time"
+            return f"{what} grows with {self.sources(axes.values())}"
+        why = None if self._are_known_at_one_size(axes, data) else self._stops(data)
+        return f"{what} is not known: {why}" if why else f"{what} is not known"
 
     def _stops(self, data: Tensor) -> RefusalError | None:
         """Why shapes cease to be known at an operator upstream, if that tells; else None."""
@@ -102,15 +91,11 @@ class Wording:
         return shape is not None and not any(isinstance(each, Unknown) for each in shape)
 
     def sources(self, extents: Iterable[Extent]) -> str:
-        """The axes of graph inputs that these sizes grow with, in words.
-
-        If they depend on which is the greatest or the least of these, that is said: `the greatest
-        of the sizes 'height' (axis 2 of input 'x') and 'width' (axis 3 of input 'x')`.
-        """
-        extents = [*extents]
-        of_several = _extremes(extents)
-        named = and_list(map(_source, self._sources(extents)))
-        return f"{of_several} of the sizes {named}" if of_several and named else named
+        """The axes of graph inputs that these sizes grow with: `'height' (axis 2 of input 'x')`."""
+        return and_list(
+            f"{axis.label!r} (axis {axis.axis} of input {axis.tensor!r})"
+            for axis in self._sources(extents)
+        )
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
         """The axes of graph inputs that these sizes grow with, as data."""
@@ -248,16 +233,9 @@ class Wording:
             if told:
                 return told
         names = _names(pair)
-        if _extremes(pair):
-            if any(isinstance(each, Size) and not each.is_formula for each in pair):
-                return ""
-            begin, end = map(str, pair)
-            text = f"the begin is {begin}, and the end is {end}"
-            return "" if len(text) > _LONGEST else text
-        if len(names) != 1:
-            return ""
         known = self._inputs.get(names[0])
-        return self._pair(pair, repr(names[0] if known is None else known.label))
+        name = names[0] if known is None else known.label
+        return self._pair(pair, repr(name)) if len(names) == 1 else ""
 
     def _cases(self, pad: PadOp, pairs: Mapping[int, ExtentPair]) -> Later:
         """A `Pad`'s begin and end by axis and remainder, where there are not too many."""
@@ -277,8 +255,8 @@ class Wording:
 
     @remembered
     def _pair(self, pair: ExtentPair, name: str) -> str:
-        (begin, of), (end, also) = (in_words(extent, name, "n") for extent in pair)
-        return f"the begin is {begin}{of * (of != also)}, and the end is {end}{also}"
+        begin, end = (in_words(extent, "n") for extent in pair)
+        return f"the begin is {begin}, and the end is {end}, with n {name}"
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""
@@ -386,22 +364,10 @@ def _amounts_and_axes(pad: PadOp) -> Sequence[Tensor]:
     return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
 
 
-def _source(axis: OpenAxis) -> str:
-    return f"{axis.label!r} (axis {axis.axis} of input {axis.tensor!r})"
-
-
 def _names(extents: Iterable[Extent]) -> list[str]:
     """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
-
-
-def _extremes(extents: Iterable[Extent]) -> str:
-    """Whether the greatest or the least of several sizes is needed, in words; empty if none is."""
-    kinds = {kind for each in extents if isinstance(each, Size) for kind in each.kinds}
-    return " and ".join(
-        told for kind, told in ((GREATEST, "the greatest"), (LEAST, "the least")) if kind in kinds
-    )
 
 
 def _varies(pair: ExtentPair) -> bool:
@@ -427,8 +393,9 @@ def _tables(
 
     found: dict[int, object] = {}
     for axis, pair in pairs.items():
-        table = residue_table(pair, sizes[axis], constant=True)
+        table = residue_table(
+            dict(zip(("begin", "end"), pair, strict=True)), sizes[axis], constant=True
+        )
         if table is not None:
-            named = replace(table, of=labels.get(table.of, table.of))
-            found[axis] = named.as_data("begin", "end")
+            found[axis] = {**table, "of": labels.get(str(table["of"]), table["of"])}
     return found
