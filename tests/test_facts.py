@@ -1,13 +1,13 @@
 """What takes long is worked out once: facts when they are read, methods for each question."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pytest
 
 import onnxpad
 from onnxpad.arithmetic import residue_table as residues
-from onnxpad.arithmetic.residue_table import ResidueTable, residue_table
+from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent
 from onnxpad.facts import Facts, Later, remembered
 from tests.pipeline.test_advice import COMPUTED, net
@@ -39,9 +39,11 @@ def test_a_fact_is_worked_out_once() -> None:
 def test_tables_by_remainder_are_made_for_whoever_reads_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tables: list[ResidueTable | None] = []
+    tables: list[dict[str, object] | None] = []
 
-    def counted(extents: Sequence[Extent], size: Extent, **asked: bool) -> ResidueTable | None:
+    def counted(
+        extents: Mapping[str, Extent], size: Extent, **asked: bool
+    ) -> dict[str, object] | None:
         tables.append(residue_table(extents, size, **asked))
         return tables[-1]
 

@@ -59,10 +59,10 @@ class _Arithmetic:
         return _operate(_floor_div, other, self)
 
     def __mod__(self, other: Extent) -> Extent:
-        return modulo(self, other)
+        return self - self // other * other
 
     def __rmod__(self, other: int) -> Extent:
-        return modulo(other, self)
+        return -(other // self) * self + other
 
     def __neg__(self) -> Extent:
         return self * -1

@@ -88,7 +88,6 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
         f"values {values}",
         f"residues {residues}",
         f"period {size.period(found)}",
-        f"from {size.threshold(found)}",
         f"repeating {size.repeating(found)}",
     ]
     if len(symbols) == 1:
@@ -119,8 +118,8 @@ def _window_told(text: str, extent: Extent) -> str:
     for odd in ("end", "begin"):
         says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
         says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
-        table = residue_table([*pairs, out], extent, 8, constant=odd == "end")
-        says[f"table {odd}"] = table and table.as_data("begin", "end", "out")
+        named = dict(zip(("begin", "end", "out"), (*pairs, out), strict=True))
+        says[f"table {odd}"] = residue_table(named, extent, constant=odd == "end")
     says["read"] = window.end_read(extent, sliding, begin, pools[1])
     says["without ceil"] = window.end_without_ceil(extent, sliding, begin, end)
     for least in (0, 3):

@@ -32,6 +32,12 @@ def test_the_support_is_the_closest_range(threshold: int, period: int) -> None:
         assert ones[-1] < found.stop <= (ones[-1] + 1 if not any(bits[threshold:]) else f.count)
 
 
+def tabulated(table: list[int], period: int, count: int) -> QuasiAffine:
+    """The normal form of a function with f(0) .. f(T+2P-1) as given; of few points, of all."""
+    plain = QuasiAffine(tuple(table), period if count > LIMIT else 0, count)
+    return quasi_affine.add(plain, QuasiAffine((0, 0), 1, count) if count > LIMIT else plain)
+
+
 def walked(f: QuasiAffine, indices: Iterable[int]) -> list[int]:
     return [f.at(index) for index in indices]
 
@@ -44,8 +50,8 @@ TABLES: list[tuple[list[int], int]] = [
     ([8, 1, 0, 0, 0, 0], 1), ([1, -1, 1, -1, 2, -4], 2), ([6, 3, 5, 0, 2], 2),
 ]  # fmt: skip
 INDICES = (*range(60), *range(MANY - 30, MANY))
-FUNCTIONS = [quasi_affine.tabulated(table, period, MANY) for table, period in TABLES]
-SHORT = [quasi_affine.tabulated([f.at(index) for index in range(FEW)], 1, FEW) for f in FUNCTIONS]
+FUNCTIONS = [tabulated(table, period, MANY) for table, period in TABLES]
+SHORT = [tabulated([f.at(index) for index in range(FEW)], 1, FEW) for f in FUNCTIONS]
 
 
 @each_row(("functions", "indices"), [(FUNCTIONS, INDICES), (SHORT, range(FEW))], at_once=1)
@@ -113,27 +119,14 @@ def is_normal(f: QuasiAffine) -> bool:
     )
 
 
-@pytest.mark.parametrize("pairs", [[*product(SHORT, SHORT)], [*pairwise(FUNCTIONS[8:12])]])
-def test_the_values_that_are_selected(pairs: Iterable[tuple[QuasiAffine, QuasiAffine]]) -> None:
-    for f, g in pairs:
-        chosen = quasi_affine.negative(g)
-        if chosen.is_zero():
-            continue
-        found = quasi_affine.select(f, chosen)
-        kept = [f.at(index) for index in range(f.count) if chosen.at(index)]
-        assert found.count == len(kept)
-        assert walked(found, range(min(40, len(kept)))) == kept[:40]
-        assert walked(found, range(max(0, len(kept) - 9), len(kept))) == kept[-9:]
-
-
 def test_a_function_of_a_function() -> None:
     """`through` gives F and s with f(i) = F((g(i) - g(0)) / s), where g climbs in steps of s."""
     climbs = [([3, 5], 1), ([0, 0, 4, 4], 2), ([1, 1, 1, 7, 7, 7, 13], 3), ([2, 5, 5, 8, 8], 2)]
     seen = set()
     for (table, period), (rise, rest) in product(TABLES, climbs):
         for count in (FEW, MANY):
-            g = quasi_affine.tabulated([*rise], rest, MANY)
-            f = quasi_affine.tabulated([*table], period, MANY)
+            g = tabulated([*rise], rest, MANY)
+            f = tabulated([*table], period, MANY)
             if count == FEW:
                 f, g = (QuasiAffine(tuple(walked(each, range(FEW))), 0, FEW) for each in (f, g))
             indices = range(FEW) if count == FEW else INDICES
@@ -152,7 +145,7 @@ def test_a_function_of_a_function() -> None:
                     assert outer.at(place) == f.at(index)
                 assert outer.count == (g.at(g.count - 1) - g.at(0)) // step + 1
     assert seen == {True, False}
-    falls = quasi_affine.tabulated([3, 1], 1, MANY)
-    uneven = quasi_affine.tabulated([0, 1, 3, 4], 2, MANY)
-    for g in (falls, uneven, quasi_affine.tabulated([7, 7], 1, MANY)):
+    falls = tabulated([3, 1], 1, MANY)
+    uneven = tabulated([0, 1, 3, 4], 2, MANY)
+    for g in (falls, uneven, tabulated([7, 7], 1, MANY)):
         assert quasi_affine.through(quasi_affine.identity(MANY), g) is None

@@ -18,7 +18,7 @@ from tests.analysis.test_values import (
 from tests.api.test_check import told_truly_so
 from tests.api.test_repad import test_a_chain_becomes_what_the_framework_computes
 from tests.arithmetic.test_size import (
-    expressions_compare_as_their_values,
+    test_expressions_of_several_symbols_compare_as_their_values,
 )
 from tests.graph import test_graph, test_scopes
 from tests.malformed.readers import place
@@ -109,7 +109,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "float16": _own(float16_agrees, random_float16),
     "network": _own(network_agrees, random_network),
     "chain": _seeded(test_a_chain_becomes_what_the_framework_computes),
-    "sizes": _seeded(expressions_compare_as_their_values),
+    "sizes": _seeded(test_expressions_of_several_symbols_compare_as_their_values),
     "edits": _seeded(lambda seed: test_graph.TestAnyEdits().test_are_saved_and_undone(seed)),
     "scopes": _seeded(lambda seed: test_scopes.TestAnyEdits().test_are_saved_and_undone(seed)),
 }
