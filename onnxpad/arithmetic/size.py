@@ -59,10 +59,10 @@ class _Arithmetic:
         return _operate(_floor_div, other, self)
 
     def __mod__(self, other: Extent) -> Extent:
-        return self - self // other * other
+        return _operate(_modulo, self, other)
 
     def __rmod__(self, other: int) -> Extent:
-        return -(other // self) * self + other
+        return _operate(_modulo, other, self)
 
     def __neg__(self) -> Extent:
         return self * -1
@@ -183,7 +183,7 @@ def trunc_div(a: Extent, d: Extent) -> Extent:
 
 def modulo(a: Extent, d: Extent) -> Extent:
     """Return the remainder of `floor_div`, with the sign of d."""
-    return a - floor_div(a, d) * d
+    return _total(_modulo, a, d)
 
 
 def fmod(a: Extent, d: Extent) -> Extent:
@@ -449,6 +449,10 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
         if symbol not in rest:
             quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
     return quotient
+
+
+def _modulo(a: _Known, d: _Known) -> _Known:
+    return _subtract(a, _multiply(_floor_div(a, d), d))
 
 
 def _ratio(a: _Known, d: Size) -> _Known:

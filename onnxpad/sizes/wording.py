@@ -256,7 +256,7 @@ class Wording:
     @remembered
     def _pair(self, pair: ExtentPair, name: str) -> str:
         begin, end = (in_words(extent, "n") for extent in pair)
-        return f"the begin is {begin}, and the end is {end}, with n {name}"
+        return f"the begin is {begin} and the end {end}, where n is {name}"
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""

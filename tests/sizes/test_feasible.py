@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -19,7 +18,6 @@ from onnxpad.semantics.operators import operator_of
 from onnxpad.sizes import feasible
 from onnxpad.sizes.domain import SizeDomain, analysed_domains, in_words
 from onnxpad.sizes.feasible import feasible_sizes
-from onnxpad.validation.inputs import describe, size_choices
 from tests.random_models.draw import Drawn, draw_model
 from tests.support import Array, one, ran, run, session
 from tests.support.rows import each_row
@@ -52,9 +50,6 @@ def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
 HALVES = "AveragePool <kernel_shape = [2], strides = [2]>"
 CEIL = f"MaxPool <ceil_mode = 1, {HALVES.split('<')[1]}"
 AT_HALF = f"h = {CEIL} (x) a = {CEIL} (h) b = Resize (a, , s)"
-AT_MOST_9 = (
-    "c = Slice (x, zero, nine, two) e = Concat <axis = 1> (c, x) f = ReduceMax <keepdims = 1> (e)"
-)
 JOINED = f"a = {HALVES} (x) b = Resize (a, , s) "
 DOUBLE = "float[3] s = {1, 1, 2}"
 
@@ -156,7 +151,8 @@ def test_the_sizes_are_those_at_which_onnxruntime_runs(body: str, initializers: 
     assert runs
     found = limits(model).get("n", Sizes())
     assert all(size in found for size in runs)
-    if "Slice" not in body:  # at first glance it may give nothing, and joins all
+    # At first glance a Slice may give nothing, and joins all; half the size rounded up leaves gaps.
+    if "Slice" not in body and "ceil" not in body:
         assert runs == [size for size in SIZES if size in found]
 
 
@@ -236,21 +232,6 @@ def test_pools_of_no_batch_want_no_data(op: str) -> None:
             f"{DOUBLE}, int64[1] zero = {{0}}, int64[1] six = {{6}}, int64[1] two = {{2}}",
             "n a multiple of 2 from 2 to 6",
         ),
-        (
-            f"{AT_HALF} y = Concat <axis = 1> (b, h)",
-            DOUBLE,
-            "n 3, 4, 7, 8 and so on",
-        ),
-        (
-            f"{AT_HALF} y = Add (b, h)",
-            DOUBLE,
-            "n 1, 2, 3, 4, 7, 8 and so on",
-        ),
-        (
-            f"{AT_HALF} d = Concat <axis = 1> (b, h) {AT_MOST_9} y = Add (d, f)",
-            f"{DOUBLE}, int64[1] zero = {{0}}, int64[1] nine = {{9}}, int64[1] two = {{2}}",
-            "n 3, 4, 7 or 8",
-        ),
     ],
 )
 def test_told_are_the_sizes_at_which_onnxruntime_runs(
@@ -261,7 +242,7 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
     found = feasible_sizes(graph, Analysis(graph))
     runs = running(model)
     assert runs == [size for size in SIZES if size in limits(model)["n"]]
-    assert runs[-1] == limits(model)["n"].last or told.endswith("so on")
+    assert runs[-1] == limits(model)["n"].last
     assert in_words(found.sizes) == told
 
 
@@ -426,56 +407,23 @@ PYRAMID = one(
     initializers="float[4] s = {1, 1, 2, 2}",
 )
 """It runs where half its size, rounded up, is even."""
-GAPS = [3, 4, 7, 8, 11, 12, 15, 16, 19, 20]
 
 
-def test_sizes_with_gaps_have_constant_pads() -> None:
-    result = onnxpad.fix(PYRAMID, strict=True)
-    assert [change.node for change in result.changes] == ["<b>"]
-    (certificate,) = [change.certificate for change in result.changes]
-    so_on = "3, 4, 7, 8 and so on"
-    said = f"every size at which the model is defined: height {so_on}, width {so_on}"
-    assert certificate.sizes == said
-    limit: dict[str, object] = {"first": 3, "last": 16_711_680, "step": 1}
-    limit |= {"early": [], "cycle": [3, 4], "period": 4}
-    assert certificate.facts["sizes"] == {"height": limit, "width": limit}
-    pads = [list(a.ints) for a in result.model.graph.node[1].attribute if a.name == "pads"]
-    assert pads == [[0, 0, 1, 1]]
-    assert result.validation is not None
-    assert result.validation.outcome == "passed"
-    for height, width in ((3, 8), (4, 7), (11, 20)):
-        feeds = _feeds(PYRAMID, {"height": height, "width": width})
-        for before, after in zip(run(PYRAMID, feeds), run(result.model, feeds), strict=True):
-            np.testing.assert_array_equal(before, after)
-    for height, width in ((5, 8), (7, 10)):
-        with pytest.raises(Exception, match="dimension"):
-            run(PYRAMID, _feeds(PYRAMID, {"height": height, "width": width}))
-
-
-def test_a_range_leaves_of_sizes_with_gaps_what_it_holds() -> None:
+def test_of_sizes_with_gaps_the_closest_range_is_told() -> None:
+    graph = Graph.from_proto(PYRAMID)
+    assert in_words(limits(PYRAMID)) == "height from 3 on, width from 3 on"
     dims = {"height": "4..10", "width": "8..4000:4"}
     result = onnxpad.fix(PYRAMID, dims=dims)
-    # At multiples of 4 the first Conv has constant pads on axis 3, too, but not on axis 2.
-    (finding,) = result.findings
-    assert finding.evidence["axes"] == [2]
-    assert len(result.changes) == 1
-    graph = Graph.from_proto(PYRAMID)
+    # At multiples of 4 both Convs have constant pads on axis 3, too, but not on axis 2.
+    assert [finding.evidence["axes"] for finding in result.findings] == [[2], [2]]
     given = {"height": Sizes(4, 10), "width": Sizes(8, 4000, 4)}
     domain = analysed_domains(graph, SizeDomain(given=given))[-1].domain
-    assert [size for size in range(20) if size in domain.needed["height"]] == [4, 7, 8]
+    assert domain.needed["height"] == Sizes(4, 8)
     assert domain.to_draw(graph)["width"] == Sizes(8, 4000, 4)
+    fours = onnxpad.fix(PYRAMID, dims={"height": "4..40:4", "width": "8..4000:4"})
+    assert len(fours.changes) == 2
     with pytest.raises(UsageError):
         onnxpad.fix(PYRAMID, dims={"height": "5..6"})
-
-
-def test_sizes_are_drawn_from_those_with_gaps() -> None:
-    graph = Graph.from_proto(PYRAMID)
-    drawn = analysed_domains(graph)[-1].domain.to_draw(graph)
-    assert [drawn["height"].value(index) for index in range(10)] == GAPS
-    choices = [*size_choices(replace(each, sizes=drawn) for each in describe(PYRAMID))]
-    assert len(choices) > 3
-    assert all(size % 4 in {0, 3} for choice in choices for size in choice.values())
-    assert {size % 4 for choice in choices for size in choice.values()} == {0, 3}
 
 
 @each_row(
