@@ -158,7 +158,7 @@ def test_what_is_constant_in_effect_is_written_so(
     expected = {**changes, "PAD502": simpler} if simpler else changes
     assert Counter(c.code for c in result.changes) == expected
     assert [f.code for f in result.findings] == stays
-    assert all("the end is " in f.reason for f in result.findings)
+    assert all("the begin is " in f.reason for f in result.findings)
     assert agree(before, result.model, shapes) == runs
     assert not onnxpad.check(result.model, dynamic=dynamic).failing()
 
