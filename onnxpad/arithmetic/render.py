@@ -1,6 +1,6 @@
 """A function written as people write it: `2*ceil(height/2) - 1`.
 
-`recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side. It returns
+`recognise` guesses a rounded quotient, a remainder, or a quotient limited from below. It returns
 the guess only where both have one normal form. `cases` lists values by remainder.
 """
 
@@ -13,9 +13,6 @@ from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.arithmetic.symbol import Symbol, Terms
 from onnxpad.records import dataclass
-
-_LONGEST = 16
-"""Longest period tried for a quotient that is limited from some index on."""
 
 _MOST_CASES = 8
 """Most remainders that are told apart in words."""
@@ -52,33 +49,14 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     if len(gains) > 1:
         return None
     if gains == {0}:
-        guess = _remainder(f, period, symbol) or _half(f, period, symbol)
-        return guess or _levelled(f, threshold, symbol)
+        return _remainder(f, period, symbol) or _half(f, period, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
-    return _limited(f, guess)
-
-
-def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
-    """Return f, which is constant from the threshold on, as a limited quotient."""
-    for period in range(1, min(threshold // 2, _LONGEST) + 1):
-        guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
-        found = _limited(f, guess) if guess else None
-        if found:
-            return found
-    return None
-
-
-def _limited(f: QuasiAffine, guess: Formula) -> Formula | None:
-    """Return f as the guess limited by the least or the greatest value of f; None unless it is."""
-    least, greatest = f.bounds()
-    if _at_least(guess.function, least) == f:
-        return Formula(f"max({guess}, {least})", 0, f)
-    mirrored = quasi_affine.scale(f, -1)
-    if _at_least(quasi_affine.scale(guess.function, -1), -greatest) == mirrored:
-        return Formula(f"min({guess}, {greatest})", 0, f)
-    return None
+    least, _ = f.bounds()
+    return (
+        Formula(f"max({guess}, {least})", 0, f) if _at_least(guess.function, least) == f else None
+    )
 
 
 def _at_least(f: QuasiAffine, limit: int) -> QuasiAffine | None:

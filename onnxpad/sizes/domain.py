@@ -111,20 +111,11 @@ def _text(sizes: Sizes) -> str:
     first, last, step = sizes.first, sizes.last, sizes.step
     if first == last:
         return str(first)
-    multiples = f"a multiple of {step} " if step > 1 else ""
-    if last + step <= LARGEST_SIZE:  # the operators exclude greater sizes
-        if first == step or not multiples:
-            return f"{multiples}from {first} to {last}"
-        if first + step == last:
-            return f"{first} or {last}"
-        return f"{first}, {first + step} and so on to {last}"
-    if not multiples:
-        return f"from {first} on"
-    return (
-        multiples.strip()
-        if first == step
-        else f"{first}, {first + step} and so on in steps of {step}"
-    )
+    is_limited = last + step <= LARGEST_SIZE  # the operators exclude greater sizes
+    if first == step > 1:
+        return f"a multiple of {step}{f' up to {last}' if is_limited else ''}"
+    steps = f" in steps of {step}" if step > 1 else ""
+    return f"from {first} {f'to {last}' if is_limited else 'on'}{steps}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Later, remembered
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
-from onnxpad.graph import Graph, Tensor
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import nodes_upstream, upstream
 from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPair
@@ -44,13 +44,10 @@ class Wording:
         self._analysis = analysis
         self._outer = outer
         self._at_one_size: Analysis | None = None
-        around = None if outer is None else outer._provenance
-        self._provenance: Provenance = Provenance(graph, analysis, around)
 
     def forget(self) -> None:
-        """Clears the caches, after edits of the graph were undone."""
+        """Clears the cache, after edits of the graph were undone."""
         self._at_one_size = None
-        self._provenance.forget()
 
     def ask_again(self) -> None:
         """Forgets unknown answers, which edits of the graph may have made known."""
@@ -126,11 +123,8 @@ class Wording:
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
-        return _by_axis({axis: self._same(window, odd) for axis, window in windows.items()})
-
-    @remembered
-    def _same(self, window: AnyWindow, odd: Side) -> str:
-        return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
+        pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
+        return _by_axis({axis: self._pair(pair, _OWN) for axis, pair in pairs.items()})
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
         """The reason why a `Pad`'s amounts are not constant.
@@ -186,9 +180,10 @@ class Wording:
         Returns:
             The reason; None where a graph input has to be fed, or where all of them are known.
         """
-        code, obstacle = self._provenance.obstacle(tensors)
-        by = {"options": BY_DEFAULT} if code is Reason.OVERRIDABLE else {}
-        return RefusalError(code, f"{obstacle}, gives {what}", **by) if obstacle else None
+        unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
+        if not unknown or any(map(self._is_fed, unknown)):
+            return None
+        return self._obstacle(unknown[0], what)
 
     def fill(self, pad: PadOp) -> RefusalError:
         """The reason why the value of a `Pad` is unknown."""
@@ -279,79 +274,44 @@ class Wording:
             found.setdefault(axis.label, axis)
         return found
 
-
-class Provenance:
-    """Traces the tensors of one graph to what their content is computed from.
-
-    What is passed to a body or a function counts as an input of the graph.
-    """
-
-    def __init__(self, graph: Graph, analysis: Analysis, outer: Provenance | None = None) -> None:
-        """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
-        self._graph = graph
-        self._analysis = analysis
-        self._outer = outer
-        self._unfed = set[str]()
-
-    def forget(self) -> None:
-        """Clears the cache, after edits of the graph were undone."""
-        self._unfed = set()
-
-    def obstacle(self, tensors: Iterable[Tensor]) -> tuple[Reason, str]:
-        """Names the first node or constant upstream that is not evaluated, or may be overridden.
-
-        The size of an axis that the graph fixes does not count as fed.
-
-        Returns:
-            The reason, and the obstacle in words; these are empty where a graph input without a
-            default feeds one of the tensors, or where all of them are known.
-        """
-        unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
-        if not unknown or any(map(self._is_fed, unknown)):
-            return Reason.NOT_EVALUATED, ""
-        tensor = unknown[0]
-        while (node := tensor.producer) is not None or tensor.outer is not None:
-            if node is None:
-                assert tensor.outer is not None
-                assert self._outer is not None  # without it, what is captured counts as fed
-                return self._outer.obstacle([tensor.outer])
+    def _obstacle(self, tensor: Tensor, what: str) -> RefusalError:
+        """The first node or constant upstream that is not evaluated, or may be overridden."""
+        while (node := tensor.producer) is not None:
             further = (each for each in self._graph.sources(node) if not self._is_known(each))
             source = next(further, None)
             if source is None:
                 stops = f"{node.op} {self._graph.label(node)!r}, which is not evaluated"
-                return Reason.NOT_EVALUATED, stops
+                return RefusalError(Reason.NOT_EVALUATED, f"{stops}, gives {what}")
             tensor = source
+        if tensor.outer is not None:
+            assert self._outer is not None  # without it, what is captured counts as fed
+            return self._outer._obstacle(tensor.outer, what)
         if tensor.name in self._graph.inputs:
-            return Reason.OVERRIDABLE, f"initializer {tensor.name!r}, which is also an input"
-        return Reason.NOT_EVALUATED, f"constant {tensor.name!r}, which is not read"
+            text = f"initializer {tensor.name!r}, which is also an input, gives {what}"
+            return RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
+        text = f"constant {tensor.name!r}, which is not read, gives {what}"
+        return RefusalError(Reason.NOT_EVALUATED, text)
 
     def _is_known(self, tensor: Tensor) -> bool:
         return not tensor.name or is_constant(self._analysis.value(tensor))
 
     def _is_fed(self, tensor: Tensor) -> bool:
-        """Whether the content of a tensor depends on a graph input."""
-        waiting, seen = [tensor], self._unfed | {tensor.name}
-        while waiting:
-            each = waiting.pop()
-            if self._is_source(each):
-                return True
-            fresh = [source for source in self._sources(each) if source.name not in seen]
-            seen.update(source.name for source in fresh)
-            waiting += fresh
-        self._unfed = seen
-        return False
+        """Whether the content of a tensor depends on an input of the graph, or of one around it.
+
+        What is passed to a body or a function counts as an input.
+        """
+        return any(
+            each is not None and self._is_source(each)
+            for each in upstream([tensor], self._sources_of, None)
+        )
 
     def _is_source(self, tensor: Tensor) -> bool:
-        """Whether a tensor is an input, or captured and depends on one."""
         if tensor.outer is not None:
             return self._outer is None or self._outer._is_fed(tensor.outer)
         return tensor.name in self._graph.inputs and not self._graph.has_default(tensor.name)
 
-    def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
-        """The tensors that a tensor's content is computed from."""
-        node = tensor.producer
-        if node is None:
-            return ()
+    def _sources_of(self, node: Node) -> Sequence[Tensor]:
+        """The tensors that a node computes from; none where the graph fixes all sizes it gives."""
         if node.op in ("Shape", "Size") and self._graph.is_standard(node):
             shape = self._analysis.shape(node.inputs[0])
             if shape is not None and all(isinstance(extent, int) for extent in shape):
@@ -393,9 +353,8 @@ def _tables(
 
     found: dict[int, object] = {}
     for axis, pair in pairs.items():
-        table = residue_table(
-            dict(zip(("begin", "end"), pair, strict=True)), sizes[axis], constant=True
-        )
+        named = dict(zip(("begin", "end"), pair, strict=True))
+        table = residue_table(named, sizes[axis], constant=True)
         if table is not None:
             found[axis] = {**table, "of": labels.get(str(table["of"]), table["of"])}
     return found
