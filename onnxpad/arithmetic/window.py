@@ -206,18 +206,13 @@ def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[i
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
-def last_read(begin: Extent, window: AnyWindow, output: Extent) -> Extent:
-    """Position of the last element that the last of `output` windows reads."""
-    return (output - 1) * window.stride + window.extent - 1 - begin
-
-
 def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
     """End padding that is really read: from `size` to the last position read, or 0.
 
     Less than the declared end padding where the last window stops short of it; more where a pool's
     ceil window reaches past it.
     """
-    return maximum(last_read(begin, window, output) - size + 1, 0)
+    return maximum((output - 1) * window.stride + window.extent - begin - size, 0)
 
 
 def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int | None:

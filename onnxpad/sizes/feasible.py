@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 from itertools import combinations, islice
 from math import prod
 from typing import Final, TypeAlias
@@ -53,8 +52,7 @@ class Feasible:
     """The open sizes at which a graph runs.
 
     Attributes:
-        sizes: The feasible sizes of each symbol that is limited, by its name. Where they have too
-            many gaps to list, the closest range around them.
+        sizes: The closest range around the feasible sizes of each symbol that is limited, by name.
         short: The sizes at which no axis inside the graph is longer than `LARGEST_SIZE`, for the
             symbols that this limits further.
         stops: A node that runs at none of the sizes; None where every node runs at some.
@@ -261,13 +259,9 @@ def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         else:
             after.append(size)
     if len(rest) == len(copied):
-        yield equal(_product(before), _product(after))
+        yield equal(prod(before), prod(after))
     elif all(isinstance(size, int) for size in after):
-        yield equal(modulo(_product(before), _product(after)), 0)
-
-
-def _product(sizes: Sequence[Extent]) -> Extent:
-    return prod(sizes, start=1)
+        yield equal(modulo(prod(before), prod(after)), 0)
 
 
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
@@ -281,26 +275,17 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     assert row is not None
     pools, layout, data = row.pools, row.layout, node.inputs[row.inputs.data]
     shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
-    yield from (_at_least(0 if pools else 1, size) for size in layout.spatial(shape or ()))
+    yield from (less_equal(0 if pools else 1, size) for size in layout.spatial(shape or ()))
     if not read or row.scatters:
         return
     try:
-        wants_data = _is_positive(read[layout.batch]) if pools else _is_same(node)
+        wants_data = (
+            _is_positive(read[layout.batch]) if pools else auto_pad_of(node).startswith("SAME")
+        )
     except (ModelError, UnreadableError):
         return
-    if wants_data:
-        yield from (_at_least(1, size) for size in layout.spatial(read))
-
-
-def _is_same(node: Node) -> bool:
-    return auto_pad_of(node).startswith("SAME")
-
-
-@lru_cache(maxsize=256)
-def _at_least(least: int, size: Extent) -> Extent:
-    """The condition that a size is at least `least`; its bounds usually decide it."""
-    lowest, _ = bounds(size)
-    return 1 if lowest is not None and lowest >= least else less_equal(least, size)
+    if _is_positive(read[layout.batch]) if pools else is_same:
+        yield from (less_equal(1, size) for size in layout.spatial(read))
 
 
 _ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {

@@ -18,7 +18,6 @@ from onnxpad.arithmetic.window import (
     constant_in_effect,
     end_read,
     end_without_ceil,
-    last_read,
     meets_data,
     odd_side,
     output_size,
@@ -91,9 +90,8 @@ def test_same_raw_total_is_what_the_last_window_lacks(size: int, window: Window)
 
 
 @given(sizes, windows(), pads, st.integers(1, 9))
-def test_last_and_end_read(size: int, window: Window, begin: int, output: int) -> None:
+def test_end_read(size: int, window: Window, begin: int, output: int) -> None:
     reads = walk(window, begin, output)
-    assert last_read(begin, window, output) == reads[-1][-1]
     end = end_read(size, window, begin, output)
     assert isinstance(end, int)
     assert fitting(size, window, begin, end)[:output] == reads
@@ -211,7 +209,6 @@ def slid(size: Extent, window: AnyWindow, begin: int, end: int, odd: Side) -> li
         same,
         same_raw_total(size, window),
         *same_pads(size, window, odd=odd),
-        last_read(begin, window, same),
         end_read(size, window, begin, same),
     ]
 
