@@ -279,9 +279,7 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if not read or row.scatters:
         return
     try:
-        wants_data = (
-            _is_positive(read[layout.batch]) if pools else auto_pad_of(node).startswith("SAME")
-        )
+        is_same = auto_pad_of(node).startswith("SAME")
     except (ModelError, UnreadableError):
         return
     if _is_positive(read[layout.batch]) if pools else is_same:
