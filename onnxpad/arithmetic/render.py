@@ -162,7 +162,7 @@ def _multiple(factor: int, text: str, divisor: int = 1) -> str:
 
 
 def cases(f: QuasiAffine, symbol: Symbol) -> str:
-    """Return the values of f as `0 when height is even, 1 when odd`; empty if they are many."""
+    """Return the values of f as `0 when n mod 3 is 0 or 1, 1 when 2`; empty if they are many."""
     threshold, period = quasi_affine.repetition(f)
     modulus = period * symbol.sizes.step
     if threshold or period > _MOST_CASES or 2 * period > f.count:
