@@ -97,7 +97,6 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
         if factor * rest % q == 0:
             shifted = constant - factor * rest // q
             return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
-        return Formula(_multiple(factor, f"({top} - {rest})", q), constant, function)
     if offset == 0:
         text = f"floor({top}/{q})"
     else:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from math import lcm
 from typing import Final, NoReturn, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine, render
@@ -288,11 +287,6 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
         threshold, period = quasi_affine.repetition(form)
         found[symbol] = period * symbol.sizes.step, symbol.sizes.value(threshold)
     return found
-
-
-def period(a: Extent) -> int:
-    """Return the least common multiple of the periods of `residues`; 1 for a constant."""
-    return lcm(*(period for period, _ in residues(a).values()))
 
 
 def repeating(a: Extent) -> dict[str, int] | None:

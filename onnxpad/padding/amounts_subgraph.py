@@ -24,7 +24,7 @@ from onnxpad.arithmetic.size import (
     floor_div,
     in_terms_of,
     modulo,
-    period,
+    residues,
 )
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import dataclass
@@ -98,7 +98,7 @@ def _remainder(
     least, surplus = bounds(size)[0], bounds(own)[0]
     if not isinstance(own, Size) or least is None or surplus is None:
         return None
-    modulus = period(own)
+    ((modulus, _),) = residues(own).values()
     offset = (evaluate(own, {"n": least}) - surplus + least) % modulus
     fits = modulo(offset - size, modulus) + surplus == total
     return (offset, modulus, surplus, others) if fits else None

@@ -119,7 +119,7 @@ class Wording:
     def _sources(self, extents: Iterable[Extent]) -> list[OpenAxis]:
         known = self._inputs
         found = {known[name] for name in _names(extents) if name in known}
-        return sorted(found, key=self._places.__getitem__)
+        return [axis for axis in dict.fromkeys(known.values()) if axis in found]
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
@@ -165,10 +165,6 @@ class Wording:
             multiples=self.multiples(extents),
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
-
-    def formula(self, pair: ExtentPair, size: Extent) -> str:
-        """A begin and an end as formulas of the size of their axis; empty where there are none."""
-        return self._in_own_terms(pair, size) if _varies(pair) else ""
 
     def unread(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
         """Why the content of tensors is unknown although a graph input need not feed it.
@@ -222,11 +218,9 @@ class Wording:
 
     def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
-        shape = self._analysis.shape(pad.data)
-        if shape is not None and -len(shape) <= axis < len(shape):
-            told = self._in_own_terms(pair, shape[axis])
-            if told:
-                return told
+        shape = self._analysis.shape(pad.data) or ()
+        if -len(shape) <= axis < len(shape) and (told := self.formula(pair, shape[axis])):
+            return told
         names = _names(pair)
         known = self._inputs.get(names[0])
         name = names[0] if known is None else known.label
@@ -241,12 +235,13 @@ class Wording:
         return Later(_tables, pairs, known, labels)
 
     @remembered
-    def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:
-        """A pair as formulas of the size of its own axis; empty unless that determines it."""
-        begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
-        if isinstance(begin, Unknown) or isinstance(end, Unknown):
+    def formula(self, pair: ExtentPair, size: Extent) -> str:
+        """A begin and an end as formulas of the size of their axis; empty where there are none."""
+        if not _varies(pair):
             return ""
-        return self._pair((begin, end), _OWN)
+        begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+        is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
+        return self._pair((begin, end), _OWN) if is_known else ""
 
     @remembered
     def _pair(self, pair: ExtentPair, name: str) -> str:
@@ -261,15 +256,10 @@ class Wording:
         return isinstance(extent, Size) and all(name in known for name in _names([extent]))
 
     @cached_property
-    def _places(self) -> Mapping[OpenAxis, int]:
-        """The open axes of graph inputs, numbered in order."""
-        return {axis: place for place, axis in enumerate(open_axes(self._graph.model.main.inputs))}
-
-    @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:
-        """The open axes of graph inputs, by all names that their symbols can have."""
+        """The open axes of graph inputs in order, by all names that their symbols can have."""
         found: dict[str, OpenAxis] = {}
-        for axis in self._places:
+        for axis in open_axes(self._graph.model.main.inputs):
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found

@@ -156,6 +156,11 @@ def threshold(extent: Extent) -> int:
     return max((since for _, since in size.residues(extent).values()), default=0)
 
 
+def period(extent: Extent) -> int:
+    """After how many values an extent grows the same."""
+    return math.lcm(*(every for every, _ in size.residues(extent).values()))
+
+
 HEIGHT = Symbol("height")
 WIDTH = Symbol("width")
 DOMAINS = [
@@ -241,7 +246,7 @@ def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
             continue
         # Beyond the thresholds, two periods of each decide: see quasi_affine.
         enough = max(threshold(a.extent), threshold(b.extent), symbol.sizes.first)
-        enough += 2 * (size.period(a.extent) + size.period(b.extent))
+        enough += 2 * (period(a.extent) + period(b.extent))
         last = min(enough, symbol.sizes.last)
         counted = all(
             a.at({"height": value}) == b.at({"height": value})
@@ -282,11 +287,11 @@ def test_residues_are_those_of_the_values() -> None:
             extent = expression.extent
             if not isinstance(extent, Size):
                 continue
-            period, since = size.residues(extent)[symbol]
-            assert (period, since) == (size.period(extent), threshold(extent))
+            every, since = size.residues(extent)[symbol]
+            assert (every, since) == (period(extent), threshold(extent))
             counted = {n: expression.at({"height": n}) for n in sizes(symbol, first=200)}
             for n, value in counted.items():
-                later, last = n + period, n + 2 * period
+                later, last = n + every, n + 2 * every
                 if n >= since and later in counted and last in counted:
                     assert value + counted[last] == 2 * counted[later], expression.text
 
@@ -311,7 +316,7 @@ def test_same_totals_and_their_halves() -> None:
                         expected // 2,
                         expected - expected // 2,
                     ]
-                assert size.period(total) in {1, stride}
+                assert period(total) in {1, stride}
                 assert isinstance(total, int) == (stride == 1 or span == 1)
 
 
