@@ -86,10 +86,6 @@ class QuasiAffine:
         """Whether every value is 0."""
         return not any(self.values)
 
-    def is_divisible(self, divisor: int) -> bool:
-        """Whether `divisor` divides every value."""
-        return all(value % divisor == 0 for value in self.values)
-
 
 def support(f: QuasiAffine) -> range:
     """Return the closest range that holds every index where f is 1; f is 0 or 1 everywhere."""

@@ -433,7 +433,7 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
     if isinstance(a, int):
         return a // d
     # Terms that the divisor always divides can be taken out of the floor.
-    rest = {symbol: form for symbol, form in a.terms if not form.is_divisible(d)}
+    rest = {symbol: form for symbol, form in a.terms if any(each % d for each in form.values)}
     remainder = _known(a.constant, rest)
     quotient: _Known = a.constant // d
     if isinstance(remainder, Size):
