@@ -99,7 +99,6 @@ FOLDS = [
             id=f"a weight of any rank, {given}",
         )
         for given, becomes in (
-            ("strides = [1, 2]", "pads = [1, 2, 2, 1], strides = [1, 2]"),
             ("dilations = [1, 2]", "pads = [1, 2, 2, 1], dilations = [1, 2]"),
             ("pads = [1, 1, 1, 1]", "pads = [2, 3, 3, 2]"),
         )

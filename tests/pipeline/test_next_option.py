@@ -55,7 +55,7 @@ GAINS = {
     "windows_torchscript": (
         "--dim height=32..1024:32 --dim width=32..1024:32 would fold 3 Pads (nodes 475 -> 327)"
     ),
-    "letterbox_torchscript": "--shape 1,3,224,224 would fold 1 Pad (nodes 58 -> 5)",
+    "letterbox_torchscript": "--shape 1,3,224,224 would fold 2 Pads (nodes 103 -> 5)",
     "aspp_tensorflow": (
         "--dim unk__72=2..1024:2 --dim unk__73=2..1024:2 would write 1 auto_pad as numbers"
     ),
