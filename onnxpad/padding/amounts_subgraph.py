@@ -20,7 +20,6 @@ from onnxpad.arithmetic.size import (
     Size,
     Unknown,
     bounds,
-    evaluate,
     floor_div,
     in_terms_of,
     modulo,
@@ -99,7 +98,7 @@ def _remainder(
     if not isinstance(own, Size) or least is None or surplus is None:
         return None
     ((modulus, _),) = residues(own).values()
-    offset = (evaluate(own, {"n": least}) - surplus + least) % modulus
+    offset = (own.constant - surplus + least) % modulus
     fits = modulo(offset - size, modulus) + surplus == total
     return (offset, modulus, surplus, others) if fits else None
 
