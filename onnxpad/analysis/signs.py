@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import NONE, Bound, UndeterminedError, rule_name
+from onnxpad.analysis.rule_api import NONE, Bound, UndeterminedError
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
@@ -19,7 +19,7 @@ from onnxpad.semantics.operators import gathering, operator_of
 from onnxpad.semantics.rows import FLOATS
 
 if TYPE_CHECKING:
-    from onnxpad.analysis.infinities import Infinities, Origin
+    from onnxpad.analysis.infinities import Infinities
     from onnxpad.analysis.rules.lower_bounds import Ask
 
 # The least element of each type that has one, other than -inf.
@@ -100,23 +100,18 @@ class Signs:
         return tensor, self._search(tensor)
 
     def _search(self, tensor: Tensor) -> Ask:
-        from onnxpad.analysis.rules.lower_bounds import BOUNDS, ComputedTensor, least_element
+        from onnxpad.analysis.rules.lower_bounds import bound_of, least_element
 
         array = self._graph.constant(tensor)
         if array is not None:
             return least_element(array)
         if tensor.outer is not None and self._outer is not None:
             return self._outer.bound(tensor.outer)
-        node = tensor.producer
-        bound = NONE
-        if node is not None and not self._graph.refers(node):
-            rule = BOUNDS.get(rule_name(self._graph, node))
-            if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
-                bound = yield from rule(ComputedTensor(node, tensor, self._graph, self._analysis))
+        bound = yield from bound_of(tensor, self._graph, self._analysis)
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
 
-    def infinite(self, tensor: Tensor) -> Origin | None:
-        """The origin of infinities or NaN in a tensor for every input; None is no proof."""
+    def infinite(self, tensor: Tensor) -> Tensor | None:
+        """Where infinities or NaN in a tensor come from; None is no proof that it holds none."""
         return self._infinities.origin(tensor)
 
     def telling(self, tensor: Tensor) -> Named | None:

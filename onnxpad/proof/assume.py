@@ -122,9 +122,9 @@ class Facts:
         held = self.reader.around(data if operands else data.bare)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := self._signs.infinite(held[0])) is not None:
-                names = {"tensor": held[0].name, "origin": origin.tensor.name}
-                told = f"{held[0].name!r} holds {origin.what}, {origin.why}"
-                said = Named(told, f"the data holds {origin.what}")
+                names = {"tensor": held[0].name, "origin": origin.name}
+                told = f"{held[0].name!r} holds infinities, from {origin.name!r}"
+                said = Named(told, "the data holds infinities")
                 raise DiffersError(said, Reason.INFINITE_DATA, **names)
         elif isinstance(data.head, Stepped):
             for each in data.args:

@@ -115,7 +115,7 @@ def _of(graph: Graph, analysis: Analysis, signs: Signs, name: str) -> str:
         "no rank" if shape is None else f"({_listed(shape)})",
         "" if value is None else f"= {_listed(value.data.reshape(-1))}",
         f">= {signs.bound(tensor)}",
-        f"{origin.what} {origin.why}" if (origin := signs.infinite(tensor)) else "",
+        f"infinities from {origin.name!r}" if (origin := signs.infinite(tensor)) else "",
     ]
     return " ".join(filter(None, parts)).replace(name, "it")
 
