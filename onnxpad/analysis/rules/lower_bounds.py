@@ -15,10 +15,11 @@ from collections.abc import Callable, Generator
 from typing import Any, Final, TypeAlias
 
 import numpy.typing as npt
+from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
 from onnxpad.analysis.rule_api import NONE, Bound, Call, named, rule_name
-from onnxpad.analysis.value import BOOL, INTEGERS
+from onnxpad.analysis.value import BOOL, INT64, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.operators import MICROSOFT
@@ -52,6 +53,11 @@ class ComputedTensor(NamedTuple):
     def is_float(self) -> bool:
         """Whether the node computes floating-point numbers, which do not wrap around."""
         return self.analysis.dtype(self.tensor) in FLOATS
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether onnxruntime compares all bits of an element: not always of 64-bit integers."""
+        return self.analysis.dtype(self.tensor) not in {None, INT64, TensorProto.UINT64}
 
     def limits(self, index: int) -> tuple[Bound, Bound]:
         """The least and the greatest element of a constant input; NaN where it is none.
@@ -114,7 +120,7 @@ def _relu(case: ComputedTensor) -> Ask:
 def _greatest(case: ComputedTensor) -> Ask:
     """The greatest bound; inputs after one that is not negative are not asked for."""
     greatest: Bound = NONE
-    for tensor in case.node.inputs if case.is_float else ():
+    for tensor in case.node.inputs if case.is_narrow else ():
         greatest = max(greatest, (yield tensor))
         if greatest >= 0:
             break
@@ -132,7 +138,7 @@ def _clip(case: ComputedTensor) -> Ask:
         high = math.inf if upper is None else (yield upper)
     if not low >= 0:  # a limit may be NaN
         low = max(NONE if math.isnan(low) else low, (yield case.node.inputs[0]))
-    return NONE if math.isnan(high) or not case.is_float else min(low, high)
+    return NONE if math.isnan(high) or not case.is_narrow else min(low, high)
 
 
 def _pad(case: ComputedTensor) -> Ask:
@@ -198,16 +204,16 @@ def _is_number(array: npt.NDArray[Any]) -> bool:
 BOUNDS: Final[dict[str, Rule]] = {
     **named(
         _first,
-        "DepthToSpace Expand Flatten Gather GlobalMaxPool Identity Reshape Slice SpaceToDepth"
-        " Split Squeeze Tile Transpose Unsqueeze",
+        "DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity Reshape Slice"
+        " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
     ),
     **named(_all, "Concat Where"),
     **named(
         _keeps_sign,
-        "AveragePool Dropout Elu GlobalAveragePool HardSwish LeakyRelu PRelu ReduceMean ReduceSum"
-        " Sqrt Tanh",
+        "AveragePool Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish LeakyRelu"
+        " Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
     ),
-    **named(_keeps_signs, "Add Mul Sum"),
+    **named(_keeps_signs, "Add Mean Mul Sum"),
     **named(_never_negative, "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Cast": _cast,
     "Clip": _clip,
