@@ -251,7 +251,7 @@ class Analysis:
             return self._shape(tensor)
         if kind is Kind.VALUE:
             return self._value(tensor)
-        return self._folded(tensor) if kind is Kind.FOLDED else self._dtype(tensor)
+        return self._dtype(tensor)
 
     def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
         """Answer for a tensor that a body captures from the graph around it."""
@@ -262,19 +262,10 @@ class Analysis:
         if call is None:
             return self._declared_shape(tensor)
         rule = self._shape_rule(call)
-        if rule is None and not _folds(call):
+        if rule is None:
             return (yield from self._computed(call)).shape
-        shape: Shape | None = None
-        if rule is not None:
-            try:
-                shape = yield from rule(call)
-            except UndeterminedError:
-                if not _folds(call):
-                    raise
-        if (shape is None or Unknown in map(type, shape)) and _folds(call):
-            value: Value | None = yield Kind.FOLDED, tensor
-            shape = shape if value is None else value.data.shape
-        for extent in shape or ():
+        shape = yield from rule(call)
+        for extent in shape:
             if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
                 raise UndeterminedError(f"{call.op} gives an impossible size")
         return shape
@@ -302,10 +293,7 @@ class Analysis:
                 return self._input_facts.get(tensor.name, NOTHING).dtype
             return declared[0] or None if declared else None
         if self._shape_rule(call) is None:
-            if not _folds(call):
-                return (yield from self._computed(call)).dtype
-            value: Value | None = yield Kind.FOLDED, tensor
-            return None if value is None else value.dtype
+            return (yield from self._computed(call)).dtype
         return (yield from DTYPES.get(call.op, first_input_dtype)(call))
 
     def _value(self, tensor: Any) -> Ask[Value | None]:
@@ -313,7 +301,7 @@ class Analysis:
         if call is None:
             return self._constant_value(tensor)
         rule = value_rules().get(call.op)
-        if rule is None and not _folds(call):
+        if rule is None:
             return None
         # Both come first, so that no rule makes a large array or works out its own shape.
         shape: Shape | None = yield Kind.SHAPE, tensor
@@ -322,33 +310,16 @@ class Analysis:
             return None
         call.shape, call.dtype = known(shape), dtype
         elements = math.prod(call.shape)
-        if elements > CONSTANT_LIMIT:
+        if elements > CONSTANT_LIMIT or (
+            elements > LIMIT and not (yield from self._reads_constants(call))
+        ):
             return None
-        found: Value | None = None
-        if rule is not None and (elements <= LIMIT or (yield from self._constants(call))):
-            try:
-                data = yield from rule(call)
-            except (ValueError, IndexError):
-                # numpy refuses operands that do not fit, and so does every runtime.
-                return None
-            except UndeterminedError:
-                if not _folds(call):
-                    raise
-            else:
-                found = Value(dtype, data) if data.shape == call.shape else None
-        if is_constant(found) or not _folds(call):
-            return found
-        value: Value | None = yield Kind.FOLDED, tensor
-        if value is None or (value.dtype, value.data.shape) != (dtype, call.shape):
-            return found
-        return value
-
-    def _folded(self, tensor: Any) -> Ask[Value | None]:
-        call = self._call(tensor)
-        operands = None if call is None else (yield from self._constants(call))
-        from onnxpad.analysis.rules.folding import folded
-
-        return folded(call, operands) if call and operands else None
+        try:
+            data = yield from rule(call)
+        except (ValueError, IndexError):
+            # numpy refuses operands that do not fit, and so does every runtime.
+            return None
+        return Value(dtype, data) if data.shape == call.shape else None
 
     def _computed(self, call: Call) -> Ask[PassedFacts]:
         """Return what is known of an output of a node with bodies, or of a call of a function."""
@@ -366,15 +337,12 @@ class Analysis:
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 
-    def _constants(self, call: Call) -> Ask[list[Value | None] | None]:
-        """Return a node's inputs, None for one left out; None unless all others are constant."""
-        operands: list[Value | None] = []
+    def _reads_constants(self, call: Call) -> Ask[bool]:
+        """Whether all inputs of a node are constants."""
         for tensor in call.node.inputs:
-            value: Value | None = (yield Kind.VALUE, tensor) if tensor.name else None
-            if tensor.name and not is_constant(value):
-                return None
-            operands.append(value)
-        return operands
+            if tensor.name and not is_constant((yield Kind.VALUE, tensor)):
+                return False
+        return True
 
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None where no node but a Constant does."""
@@ -462,16 +430,8 @@ def value_rules() -> dict[str, ValueRule]:
     """The rules for contents. Few models compute any, and the rules take 100 kB of code."""
     from onnxpad.analysis.rules.elementwise import ARITHMETIC
     from onnxpad.analysis.rules.layout_contents import LAYOUT
-    from onnxpad.analysis.rules.quantised import QUANTISED
 
-    return ARITHMETIC | LAYOUT | QUANTISED
-
-
-def _folds(call: Call) -> bool:
-    """Whether onnx's evaluator folds a node of constants."""
-    from onnxpad.analysis.rules.folding import FOLDED
-
-    return call.op in FOLDED
+    return ARITHMETIC | LAYOUT
 
 
 def _is_open(answer: Any) -> bool:

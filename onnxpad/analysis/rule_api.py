@@ -42,7 +42,6 @@ class Kind(enum.IntEnum):
     DTYPE = 0
     SHAPE = 1
     VALUE = 2
-    FOLDED = 3
 
 
 Request: TypeAlias = tuple[Kind | tuple[Any, Kind], Any]
