@@ -181,13 +181,6 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     return _unknown(numerator)
 
 
-def remainder(a: Real, b: Real, dtype: int) -> Real:
-    """Return C's fmod(a, b), which is never rounded; of constants only."""
-    if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and b:
-        return constant(math.fmod(a, b), dtype)
-    return Unknown("a remainder of floats")
-
-
 def minimum(a: Real, b: Real, dtype: int) -> Real:
     """Return the lesser of both."""
     if isinstance(a, float) and isinstance(b, float):
@@ -216,14 +209,6 @@ def negative(a: Real, dtype: int) -> Real:
     return scaled(-mantissa, exponent, dtype)
 
 
-def absolute(a: Real, dtype: int) -> Real:
-    """Return |a|."""
-    if isinstance(a, float):
-        return abs(a)
-    mantissa, exponent = _parts(a)
-    return scaled(size.absolute(mantissa), exponent, dtype)
-
-
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
     if isinstance(a, float):
@@ -242,102 +227,9 @@ def ceil(a: Real, dtype: int) -> Real:
     return scaled(_divided(size.ceil_div, a), 0, dtype)
 
 
-def nearest(a: Real, dtype: int) -> Real:
-    """Return the nearest integer, ties to even."""
-    if isinstance(a, float):
-        return _to_whole(round, a)
-    if isinstance(a, Scaled) and a.exponent >= 0:
-        return a
-    return _unknown(a, "a float rounded to the nearest integer")
-
-
-def less(a: Real, b: Real) -> Extent:
-    """Return 1 where a < b, else 0."""
-    if isinstance(a, float) and isinstance(b, float):
-        return int(a < b)
-    x, y, _ = _aligned(a, b)
-    return size.less(x, y)
-
-
-def less_equal(a: Real, b: Real) -> Extent:
-    """Return 1 where a <= b, else 0."""
-    if isinstance(a, float) and isinstance(b, float):
-        return int(a <= b)
-    x, y, _ = _aligned(a, b)
-    return size.less_equal(x, y)
-
-
-def equal(a: Real, b: Real) -> Extent:
-    """Return 1 where a = b, else 0."""
-    if isinstance(a, float) and isinstance(b, float):
-        return int(a == b)
-    x, y, _ = _aligned(a, b)
-    return size.equal(x, y)
-
-
-def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
-    """Return a where the condition is not 0, else b."""
-    truth = always(condition)
-    if truth is not None:
-        return a if truth else b
-    if isinstance(a, float) and isinstance(b, float) and _is_same(a, b):
-        return a
-    x, y, exponent = _aligned(a, b)
-    return scaled(size.where(condition, x, y), exponent, dtype)
-
-
-def root(a: Real, dtype: int) -> Real:
-    """Return the square root of a constant; IEEE 754 requires it to be correctly rounded."""
-    if isinstance(a, float) and a >= 0:
-        return constant(math.sqrt(a), dtype)
-    return _unknown(a, "a square root of a number that varies or is negative")
-
-
 def rectified(a: Real, dtype: int) -> Real:
     """Return the greater of a and 0."""
     return maximum(a, 0.0, dtype)
-
-
-def leaky(a: Real, slope: float, dtype: int) -> Real:
-    """Return a constant, multiplied by a slope where it is negative."""
-    if isinstance(a, float) and a != 0:
-        return a if a > 0 else multiply(a, slope, dtype) if slope else ZERO
-    return ZERO if a == 0 else _unknown(a)
-
-
-def is_nan(a: Real) -> Extent:
-    """Return 1 where a is NaN, else 0."""
-    return a if isinstance(a, Unknown) else int(isinstance(a, float) and math.isnan(a))
-
-
-def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
-    """Return a + b where it is exact, so that longer sums may be made in any order."""
-    total = add(a, b, dtype)
-    if isinstance(total, float) and isinstance(a, float) and isinstance(b, float):
-        if math.fsum((a, b, -total)) != 0:
-            return Unknown("a sum that is rounded")
-        # The sign of a sum of zeros depends on whether the engine begins with 0.0.
-        return total if a or b or (_is_same(a, b) and _is_same(a, 0.0)) else ZERO
-    return total if isinstance(total, Scaled) else _unknown(total)
-
-
-def power(a: Real, b: Real, dtype: int) -> Real:
-    """Return a^b of constants, where both are integers and the type holds the result."""
-    if isinstance(a, float) and isinstance(b, float) and a.is_integer() and b in range(65):
-        exact = int(a) ** int(b)
-        if a and abs(exact) <= 2 ** FLOATS[dtype].precision:
-            return constant(float(exact), dtype)
-    return Unknown("a power of floats")
-
-
-def sign(a: Real, dtype: int) -> Real:
-    """Return -1, 0 or 1."""
-    if isinstance(a, float):
-        if math.isnan(a):
-            return Unknown("the sign of NaN")
-        return math.copysign(1.0, a) if a else ZERO
-    mantissa, _ = _parts(a)
-    return scaled(size.less(0, mantissa) - size.less(mantissa, 0), 0, dtype)
 
 
 def _to_whole(function: Callable[[float], int], a: float) -> Real:

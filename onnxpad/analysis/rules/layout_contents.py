@@ -58,16 +58,6 @@ def _gather(call: Call) -> Ask[Elements]:
     return np.asarray(taken, dtype=object)
 
 
-def _gather_elements(call: Call) -> Ask[Elements]:
-    data = (yield from call.value_of(0)).data
-    indices = yield from call.known_integers_of(1)
-    axis = axis_in(call.integer("axis", 0), data.ndim)
-    positions = [axis_in(index, data.shape[axis]) for index in indices]
-    places = zip(np.ndindex(call.shape), positions, strict=True)
-    picked = [data[(*place[:axis], index, *place[axis + 1 :])] for place, index in places]
-    return elements(picked, call.shape)
-
-
 def _expand(call: Call) -> Ask[Elements]:
     return np.broadcast_to((yield from call.value_of(0)).data, call.shape)
 
@@ -132,25 +122,14 @@ def _size(call: Call) -> Ask[Elements]:
     return filled(fit(product((yield from call.shape_of(0))), call.dtype), ())
 
 
-def _range(call: Call) -> Ask[Elements]:
-    if call.dtype not in INTEGERS:
-        raise UndeterminedError("a Range of floats")
-    start = yield from call.integer_of(0)
-    delta = yield from call.integer_of(2)
-    numbers = [fit(start + index * delta, call.dtype) for index in range(call.shape[0])]
-    return elements(numbers, call.shape)
-
-
 LAYOUT: dict[str, ValueRule] = {
     **named(_reshape, "Flatten Reshape Squeeze Unsqueeze"),
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "Gather": _gather,
-    "GatherElements": _gather_elements,
     "Identity": _same,
     "Pad": _pad,
-    "Range": _range,
     "Shape": _shape,
     "Size": _size,
     "Slice": _slice,
