@@ -185,11 +185,6 @@ def modulo(a: Extent, d: Extent) -> Extent:
     return _total(_modulo, a, d)
 
 
-def fmod(a: Extent, d: Extent) -> Extent:
-    """Return the remainder of `trunc_div`, with the sign of a, as ONNX Mod with fmod=1."""
-    return a - trunc_div(a, d) * d
-
-
 def less(a: Extent, b: Extent) -> Extent:
     """Return 1 where a < b, else 0."""
     if isinstance(a, int) and isinstance(b, int):

@@ -91,7 +91,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("ArgMin", {"x": X}, 17, {"axis": 1}),
     ("TopK", {"x": X, "k": i(2)}, 17, {"axis": 2, "outputs": 2}),
     ("OneHot", {"x": zeros(2, 3, dtype=np.int64), "d": i(5), "v": zeros(2)}, 17, {"axis": 1}),
-    ("NonZero", {"x": i(0, 0)}, 17, {}),
     ("ConstantOfShape", {"s": i(70, 2)}, 17, {}),
     ("EyeLike", {"x": SMALL}, 17, {"dtype": 7}),
     ("LSTM", {"x": zeros(5, 2, 3), "w": zeros(2, 16, 3), "r": zeros(2, 16, 4)}, 17,

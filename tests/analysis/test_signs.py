@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -44,19 +44,11 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Add", {"a": REALS, "b": np.array(0.1, F32)}, 17, {}),
     ("Sub", {"a": REALS, "b": np.array(0.1, F32)}, 17, {}),
     ("Mod", {"a": SIGNED, "b": DIVISORS}, 17, {}),
-    ("Mod", {"a": SIGNED, "b": DIVISORS}, 17, {"fmod": 1}),
-    ("Mod", {"a": REALS, "b": np.array(0.7, F32)}, 17, {"fmod": 1}),
     ("Neg", {"a": SIGNED}, 17, {}),
     ("Neg", {"a": REALS}, 17, {}),
     ("Abs", {"a": SIGNED}, 17, {}),
-    ("Abs", {"a": REALS}, 17, {}),
-    ("Sign", {"a": i(-3, 0, 3)}, 17, {}),
-    ("Pow", {"a": SIGNED, "b": i(3)}, 17, {}),
-    ("Pow", {"a": i(2, 3, 4), "b": i(0, 1, 5)}, 17, {}),
-    ("Pow", {"a": i(2, 3, 4), "b": np.array(2.0, F32)}, 17, {}),
     ("Ceil", {"a": REALS}, 17, {}),
     ("Floor", {"a": REALS}, 17, {}),
-    ("Round", {"a": REALS}, 17, {}),
     ("Min", {"a": SIGNED, "b": DIVISORS, "c": i(0)}, 17, {}),
     ("Max", {"a": SIGNED, "b": DIVISORS, "c": i(0)}, 17, {}),
     ("Max", {"a": SIGNED}, 17, {}),
@@ -70,20 +62,14 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Clip", {"a": REALS}, 10, {"min": -1.0, "max": 1.25}),
     ("Clip", {"a": REALS}, 10, {}),
     ("Where", {"c": np.array([True, False]), "a": i(1, 2), "b": i(3)}, 17, {}),
-    ("Where", {"c": np.array([[True], [False]]), "a": REALS, "b": -REALS}, 17, {}),
     ("Equal", {"a": SIGNED, "b": SIGNED[::-1].copy()}, 17, {}),
-    ("Equal", {"a": REALS, "b": REALS[::-1].copy()}, 17, {}),
     ("Less", {"a": SIGNED, "b": DIVISORS}, 17, {}),
-    ("Less", {"a": REALS, "b": -REALS}, 17, {}),
     ("Greater", {"a": SIGNED, "b": DIVISORS}, 17, {}),
-    ("Greater", {"a": REALS, "b": -REALS}, 17, {}),
     ("LessOrEqual", {"a": SIGNED, "b": SIGNED[::-1].copy()}, 17, {}),
-    ("LessOrEqual", {"a": REALS, "b": -REALS}, 17, {}),
     ("GreaterOrEqual", {"a": SIGNED, "b": SIGNED[::-1].copy()}, 17, {}),
-    ("GreaterOrEqual", {"a": REALS, "b": -REALS}, 17, {}),
     *(
         (op, {"a": np.array([0, 0, 1, 1], B), "b": np.array([0, 1, 0, 1], B)}, 17, {})
-        for op in ("And", "Or", "Xor", "Equal")
+        for op in ("And", "Or", "Equal")
     ),
     ("Not", {"a": np.array([0, 1], B)}, 17, {}),
     *(
@@ -103,9 +89,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("ReduceSum", {"a": MATRIX}, 12, {"axes": [0]}),
     ("ReduceProd", {"a": MATRIX + 1}, 17, {"axes": [1]}),
     ("ReduceProd", {"a": MATRIX + 1, "axes": i(0, 1)}, 18, {"keepdims": 0}),
-    ("ReduceMax", {"a": MATRIX, "axes": i(0)}, 18, {}),
-    ("ReduceMin", {"a": SIGNED}, 17, {"keepdims": 0}),
-    ("ReduceMax", {"a": REALS}, 17, {"keepdims": 0}),
     # layout
     ("Identity", {"a": REALS}, 17, {}),
     ("Reshape", {"a": MATRIX, "s": i(0, -1, 2)}, 17, {}),
@@ -125,8 +108,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Gather", {"a": MATRIX, "i": i(-1, 0)}, 17, {}),
     ("Gather", {"a": MATRIX, "i": np.array(2, I64)}, 17, {"axis": 1}),
     ("Gather", {"a": MATRIX, "i": MATRIX[:2, :2] % 3}, 17, {"axis": -1}),
-    ("GatherElements", {"a": MATRIX, "i": i(1, 0, -1, 2).reshape(1, 4)}, 17, {"axis": 0}),
-    ("GatherElements", {"a": MATRIX, "i": i(1, 0, -1).reshape(3, 1)}, 17, {"axis": 1}),
     ("Slice", {"a": MATRIX, "s": i(1), "e": i(2**63 - 1)}, 17, {}),
     (
         "Slice",
@@ -150,73 +131,15 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Shape", {"a": MATRIX.reshape(3, 2, 2)}, 17, {"start": -9, "end": -1}),
     ("Size", {"a": MATRIX}, 17, {}),
     ("ConstantOfShape", {"s": i(2, 3)}, 17, {}),
-    ("Range", {"a": np.array(1, I64), "b": np.array(9, I64), "c": np.array(3, I64)}, 17, {}),
-    ("Range", {"a": np.array(9, I64), "b": np.array(0, I64), "c": np.array(-3, I64)}, 17, {}),
-    ("Range", {"a": np.array(9, I64), "b": np.array(9, I64), "c": np.array(1, I64)}, 17, {}),
     ("Split", {"a": MATRIX, "s": i(1, 3)}, 17, {"axis": 1, "outputs": 2}),
     ("Split", {"a": MATRIX}, 17, {"axis": -1, "outputs": 2}),
     ("Split", {"a": MATRIX}, 12, {"axis": 1, "split": [3, 1], "outputs": 2}),
     ("Split", {"a": SIGNED[:5]}, 18, {"num_outputs": 3, "outputs": 3}),
-    # bits, running sums and what is not negative
+    # what is not negative
     ("Relu", {"a": REALS}, 17, {}),
     ("Relu", {"a": SIGNED.astype(I32)}, 17, {}),
-    ("LeakyRelu", {"a": REALS}, 17, {"alpha": 0.1}),
-    ("Sqrt", {"a": np.array([0, 2, 3, 9, 0.1], F32)}, 17, {}),
-    ("Sqrt", {"a": np.array([0, 2, 3, 9, 0.1], F64)}, 17, {}),
-    ("Sign", {"a": REALS}, 17, {}),
-    ("Pow", {"a": REALS[-1:], "b": np.array(3, F32)}, 17, {}),
-    ("Pow", {"a": REALS[-1:], "b": i(2)}, 17, {}),
-    ("BitwiseAnd", {"a": SIGNED, "b": DIVISORS}, 18, {}),
-    ("BitwiseOr", {"a": SIGNED.astype(I32), "b": DIVISORS.astype(I32)}, 18, {}),
-    ("BitwiseXor", {"a": SIGNED, "b": i(-3)}, 18, {}),
-    ("BitwiseNot", {"a": SIGNED}, 18, {}),
-    ("BitwiseNot", {"a": i(0, 1, 200, dtype=np.uint8)}, 18, {}),
-    *(
-        ("BitShift", {"a": i(0, 1, 200, dtype=t), "b": i(1, 7, 0, dtype=t)}, 17, {"direction": d})
-        for t in (np.uint8, np.uint64)
-        for d in ("RIGHT", "LEFT")
-        if (t, d) != (np.uint8, "LEFT")
-    ),
-    *(
-        ("CumSum", {"a": MATRIX, "x": np.array(axis, I32)}, 17, {"exclusive": e, "reverse": r})
-        for axis in (0, -1)
-        for e in (0, 1)
-        for r in (0, 1)
-    ),
-    ("CumSum", {"a": REALS, "x": np.array(0, I64)}, 17, {}),
-    ("IsNaN", {"a": np.array([0, np.nan, np.inf], F32)}, 17, {}),
-    ("Dropout", {"a": REALS}, 17, {}),
-    ("Dropout", {"a": REALS}, 10, {"ratio": 0.5}),
-    # quantised
-    (
-        "DequantizeLinear",
-        {"a": i(-128, 0, 7, dtype=np.int8), "s": np.array(0.3, F32), "z": np.array(3, np.int8)},
-        17,
-        {},
-    ),
-    ("DequantizeLinear", {"a": i(-1000, 0, 7, dtype=I32), "s": np.array(0.3, F32)}, 17, {}),
-    (
-        "DequantizeLinear",
-        {"a": MATRIX.astype(np.uint8), "s": np.array([0.3, 1, 2, 7], F32)},
-        17,
-        {"axis": -1},
-    ),
-    # by onnx's reference evaluator
-    ("Compress", {"a": MATRIX, "c": np.array([0, 1, 1], B)}, 17, {"axis": 0}),
-    ("Compress", {"a": MATRIX, "c": np.array([0, 1, 1], B)}, 17, {}),
-    ("GatherND", {"a": MATRIX, "i": i(1, -1).reshape(1, 2)}, 17, {}),
-    ("GatherND", {"a": MATRIX, "i": i(1, 0, 2).reshape(3, 1)}, 17, {"batch_dims": 1}),
-    ("NonZero", {"a": np.array([[0, 1], [2, 3]], I64)}, 17, {}),
-    (
-        "ScatterElements",
-        {"a": MATRIX, "i": i(2, -3).reshape(1, 2), "u": i(70, 80).reshape(1, 2)},
-        17,
-        {},
-    ),
-    ("ScatterND", {"a": SIGNED, "i": i(-1, 0).reshape(2, 1), "u": i(70, 80)}, 17, {}),
     ("ReduceProd", {"a": SIGNED.astype(I32).reshape(2, 3)}, 17, {"axes": [1]}),
     # long ones
-    ("Range", {"a": np.array(0, I64), "b": np.array(300, I64), "c": np.array(1, I64)}, 17, {}),
     ("Add", {"a": np.arange(1000), "b": i(5)}, 17, {}),
     ("Div", {"a": np.arange(1000, dtype=F32), "b": np.array(3, F32)}, 17, {}),
 ]
@@ -421,9 +344,8 @@ CHAINS = {
       float_n = Cast <to = 1> (n)
       thirty = Constant <value = float {30.5}> ()
       low = Min (float_n, thirty)
-      above = Greater (float_n, thirty)
-      chosen = Where (above, low, float_n)
-      y = Cast <to = 7> (chosen)""",
+      lowest = Cast <to = 7> (low)
+      y = Max (lowest, picked)""",
     "layout": """
       flat = Concat <axis = 0> (n, m, n)
       column = Unsqueeze (flat, one)
@@ -506,7 +428,7 @@ def test_what_rounds_or_overflows_is_unknown(body: str) -> None:
         "e = Neg (f) q = Div (e, two) y = Cast <to = 7> (q)",
         "q = Div (f, third) m = Neg (q) y = Floor (m)",
         "q = Div (f, third) c = Ceil (q) t = Mul (c, third) e = Sub (t, f) y = Cast <to = 7> (e)",
-        "q = Div (f, third) a = Abs (f) y = Min (a, third)",
+        "q = Div (f, third) y = Min (f, third)",
     ],
 )
 def test_floats_are_right_up_to_the_greatest_size(body: str) -> None:
@@ -720,8 +642,6 @@ def test_random_float16_is_what_every_level_makes_of_it(seed: int) -> None:
         "y = ConstantOfShape (huge)",
         "y = Expand (one, huge)",
         "y = Tile (one, tiles)",
-        "y = Range (zero, end, step)",
-        "s = Range (zero, end, step) y = Add (s, one)",
         "y = Pad (one, pads)",
     ],
 )
@@ -732,8 +652,6 @@ def test_large_contents_are_not_evaluated(body: str) -> None:
           tiles = Constant <value = int64[1] {{1000000000000}}> ()
           pads = Constant <value = int64[2] {{1000000000000, 0}}> ()
           one = Constant <value = int64[1] {{1}}> ()
-          zero = Constant <value = int64 {{0}}> () step = Constant <value = int64 {{1}}> ()
-          end = Constant <value = int64 {{1000000000000}}> ()
           {body} }}"""
     )
     assert analysis.shape(graph.tensor("y")) is not None

@@ -23,7 +23,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "ceil": size.ceil_div,
     "trunc": size.trunc_div,
     "mod": size.modulo,
-    "fmod": size.fmod,
     "less": size.less,
     "most": size.less_equal,
     "equal": size.equal,

@@ -53,7 +53,6 @@ DIVIDING: dict[str, tuple[Callable[[Extent, Any], Extent], Callable[[int, int], 
     "ceil": (size.ceil_div, lambda a, d: math.ceil(Fraction(a, d))),
     "trunc": (size.trunc_div, plain_trunc),
     "modulo": (size.modulo, lambda a, d: a - d * math.floor(Fraction(a, d))),
-    "fmod": (size.fmod, lambda a, d: a - d * plain_trunc(a, d)),
 }
 UNARY: dict[str, tuple[Callable[[Extent], Extent], Callable[[int], int]]] = {
     "-": (lambda a: -a, lambda a: -a),
@@ -386,7 +385,7 @@ def test_multiples_of_one_size_divide_each_other() -> None:
     assert isinstance((n * 2) // (n - 1), Unknown), "n - 1 may be 0"
 
 
-@pytest.mark.parametrize("divide", ["floor", "ceil", "trunc", "modulo", "fmod"])
+@pytest.mark.parametrize("divide", ["floor", "ceil", "trunc", "modulo"])
 def test_a_number_divided_by_a_size_takes_few_values(divide: str) -> None:
     n = size.symbol("height")
     divisors = {"n": n, "half": (n + 1) // 2, "below": -n, "odd": n * 3 - 1, "near": 2 - n % 2}
@@ -507,7 +506,7 @@ def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:
         *(f(first, x) for f, _ in BINARY.values() for x in (1, n, second)),
         *(f(x, first) for f, _ in BINARY.values() for x in (1, n)),
         *(f(first, 2) for f, _ in DIVIDING.values()),
-        *(f(x, first) for f in (size.floor_div, size.fmod, size.modulo) for x in (1, n)),
+        *(f(x, first) for f in (size.floor_div, size.modulo) for x in (1, n)),
         *(f(first) for f, _ in UNARY.values()),
         *(1 + first, 1 - first, 2 * first, 7 // first, 7 % first, n + first, n * first),
         *(size.where(first, 1, 2), size.where(n % 2, first, 1), size.clip(first, 0, n)),
@@ -558,7 +557,7 @@ def test_always() -> None:
 
 def test_a_division_by_zero_is_unknown() -> None:
     for a in (3, size.symbol("height")):
-        for divide in (size.floor_div, size.ceil_div, size.trunc_div, size.modulo, size.fmod):
+        for divide in (size.floor_div, size.ceil_div, size.trunc_div, size.modulo):
             result = divide(a, 0)
             assert isinstance(result, Unknown)
             assert "division by 0" in result.reason

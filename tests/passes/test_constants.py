@@ -10,9 +10,6 @@ from tests.support.rows import each_row
 FOLDED = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18)
 
 AMOUNTS = {
-    "bits": ("z = Sub (p, p) q = BitwiseOr (p, z)", PADS),
-    "all bits twice": ("n = BitwiseNot (p) q = BitwiseNot (n)", PADS),
-    "exclusive bits": ("z = Sub (p, p) q = BitwiseXor (z, p)", PADS),
     "Relu of integers": ("q = Relu (d)", "int64[8] d = {0, -1, 1, 2, -4, 0, 2, 1}"),
     "Relu over sizes": (
         (
@@ -21,30 +18,6 @@ AMOUNTS = {
         ),
         "float[3] v = {5, 8, 6}, int64[8] o = {0, 0, 1, 2, 0, 0, 2, 1}",
     ),
-    "running sums": (
-        "q = CumSum (d, n)",
-        "int64[8] d = {0, 0, 1, 1, -2, 0, 2, -1}, int64 n = {0}",
-    ),
-    "roots": (
-        "r = Sqrt (d) q = Cast <to = 7> (r)",
-        "float[8] d = {0, 0, 1, 4, 0, 0, 4, 1}",
-    ),
-    "scattered": (
-        "q = ScatterND (d, i, u)",
-        (
-            "int64[8] d = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4, 1] i = {2, 3, 6, -1},"
-            " int64[4] u = {1, 2, 2, 1}"
-        ),
-    ),
-    "picked": (
-        "q = Compress <axis = 0> (d, c)",
-        "int64[9] d = {0, 0, 1, 9, 2, 0, 0, 2, 1}, bool[9] c = {1, 1, 1, 0, 1, 1, 1, 1, 1}",
-    ),
-    "from a long table": (
-        "l = Range (g, h, k) q = Gather (l, p)",
-        f"{PADS}, int64 g = {{0}}, int64 h = {{200}}, int64 k = {{1}}",
-    ),
-    "a Dropout that is off": ("t = Cast <to = 1> (p) o = Dropout (t) q = Cast <to = 7> (o)", PADS),
 }
 
 
@@ -62,10 +35,6 @@ FILLS = {
     "half precision": (
         "h = Cast <to = 10> (z) i = Identity (h) c = Cast <to = 1> (i)",
         "float z = {0}",
-    ),
-    "quantised": (
-        "c = DequantizeLinear (n, s, n)",
-        "float s = {0.1}, uint8 n = {3}",
     ),
 }
 
