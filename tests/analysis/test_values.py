@@ -89,6 +89,8 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("ReduceSum", {"a": MATRIX}, 12, {"axes": [0]}),
     ("ReduceProd", {"a": MATRIX + 1}, 17, {"axes": [1]}),
     ("ReduceProd", {"a": MATRIX + 1, "axes": i(0, 1)}, 18, {"keepdims": 0}),
+    ("ReduceMax", {"a": MATRIX, "axes": i(0)}, 18, {}),
+    ("ReduceMin", {"a": SIGNED}, 17, {"keepdims": 0}),
     # layout
     ("Identity", {"a": REALS}, 17, {}),
     ("Reshape", {"a": MATRIX, "s": i(0, -1, 2)}, 17, {}),

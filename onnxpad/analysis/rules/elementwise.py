@@ -124,8 +124,8 @@ def _conversion(source: int, target: int) -> Callable[[Any], object]:
     raise UndeterminedError("a cast between types that are not computed")
 
 
-def _reduction(function: IntegerFunction, empty: int) -> ValueRule:
-    """Fold the integers along axes."""
+def _reduction(function: IntegerFunction, empty: int | None = None) -> ValueRule:
+    """Fold the integers along axes; `empty` is the result where there are none."""
 
     def rule(call: Call) -> Ask[Elements]:
         data = (yield from call.value_of(0)).data
@@ -134,6 +134,8 @@ def _reduction(function: IntegerFunction, empty: int) -> ValueRule:
         count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
         if not axes:
             return data
+        if count == 0 and empty is None:
+            raise UndeterminedError("a reduction of no elements")
         fold = _applied(call.dtype, function, None)
         rows = data.transpose([*kept, *axes]).reshape(-1, count)
         return elements(
@@ -189,6 +191,8 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Neg": _elementwise(1, operator.neg, floats.negative),
     "Not": _logic(1, lambda a: 1 - a),
     "Or": _logic(2, size.maximum),
+    "ReduceMax": _reduction(size.maximum),
+    "ReduceMin": _reduction(size.minimum),
     "ReduceProd": _reduction(operator.mul, 1),
     "ReduceSum": _reduction(operator.add, 0),
     "Relu": _elementwise(1, lambda a: size.maximum(a, 0), floats.rectified),
