@@ -82,7 +82,7 @@ def _remainder(
     """Return offset, modulus and surplus of the amounts on an axis, and the constant ones."""
     begin, end = pair
     total = begin + end
-    others = (0, 0)
+    others = 0, 0
     if split == "end" and isinstance(begin, int):
         total, others = end, (begin, 0)
     elif split == "begin" and isinstance(end, int):
@@ -97,7 +97,7 @@ def _remainder(
     least, surplus = bounds(size)[0], bounds(own)[0]
     if not isinstance(own, Size) or least is None or surplus is None:
         return None
-    ((modulus, _),) = residues(own).values()
+    [(modulus, _)] = residues(own).values()
     offset = (own.constant - surplus + least) % modulus
     fits = modulo(offset - size, modulus) + surplus == total
     return (offset, modulus, surplus, others) if fits else None
