@@ -72,7 +72,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: bfloat16*
   tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: float8*
   tests/test_drawn.py::test_what_is_said[validation.drawn_verdicts: *TopK (h, k) | y, i: h = Sqrt*
-  tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
   tests/analysis/test_signs.py::test_what_is_called_non_negative_is[(24,*
   tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
   tests/graph/test_graph.py::TestConstants::test_values[16-*

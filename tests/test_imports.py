@@ -255,8 +255,8 @@ LEAVES: Final = (
     "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
     "file.toml_file",
     # What evaluates small contents that a model computes.
-    "analysis.floats", "analysis.rules.elementwise", "analysis.rules.folding",
-    "analysis.rules.layout_contents", "analysis.rules.quantised",
+    "analysis.floats", "analysis.rules.elementwise",
+    "analysis.rules.layout_contents",
     # What follows where a validation fails, or a quantised model differs.
     "pipeline.heal", "file.operands",
 )  # fmt: skip
@@ -294,7 +294,7 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     assert [module for module in loaded if is_leaf(module)] == []
 
 
-SHARED: Final = {"options", "quantised", "run", "table", "window", "write"}
+SHARED: Final = {"options", "run", "table", "window", "write"}
 """Names of modules that stand in several packages, for one concept seen from each."""
 
 

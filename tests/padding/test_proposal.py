@@ -424,7 +424,7 @@ def test_a_fused_convolution_keeps_its_activation_and_its_sum() -> None:
     [
         ("d = Relu (x)", "Reciprocal (m)", [Reason.FILL_WINS]),
         ("d = Relu (x)", "Relu (m)", []),
-        ("r = Relu (x) d = Add (r, half)", "Reciprocal (m)", []),
+        ("d = Clip (x, half)", "Reciprocal (m)", []),
         ("r = Relu (x) d = Add (r, zero)", "Reciprocal (m)", [Reason.FILL_WINS]),
         ("d = Identity (x)", "Relu (m)", [Reason.FILL_WINS]),
     ],

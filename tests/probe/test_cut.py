@@ -264,10 +264,7 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
     [
         ("float", "s = Max (x, c)", ["Relu", "Add"]),
         ("int8", "s = Max (x, c)", ["Abs", "Add", "Cast"]),
-        ("float", "r = Relu (x) s = Add (r, c)", ["Relu", "Add"]),
-        ("float", "r = Sigmoid (x) t = Tanh (r) s = Add (t, c)", ["Sigmoid", "Tanh", "Add"]),
-        ("float", "r = GlobalMaxPool (x) t = Relu (r) s = Add (t, c)", ["Relu", "Add"]),
-        ("float", "r = ReduceL2 (x) t = LeakyRelu (r) s = Add (t, c)", ["Relu", "Add"]),
+        ("float", "s = Clip (x, c)", ["Relu", "Add"]),
     ],
 )
 def test_data_that_cannot_be_below_a_bound_is_not_given_so(

@@ -75,6 +75,10 @@ def _comparison(function: IntegerFunction) -> ValueRule:
     return rule
 
 
+def _sign(a: Extent) -> Extent:
+    return size.less(0, a) - size.less(a, 0)
+
+
 def _clip(call: Call) -> Ask[Elements]:
     data = (yield from call.value_of(0)).data
     for index, name, integer, real in (
@@ -196,7 +200,9 @@ ARITHMETIC: dict[str, ValueRule] = {
     "ReduceProd": _reduction(operator.mul, 1),
     "ReduceSum": _reduction(operator.add, 0),
     "Relu": _elementwise(1, lambda a: size.maximum(a, 0), floats.rectified),
+    "Sign": _elementwise(1, _sign, None),
     "Sub": _elementwise(2, operator.sub, floats.subtract),
     "Where": _where,
+    "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
 }
 """Value rules of operators that compute new elements."""
