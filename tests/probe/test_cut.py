@@ -264,7 +264,6 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
     [
         ("float", "s = Max (x, c)", ["Relu", "Add"]),
         ("int8", "s = Max (x, c)", ["Abs", "Add", "Cast"]),
-        ("float", "s = Clip (x, c)", ["Relu", "Add"]),
     ],
 )
 def test_data_that_cannot_be_below_a_bound_is_not_given_so(
