@@ -16,9 +16,9 @@ class ReportSizes(Pass):
     """An operator for which onnx's shape inference gives another output size.
 
     ## What it does
-    Runs shape inference on each operator that it may be wrong about alone (those below, Resize),
-    with the sizes that follow from the model's inputs and initializers, and names it where a
-    disagreement begins. Open sizes do not count.
+    Runs shape inference on each operator that it may be wrong about alone (those below, Resize,
+    PRelu, Squeeze), with the sizes that follow from the model's inputs and initializers, and names
+    it where a disagreement begins. Open sizes do not count.
     ## Why it matters
     Converters, memory planners and onnxruntime's optimiser trust shape inference, and onnx's full
     check refuses models that declare the right size. Known, as of onnx 1.23:

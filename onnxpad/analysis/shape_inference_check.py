@@ -65,13 +65,8 @@ class _Known(NamedTuple):
     elements: tuple[int | float, ...] | None = None
 
 
-class _Question(NamedTuple):
-    """The inputs of an operator, and the sizes of its outputs that the analysis derived."""
-
-    inputs: tuple[_Known | None, ...]
-    outputs: tuple[Sizes | None, ...]
-
-
+_Question: TypeAlias = tuple[Sequence[_Known | None], Sequence[Sizes | None]]
+"""The inputs of an operator, and the sizes of its outputs that the analysis derived."""
 _Questions: TypeAlias = Mapping[Node, _Question]
 
 
@@ -86,23 +81,29 @@ def disagreements(
         among: The operators to compare, in file order; the first `NODES` of the graph without it.
     """
     nodes = islice(graph.nodes, NODES) if among is None else among
-    questions = _questions(graph, analysis, filter(_is_doubtful, nodes))
+    questions = _questions(graph, analysis, nodes)
     for node, answer in _answers(graph, questions) if questions else ():
-        derived = questions[node].outputs
+        _, derived = questions[node]
         place = _difference(derived, answer)
         if place is not None:
             yield Disagreement(node, node.outputs[place], derived[place] or (), answer[place] or ())
 
 
-def _is_doubtful(node: Node) -> bool:
+def _is_doubtful(analysis: Analysis, node: Node) -> bool:
     """Whether shape inference may be wrong about an operator; it is not about any other.
 
-    It counts in floats what a Resize gives. Without a question, onnx need not make its schemas.
+    It counts in floats what a Resize gives, and does not know that a slope may widen its data, what
+    an empty list of axes means, nor, before opset 11, a negative axis. Without a question, onnx
+    need not make its schemas.
     """
     attrs, op = node.attrs, node.op
     if op == "ConvTranspose":
         return "output_shape" in attrs or str(attrs.get("auto_pad")).startswith("SAME")
-    return bool(attrs.get("ceil_mode")) or op in {"Resize", "Upsample"}
+    if op in {"Squeeze", "Unsqueeze"}:
+        if "axes" in attrs:
+            return min(attrs["axes"], default=-1) < 0
+        return (0,) in map(analysis.shape, node.inputs[1:])
+    return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
 
 
 def refused(graph: Graph, analysis: Analysis) -> Node | None:
@@ -139,7 +140,7 @@ def _questions(
         graph: The graph.
         analysis: Its analysis.
         nodes: The nodes.
-        complete: Whether the sizes of their outputs must be known.
+        complete: Whether only those that it may be wrong about, of known output sizes.
     """
     asked = ((node, _question(graph, analysis, node, complete)) for node in nodes)
     return {node: question for node, question in asked if question is not None}
@@ -150,6 +151,8 @@ def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _
         return None
     holds = onnx.AttributeProto in map(type, node.attrs.values())
     if holds or not node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys():
+        return None
+    if complete and not _is_doubtful(analysis, node):
         return None
     outputs: list[Sizes | None] = []
     for tensor in node.outputs:
@@ -164,7 +167,7 @@ def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _
         if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
             return None
         inputs.append(known)
-    return _Question(tuple(inputs), tuple(outputs))
+    return inputs, outputs
 
 
 def _known(analysis: Analysis, tensor: Tensor) -> _Known | None:
@@ -186,9 +189,7 @@ def _known(analysis: Analysis, tensor: Tensor) -> _Known | None:
     return known
 
 
-def _answers(
-    graph: Graph, questions: _Questions
-) -> Iterator[tuple[Node, tuple[Sizes | None, ...]]]:
+def _answers(graph: Graph, questions: _Questions) -> Iterator[tuple[Node, Sequence[Sizes | None]]]:
     """Each operator with the output sizes that shape inference infers, None where unknown."""
     try:
         inferred = shape_inference.infer_shapes(_model(graph, questions))
@@ -197,25 +198,23 @@ def _answers(
         return
     sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
     for number, node in enumerate(questions):
-        names = (f"{number}>{place}" for place in range(len(node.outputs)))
-        yield node, tuple(sizes.get(name) for name in names)
+        yield node, [sizes.get(f"{number}>{place}") for place in range(len(node.outputs))]
 
 
 def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
     """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
-    for number, (asked, question) in enumerate(questions.items()):
+    for number, (asked, (inputs, outputs)) in enumerate(questions.items()):
         node = graph.node_proto(asked)
         node.ClearField("domain")
-        node.input[:] = [
-            f"{number}<{place}" if known else "" for place, known in enumerate(question.inputs)
-        ]
-        node.output[:] = [f"{number}>{place}" for place in range(len(question.outputs))]
+        node.ClearField("input")
+        for place, known in enumerate(inputs):
+            node.input.append(f"{number}<{place}" if known else "")
+            if known:
+                _declare(model.graph, node.input[-1], known)
+        node.output[:] = [f"{number}>{place}" for place in range(len(outputs))]
         model.graph.node.append(node)
-        for name, known in zip(node.input, question.inputs, strict=True):
-            if known is not None:
-                _declare(model.graph, name, known)
     return model
 
 
@@ -229,10 +228,7 @@ def _declare(graph: onnx.GraphProto, name: str, known: _Known) -> None:
     tensor.elem_type = TensorProto.FLOAT  # no size depends on it
     tensor.shape.SetInParent()
     for size in known.sizes:
-        if size is None:
-            tensor.shape.dim.add()
-        else:
-            tensor.shape.dim.add(dim_value=size)
+        tensor.shape.dim.add(dim_value=size)  # None sets nothing
 
 
 def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
@@ -247,9 +243,7 @@ def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None
     for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
         if ours is None or theirs is None:
             continue
-        if len(ours) != len(theirs):
+        pairs = zip(ours, theirs, strict=False)
+        if len(ours) != len(theirs) or any(None not in pair and len({*pair}) > 1 for pair in pairs):
             return place
-        for one, other in zip(ours, theirs, strict=True):
-            if one is not None and other is not None and one != other:
-                return place
     return None

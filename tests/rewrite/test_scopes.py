@@ -467,6 +467,7 @@ SHORT = "ConvTranspose <output_shape = [{}, 5], strides = [2, 1]>"
 """On axis 3 it is shorter than its data, and onnx's shape inference forgets that axis."""
 ONES = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
 TURN = "Transpose <perm = [0, 2, 3, 1]>"
+USED = "r = Relu (k) t = Neg (r) y = Abs (t)"
 STOPPING = {
     "axes that a node upstream forgets": (
         f"q = Pad (x, g) k = {SHORT.format(11)} (q, w) y = {TURN} (k)",
@@ -485,7 +486,11 @@ STOPPING = {
     ),
     "axes that the data lacks": (f"k = {SHORT.format(9)} (x, w) y = Pad (k, g)", ""),
     "a size of another tensor": (
-        f"m = {ONES} (x) q = Pad (m, g) k = Slice (q, o, n, d) r = Relu (k) t = Neg (r) y = Abs(t)",
+        f"m = {ONES} (x) q = Pad (m, g) k = Slice (q, o, n, d) {USED}",
+        "",
+    ),
+    "a slope that widens its data": (
+        f"c = Concat <axis = 0> (x, x) s = GlobalMaxPool (c) q = Pad(x, g) k = PRelu(q, s) {USED}",
         "",
     ),
 }  # fmt: skip
