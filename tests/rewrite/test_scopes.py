@@ -445,6 +445,14 @@ HIDDEN = {
         + "}>",
         "",
     ),
+    "of a body's input that is declared of another rank": (
+        loop(PADDED.format("s").replace("z =", "t =")).replace("d] s", "d, e] s"),
+        "",
+    ),
+    "from a branch in which nothing pads": (
+        PADDED.format("x").replace("z =", "r =") + branch("z = Neg (r)").replace("a,", "7,", 1),
+        "",
+    ),
 }
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import WITH_BODIES
+from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.errors import ModelError
@@ -203,6 +204,36 @@ def _beyond(context: Context, calls: Sequence[Call]) -> Iterator[tuple[Tensor, H
                 yield context.graph.tensor(name), hazard
 
 
+def _misdeclared(graph: Graph, analysis: Analysis) -> Iterator[Tensor]:
+    """The outputs, and a body's inputs, that are not known to be as they are declared."""
+    for tensor, claimed in graph.claimed_borders():
+        shape = analysis.shape(tensor)
+        if shape is None:
+            is_like = not any(isinstance(size, int) for size in claimed)
+        else:
+            pairs = zip(claimed, shape, strict=False)
+            is_like = len(shape) == len(claimed)
+            is_like &= all(size == told for told, size in pairs if isinstance(told, int))
+        if not is_like:
+            yield tensor
+
+
+def _has_wrong_body(graph: Graph, analysis: Analysis, node: Node) -> bool:
+    """Whether a body of a node, in which nothing pads, declares or leads to a wrong shape."""
+    if node.op not in WITH_BODIES or not graph.is_standard(node):
+        return False
+    try:
+        for body in graph.bodies(node):
+            inner = Analysis(body, outer=analysis, input_facts=passed_to_body(body, analysis))
+            wrong = chain(_misdeclared(body, inner), disagreements(body, inner))
+            within = (_has_wrong_body(body, inner, each) for each in body.nodes)
+            if next(wrong, None) is not None or any(within):
+                return True
+    except ModelError:
+        pass  # a constant is malformed, and whoever reads it says so
+    return False
+
+
 class _Wrong(NamedTuple):
     """A node that onnx's shape inference is wrong about.
 
@@ -256,7 +287,8 @@ class Misjudged:
         for wrong in self._nodes():
             alike = self._alike(wrong)
             if alike or wrong.is_misranked or self._is_handed_on(wrong.node):
-                yield from ((each, wrong.hazard) for each in wrong.node.inputs if each.name)
+                read = self._context.graph.sources(wrong.node)
+                yield from ((each, wrong.hazard) for each in read if each.name)
             yield from ((tensor, wrong.hazard) for tensor in alike)
         owner = self._context.graph.owner
         for tensor, wrong in self._misdeclared() if owner is not None else ():
@@ -318,12 +350,10 @@ class Misjudged:
 
         The runtime believes that shape, as it believes shape inference.
         """
-        graph, analysis = self._context.graph, self._context.analysis
-        for tensor, claimed in graph.claimed_borders():
-            shape, node = analysis.shape(tensor) or (), tensor.producer or graph.owner
-            told = {axis: size for axis, size in enumerate(claimed) if isinstance(size, int)}
-            is_like = len(shape) == len(claimed) and all(shape[axis] == told[axis] for axis in told)
-            if node is not None and told and not is_like:
+        graph = self._context.graph
+        for tensor in _misdeclared(graph, self._context.analysis):
+            node = tensor.producer or graph.owner
+            if node is not None:
                 does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
                 yield tensor, _Wrong(node, Hazard(node, Reason.SHAPE_REFUSED, does), graph.is_main)
 
@@ -341,12 +371,17 @@ class Misjudged:
 
     def _find(self, among: Collection[Node] | None = None) -> Iterator[_Wrong]:
         """The nodes of the graph, or of these."""
+        graph = self._context.graph
         for node, inner in self._inside:
             if among is None or node in among:
                 found = [*inner._nodes(), *(wrong for _, wrong in inner._misdeclared())]
                 if found or inner._context.closed:
                     misranked = any(each.is_misranked for each in found)
                     yield _Wrong(node, self._hazard(node), misranked)
+        known = {node for node, _ in self._inside}
+        for node in graph.nodes if among is None else among:
+            if node not in known and _has_wrong_body(graph, self._context.analysis, node):
+                yield _Wrong(node, self._hazard(node), is_misranked=True)
         for node in disputed(self._context):
             yield _Wrong(node, self._hazard(node))
         for node in filter(self._may_lose_axes, self._context.graph.nodes):
