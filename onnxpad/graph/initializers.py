@@ -113,7 +113,8 @@ class Constants:
         Raises:
             ModelError: They do not fit its type and shape.
         """
-        if tensor.name in self._view.inputs:
+        node = tensor.producer
+        if (node is not None and node.op != "Constant") or tensor.name in self._view.inputs:
             return None  # a caller may override an initializer that is also an input
         if tensor not in self._values:
             self._values[tensor] = self._read(tensor)

@@ -251,7 +251,7 @@ class Edits:
         entry = self._view.entries[id(node)]
         entry.touched = True
         node.reading = None
-        for tensor in node.outputs:
+        for tensor in node.outputs if node.op == "Constant" else ():
             self._constants.forget(tensor)
         self._forget_origins(node)
         return entry

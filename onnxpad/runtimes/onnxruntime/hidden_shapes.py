@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body
-from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
+from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
@@ -68,21 +68,6 @@ def misjudged(context: Context) -> str:
     except ModelError:
         return ""  # a constant is malformed, and whoever reads it says so
     return ""
-
-
-def wrongly_sized(
-    context: Context, among: Collection[Node] | None = None
-) -> Iterator[Disagreement]:
-    """The operators, of all or of these, that onnx's shape inference is wrong about."""
-    try:
-        yield from disagreements(context.graph, context.analysis, among)
-    except ModelError:
-        return  # a constant is malformed, and whoever reads it says so
-
-
-def is_misranked(wrong: Disagreement) -> bool:
-    """Whether shape inference gives a tensor another number of axes, which it then refuses."""
-    return len(wrong.inferred) != len(wrong.derived)
 
 
 def disputed(context: Context) -> Iterator[Node]:
@@ -386,9 +371,14 @@ class Misjudged:
             yield _Wrong(node, self._hazard(node))
         for node in filter(self._may_lose_axes, self._context.graph.nodes):
             yield _Wrong(node, self._hazard(node), is_misranked=True)
-        for each in wrongly_sized(self._context, among):
-            sizes = None if None in each.inferred else each.inferred
-            yield _Wrong(each.node, self._hazard(each.node), is_misranked(each), sizes)
+        graph, analysis = self._context.graph, self._context.analysis
+        try:
+            for each in disagreements(graph, analysis, among):
+                sizes = None if None in each.inferred else each.inferred
+                misranked = len(each.inferred) != len(each.derived)
+                yield _Wrong(each.node, self._hazard(each.node), misranked, sizes)
+        except ModelError:
+            return  # a constant is malformed, and whoever reads it says so
 
     def _may_lose_axes(self, node: Node) -> bool:
         """Whether shape inference may give a node fewer axes, as where it is shorter than its data.
