@@ -143,11 +143,6 @@ class Context:
             return found.pop()
         return KEPT if found or names is None else self._usual
 
-    @property
-    def alike(self) -> Wanted | None:
-        """How all padding is to be written, where the options say that of all alike."""
-        return None if self.wants else self._usual
-
     def nearest(self, node: Node, known: Container[str]) -> set[str] | None:
         """The known unique names of outputs: of a node, else of the first downstream that have one.
 

@@ -68,9 +68,9 @@ class SitePass(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator that the pass applies to, again once it is rewritten."""
-        graph, alike = context.graph, context.alike
+        graph = context.graph
         for op in context.windows():
-            if not self.applies(op, alike or context.wanted(op.node)):
+            if not self.applies(op, context.wanted(op.node)):
                 continue
             match = self._match(context, op)
             while match is not None:
@@ -80,7 +80,7 @@ class SitePass(Pass):
                 if now is op or not isinstance(now, WindowOp):
                     break
                 # Another Pad may be upstream of the folded one.
-                applies = self.applies(now, alike or context.wanted(now.node))
+                applies = self.applies(now, context.wanted(now.node))
                 match = self._match(context, now) if applies else None
 
     def _match(self, context: Context, op: WindowOp) -> Match | None:

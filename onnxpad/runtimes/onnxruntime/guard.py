@@ -221,7 +221,8 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
     """Whether a node was edited, or may have been, that decides whether a `Pad` is folded."""
     graph = context.graph
     nodes = (exposed.pad.node, exposed.window, *exposed.way)
-    if any(map(graph.runs_edited, nodes)):
+    is_computed = exposed.pad.constant_amounts is None
+    if any(map(graph.runs_edited, nodes)) or (is_computed and context.size_domain.declared):
         return True
     beside = [each for node in nodes for each in node.inputs[1:]]
     above = nodes_upstream(beside, lambda node: node.inputs)
