@@ -219,6 +219,16 @@ def _has_wrong_body(graph: Graph, analysis: Analysis, node: Node) -> bool:
     return False
 
 
+def _may_lose_axes(graph: Graph, analysis: Analysis, node: Node) -> bool:
+    """Whether shape inference may give a node fewer axes, as where it is shorter than its data.
+
+    That is a ConvTranspose with `output_shape` over data of which not all sizes are known.
+    """
+    if "output_shape" not in node.attrs or not is_transposed(graph, node):
+        return False
+    return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
+
+
 class _Wrong(NamedTuple):
     """A node that onnx's shape inference is wrong about.
 
@@ -356,7 +366,7 @@ class Misjudged:
 
     def _find(self, among: Collection[Node] | None = None) -> Iterator[_Wrong]:
         """The nodes of the graph, or of these."""
-        graph = self._context.graph
+        graph, analysis = self._context.graph, self._context.analysis
         for node, inner in self._inside:
             if among is None or node in among:
                 found = [*inner._nodes(), *(wrong for _, wrong in inner._misdeclared())]
@@ -365,13 +375,11 @@ class Misjudged:
                     yield _Wrong(node, self._hazard(node), misranked)
         known = {node for node, _ in self._inside}
         for node in graph.nodes if among is None else among:
-            if node not in known and _has_wrong_body(graph, self._context.analysis, node):
+            is_wrong = _may_lose_axes(graph, analysis, node)
+            if is_wrong or (node not in known and _has_wrong_body(graph, analysis, node)):
                 yield _Wrong(node, self._hazard(node), is_misranked=True)
         for node in disputed(self._context):
             yield _Wrong(node, self._hazard(node))
-        for node in filter(self._may_lose_axes, self._context.graph.nodes):
-            yield _Wrong(node, self._hazard(node), is_misranked=True)
-        graph, analysis = self._context.graph, self._context.analysis
         try:
             for each in disagreements(graph, analysis, among):
                 sizes = None if None in each.inferred else each.inferred
@@ -379,16 +387,6 @@ class Misjudged:
                 yield _Wrong(each.node, self._hazard(each.node), misranked, sizes)
         except ModelError:
             return  # a constant is malformed, and whoever reads it says so
-
-    def _may_lose_axes(self, node: Node) -> bool:
-        """Whether shape inference may give a node fewer axes, as where it is shorter than its data.
-
-        That is a ConvTranspose with `output_shape` over data of which not all sizes are known.
-        """
-        graph, analysis = self._context.graph, self._context.analysis
-        if "output_shape" not in node.attrs or not is_transposed(graph, node):
-            return False
-        return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
 
     def _is_handed_on(self, node: Node) -> bool:
         """Whether an If, Loop or Scan may hand on what a node computes."""

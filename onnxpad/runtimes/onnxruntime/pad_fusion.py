@@ -38,13 +38,13 @@ _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
 # Operators that the optimiser removes where they have no effect: copies, sums with 0, products
 # with 1, a Slice of everything, an Expand by ones, casts to the same type, Transposes that cancel.
-REMOVABLE: Final = frozenset({
+_REMOVABLE: Final = frozenset({
     "Add", "Cast", "CastLike", "Concat", "Div", "Dropout", "Expand", "Flatten", "Identity", "Max",
     "Mean", "Min", "Mul", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile",
     "Transpose", "Unsqueeze",
 })  # fmt: skip
 # Those of them that keep the order and number of axes.
-_STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+_STRAIGHT: Final = _REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 # Those of them whose first input alone is data.
 _OF_FIRST: Final = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
@@ -347,7 +347,7 @@ class Fusion:
                 if pad is None or not self._may_vanish(pad):
                     continue
                 pending.append((node.inputs[0], (*way, node)))
-            elif node.op in REMOVABLE:
+            elif node.op in _REMOVABLE:
                 pending += ((each, (*way, node)) for each in self._passed(node))
         if pending:
             node = pending[-1][0].producer
@@ -459,7 +459,7 @@ class Fusion:
                 return ()
             if node.op in {"Pad", "Identity"}:
                 return node.inputs[:1]
-            return self._passed(node) if node.op in REMOVABLE else ()
+            return self._passed(node) if node.op in _REMOVABLE else ()
 
         return any(
             each is None or each.name in graph.inputs or each.outer is not None
@@ -551,11 +551,11 @@ class Fusion:
         graph = self._graph
 
         def moved(node: Node) -> Iterable[Tensor]:
-            passes = node.op in REMOVABLE and graph.is_standard(node)
+            passes = node.op in _REMOVABLE and graph.is_standard(node)
             return islice(self._passed(node), 1) if passes else ()
 
         def copies(use: Use) -> Sequence[Tensor]:
-            is_moved = use.index >= 0 and use.node.op in REMOVABLE
+            is_moved = use.index >= 0 and use.node.op in _REMOVABLE
             return use.node.outputs[:1] if is_moved else ()
 
         copied = [each for each in upstream([tensor], moved) if each is not None]
