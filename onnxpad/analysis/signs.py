@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import NONE, Bound, UndeterminedError
-from onnxpad.analysis.value import BOOL, INTEGERS
+from onnxpad.analysis.rule_api import Bound
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
@@ -20,13 +19,6 @@ from onnxpad.semantics.rows import FLOATS
 
 if TYPE_CHECKING:
     from onnxpad.analysis.infinities import Infinities
-    from onnxpad.analysis.rules.lower_bounds import Ask
-
-# The least element of each type that has one, other than -inf.
-_LEAST: Final[Mapping[int | None, Bound]] = {
-    BOOL: 0,
-    **{dtype: least for dtype, (least, _) in INTEGERS.items()},
-}
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
@@ -47,7 +39,6 @@ class Signs:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
-        self._known: dict[Tensor, Bound] = {}
 
     @cached_property
     def _infinities(self) -> Infinities:
@@ -56,59 +47,13 @@ class Signs:
         around = None if self._outer is None else self._outer._infinities
         return Infinities(self._graph, self._analysis, around)
 
-    def mark(self) -> int:
-        """A point to roll back to: the number of answers."""
-        return len(self._known)
-
-    def rollback(self, mark: int) -> None:
-        """Forgets the answers since a mark, as edits of the graph are undone."""
-        while len(self._known) > mark:
-            self._known.popitem()
-
-    def ask_again(self) -> None:
-        """Drops negative answers: after edits the proof may succeed."""
-        self._known = {tensor: bound for tensor, bound in self._known.items() if bound >= 0}
-
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a tensor can be below zero (NaN is not below zero)."""
         return self.bound(tensor) >= 0
 
     def bound(self, tensor: Tensor) -> Bound:
         """A number that no element of a tensor is below; -inf where none is known."""
-        known = self._known
-        if tensor in known:
-            return known[tensor]
-        stack = [self._start(tensor)]
-        answer: Bound | None = None
-        while stack:
-            asked, rule = stack[-1]
-            try:
-                needed = rule.send(answer)  # type: ignore[arg-type]
-            except (StopIteration, UndeterminedError) as end:
-                answer = end.value if isinstance(end, StopIteration) else NONE
-                known[asked] = answer
-                stack.pop()
-            else:
-                answer = known.get(needed)
-                if answer is None:
-                    stack.append(self._start(needed))
-        return known[tensor]
-
-    def _start(self, tensor: Tensor) -> tuple[Tensor, Ask]:
-        """Begins to look for a bound; until it is found there is none, so cycles end."""
-        self._known[tensor] = NONE
-        return tensor, self._search(tensor)
-
-    def _search(self, tensor: Tensor) -> Ask:
-        from onnxpad.analysis.rules.lower_bounds import bound_of, least_element
-
-        array = self._graph.constant(tensor)
-        if array is not None:
-            return least_element(array)
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.bound(tensor.outer)
-        bound = yield from bound_of(tensor, self._graph, self._analysis)
-        return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
+        return self._analysis.bound(tensor)
 
     def infinite(self, tensor: Tensor) -> Tensor | None:
         """Where infinities or NaN in a tensor come from; None is no proof that it holds none."""

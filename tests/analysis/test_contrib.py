@@ -5,7 +5,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.dtypes import DTYPES
-from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.rules.pools_and_convs import SLIDING
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.graph import Graph
 from onnxpad.semantics.operators import OPERATORS
@@ -71,7 +71,7 @@ def test_every_operator_has_a_case() -> None:
     names = {call.partition(" ")[0] for _, call in CASES}
     shapes, pools, dtypes = (
         {name.removeprefix("com.microsoft.") for name in table if "." in name}
-        for table in (SHAPES, WINDOWS, DTYPES)
+        for table in (SHAPES, SLIDING, DTYPES)
     )
     assert shapes | (pools - {op for _, op in OPERATORS}) == names
     assert dtypes - names == {"QLinearConv"}  # a window: test_shapes.py

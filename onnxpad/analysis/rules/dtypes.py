@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named
+from onnxpad.analysis.rule_api import Call, DtypeRule, named
 from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
 from onnxpad.semantics.operators import MICROSOFT
 
 
-def first_input_dtype(call: Call) -> Ask[int]:
+def first_input_dtype(call: Call) -> int:
     """Return the type of input 0, which most operators give."""
-    return (yield from call.dtype_of(0))
+    return call.dtype_of(0)
 
 
 def input_dtype(index: int) -> DtypeRule:
     """Return a rule that gives the type of one input."""
 
-    def rule(call: Call) -> Ask[int]:
-        return (yield from call.dtype_of(index))
+    def rule(call: Call) -> int:
+        return call.dtype_of(index)
 
     return rule
 
@@ -26,9 +26,9 @@ def input_dtype(index: int) -> DtypeRule:
 def _of_outputs(*dtypes: int | None) -> DtypeRule:
     """Give a type for each output (None: that of input 0); the last is for all further ones."""
 
-    def rule(call: Call) -> Ask[int]:
+    def rule(call: Call) -> int:
         dtype = dtypes[min(call.output, len(dtypes) - 1)]
-        return (yield from call.dtype_of(0)) if dtype is None else dtype
+        return call.dtype_of(0) if dtype is None else dtype
 
     return rule
 
@@ -36,49 +36,48 @@ def _of_outputs(*dtypes: int | None) -> DtypeRule:
 def _of_attribute(name: str, default: int | None) -> DtypeRule:
     """Give the type in an attribute; without it the default, or for None that of input 0."""
 
-    def rule(call: Call) -> Ask[int]:
+    def rule(call: Call) -> int:
         dtype = call.integer(name, TensorProto.UNDEFINED)
         if dtype:
             return dtype
-        return (yield from call.dtype_of(0)) if default is None else default
+        return call.dtype_of(0) if default is None else default
 
     return rule
 
 
-def _constant_of_shape(call: Call) -> Ask[int]:
+def _constant_of_shape(call: Call) -> int:
     value = call.tensor("value")
     return FLOAT if value is None else int(value.data_type)
-    yield
 
 
-def _batch_normalization(call: Call) -> Ask[int]:
-    return (yield from call.dtype_of(0 if call.output == 0 else 3))
+def _batch_normalization(call: Call) -> int:
+    return call.dtype_of(0 if call.output == 0 else 3)
 
 
-def _dropout(call: Call) -> Ask[int]:
-    if call.output > 0 and call.opset >= 10:
+def _dropout(call: Call) -> int:
+    if call.output > 0 and call.version >= 10:
         return BOOL
-    return (yield from call.dtype_of(0))
+    return call.dtype_of(0)
 
 
-def _layer_normalization(call: Call) -> Ask[int]:
+def _layer_normalization(call: Call) -> int:
     if call.output > 0:
         return call.integer("stash_type", FLOAT)
-    return (yield from call.dtype_of(0))
+    return call.dtype_of(0)
 
 
-def _quantize_linear(call: Call) -> Ask[int]:
+def _quantize_linear(call: Call) -> int:
     if call.has(2):
-        return (yield from call.dtype_of(2))
+        return call.dtype_of(2)
     return call.integer("output_dtype", 0) or UINT8
 
 
-def _dequantize_linear(call: Call) -> Ask[int]:
-    return call.integer("output_dtype", 0) or (yield from call.dtype_of(1))
+def _dequantize_linear(call: Call) -> int:
+    return call.integer("output_dtype", 0) or call.dtype_of(1)
 
 
-def _q_gemm(call: Call) -> Ask[int]:
-    return (yield from call.dtype_of(8)) if call.has(8) else FLOAT
+def _q_gemm(call: Call) -> int:
+    return call.dtype_of(8) if call.has(8) else FLOAT
 
 
 DTYPES: dict[str, DtypeRule] = {

@@ -15,11 +15,12 @@ from onnx import TensorProto
 
 from onnxpad.analysis import floats
 from onnxpad.analysis.rounding import FLOATS
-from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule
+from onnxpad.analysis.rule_api import Call, ValueRule
 from onnxpad.analysis.rules.shape_table import reduced_axes
 from onnxpad.analysis.value import BOOL, INTEGERS, Elements, each, elements, fit
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.semantics.rows import UnreadError
 
 IntegerFunction = Callable[..., Extent]
 FloatFunction = Callable[..., Any]
@@ -31,7 +32,7 @@ def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | 
         return lambda *operands: fit(integer(*operands), dtype)
     if dtype in FLOATS and real is not None:
         return lambda *operands: real(*operands, dtype)
-    raise UndeterminedError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
+    raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
 
 
 def _elementwise(
@@ -39,10 +40,10 @@ def _elementwise(
 ) -> ValueRule:
     """Apply a function to the elements of one or two inputs."""
 
-    def rule(call: Call) -> Ask[Elements]:
+    def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
-        operands = yield from call.operands(call.dtype, count)
-        return each(_applied(call.dtype, integer, real), *operands)
+        operands = call.all_elements(call.kind, count)
+        return each(_applied(call.kind, integer, real), *operands)
 
     return rule
 
@@ -50,27 +51,27 @@ def _elementwise(
 def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
     """Fold the inputs, from the first on."""
 
-    def rule(call: Call) -> Ask[Elements]:
-        operands = yield from call.operands(call.dtype)
-        return reduce(partial(each, _applied(call.dtype, integer, real)), operands)
+    def rule(call: Call) -> Elements:
+        operands = call.all_elements(call.kind)
+        return reduce(partial(each, _applied(call.kind, integer, real)), operands)
 
     return rule
 
 
 def _refuse_old_broadcast(call: Call) -> None:
-    if call.has_attribute("broadcast"):
-        raise UndeterminedError("broadcasting of opset 6 and before")
+    if "broadcast" in call.node.attrs:
+        raise UnreadError("broadcasting of opset 6 and before")
 
 
 def _comparison(function: IntegerFunction) -> ValueRule:
     """Compare two inputs of integers or truth values."""
 
-    def rule(call: Call) -> Ask[Elements]:
+    def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
-        dtype = yield from call.dtype_of(0)
+        dtype = call.dtype_of(0)
         if dtype in FLOATS:
-            raise UndeterminedError("a comparison of floats")
-        return each(function, *(yield from call.operands(dtype, 2)))
+            raise UnreadError("a comparison of floats")
+        return each(function, *call.all_elements(dtype, 2))
 
     return rule
 
@@ -79,34 +80,34 @@ def _sign(a: Extent) -> Extent:
     return size.less(0, a) - size.less(a, 0)
 
 
-def _clip(call: Call) -> Ask[Elements]:
-    data = (yield from call.value_of(0)).data
+def _clip(call: Call) -> Elements:
+    data = call.value_of(0).data
     for index, name, integer, real in (
         (1, "min", size.maximum, floats.maximum),
         (2, "max", size.minimum, floats.minimum),
     ):
-        if call.opset >= 11 and call.has(index):
-            bound = (yield from call.operand(index, call.dtype)).reshape(())
-        elif call.opset < 11 and call.has_attribute(name):
+        if call.version >= 11 and call.has(index):
+            bound = call.elements_of(index, call.kind).reshape(())
+        elif call.version < 11 and name in call.node.attrs:
             bound = elements([call.real(name, 0.0)], ())
         else:
             continue
-        data = each(_applied(call.dtype, integer, real), data, bound)
+        data = each(_applied(call.kind, integer, real), data, bound)
     return data
 
 
-def _where(call: Call) -> Ask[Elements]:
-    condition = yield from call.operand(0, BOOL)
-    left = yield from call.operand(1, call.dtype)
-    right = yield from call.operand(2, call.dtype)
-    if call.dtype in FLOATS:
-        raise UndeterminedError("a choice of floats")
+def _where(call: Call) -> Elements:
+    condition = call.elements_of(0, BOOL)
+    left = call.elements_of(1, call.kind)
+    right = call.elements_of(2, call.kind)
+    if call.kind in FLOATS:
+        raise UnreadError("a choice of floats")
     return each(size.where, condition, left, right)
 
 
-def _cast(call: Call) -> Ask[Elements]:
-    value = yield from call.value_of(0)
-    return each(_conversion(value.dtype, call.dtype), value.data)
+def _cast(call: Call) -> Elements:
+    value = call.value_of(0)
+    return each(_conversion(value.dtype, call.kind), value.data)
 
 
 def _conversion(source: int, target: int) -> Callable[[Any], object]:
@@ -125,25 +126,25 @@ def _conversion(source: int, target: int) -> Callable[[Any], object]:
             return lambda a: fit(a, target)
         if target == BOOL:
             return lambda a: 1 - size.equal(a, 0)
-    raise UndeterminedError("a cast between types that are not computed")
+    raise UnreadError("a cast between types that are not computed")
 
 
 def _reduction(function: IntegerFunction, empty: int | None = None) -> ValueRule:
     """Fold the integers along axes; `empty` is the result where there are none."""
 
-    def rule(call: Call) -> Ask[Elements]:
-        data = (yield from call.value_of(0)).data
-        axes = yield from reduced_axes(call, data.ndim)
+    def rule(call: Call) -> Elements:
+        data = call.value_of(0).data
+        axes = reduced_axes(call, data.ndim)
         kept = [axis for axis in range(data.ndim) if axis not in axes]
         count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
         if not axes:
             return data
         if count == 0 and empty is None:
-            raise UndeterminedError("a reduction of no elements")
-        fold = _applied(call.dtype, function, None)
+            raise UnreadError("a reduction of no elements")
+        fold = _applied(call.kind, function, None)
         rows = data.transpose([*kept, *axes]).reshape(-1, count)
         return elements(
-            [reduce(fold, row[1:], row[0]) if count else empty for row in rows], call.shape
+            [reduce(fold, row[1:], row[0]) if count else empty for row in rows], call.sizes
         )
 
     return rule
@@ -152,9 +153,9 @@ def _reduction(function: IntegerFunction, empty: int | None = None) -> ValueRule
 def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
 
-    def rule(call: Call) -> Ask[Elements]:
+    def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
-        return each(function, *(yield from call.operands(BOOL, count)))
+        return each(function, *call.all_elements(BOOL, count))
 
     return rule
 
@@ -167,10 +168,10 @@ def _remainder(a: Extent, b: Extent) -> Extent:
     return size.modulo(a, b) if b != 0 else Unknown("a division by 0")
 
 
-def _mod(call: Call) -> Ask[Elements]:
+def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
-        raise UndeterminedError("a remainder with the sign of the dividend")
-    return (yield from _elementwise(2, _remainder, None)(call))
+        raise UnreadError("a remainder with the sign of the dividend")
+    return _elementwise(2, _remainder, None)(call)
 
 
 ARITHMETIC: dict[str, ValueRule] = {

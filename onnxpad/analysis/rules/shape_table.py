@@ -10,60 +10,61 @@ from __future__ import annotations
 
 from typing import Final
 
-from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
+from onnxpad.analysis.rule_api import Call, ShapeRule, named
 from onnxpad.analysis.rules.axis_math import agreed, broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.semantics.operators import MICROSOFT
+from onnxpad.semantics.rows import UnreadError, axes_of, axis_of
 
 
 def _as_input(index: int = 0) -> ShapeRule:
     """Give the shape of an input."""
 
-    def rule(call: Call) -> Ask[Shape]:
-        return (yield from call.shape_of(index))
+    def rule(call: Call) -> Shape:
+        return call.shape_of(index)
 
     return rule
 
 
-def _broadcasting(call: Call) -> Ask[Shape]:
-    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.opset < 8:
-        shapes = yield from call.shapes()
+def _broadcasting(call: Call) -> Shape:
+    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.version < 8:
+        shapes = call.shapes()
         if len({len(shape) for shape in shapes}) != 1:
-            raise UndeterminedError(f"{call.op} before opset 8 with different ranks")
+            raise UnreadError(f"{call.op} before opset 8 with different ranks")
         return tuple(map(agreed, zip(*shapes, strict=True)))
-    if call.opset < 7:
-        return (yield from call.shape_of(0))  # the second input was broadcast to the first
-    return broadcast((yield from call.shapes()))
+    if call.version < 7:
+        return call.shape_of(0)  # the second input was broadcast to the first
+    return broadcast(call.shapes())
 
 
-def _normalization(call: Call) -> Ask[Shape]:
+def _normalization(call: Call) -> Shape:
     """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
-    shape = yield from call.shape_of(0)
+    shape = call.shape_of(0)
     if call.output == 0:
         return shape
-    axis = axis_in(call.integer("axis", -1), len(shape))
+    axis = axis_of(call.integer("axis", -1), len(shape))
     return (*shape[:axis], *(1 for _ in shape[axis:]))
 
 
-def _batch_normalization(call: Call) -> Ask[Shape]:
-    return (yield from call.shape_of(0 if call.output == 0 else 1))
+def _batch_normalization(call: Call) -> Shape:
+    return call.shape_of(0 if call.output == 0 else 1)
 
 
-def _dynamic_quantize(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
+def _dynamic_quantize(call: Call) -> Shape:
+    shape = call.shape_of(0)
     return shape if call.output == 0 else ()
 
 
 def _matmul(left: int, right: int) -> ShapeRule:
     """Make the rule for the matrix product of two inputs, by numpy's rules."""
 
-    def rule(call: Call) -> Ask[Shape]:
-        a = yield from call.shape_of(left)
-        b = yield from call.shape_of(right)
+    def rule(call: Call) -> Shape:
+        a = call.shape_of(left)
+        b = call.shape_of(right)
         if not a or not b:
-            raise UndeterminedError("a matrix product of a scalar")
+            raise UnreadError("a matrix product of a scalar")
         rows = a[-2:-1]
         columns = b[-1:] if len(b) > 1 else ()
         return (*broadcast([a[:-2], b[:-2]]), *rows, *columns)
@@ -71,11 +72,11 @@ def _matmul(left: int, right: int) -> ShapeRule:
     return rule
 
 
-def _gemm(call: Call) -> Ask[Shape]:
-    a = yield from call.shape_of(0)
-    b = yield from call.shape_of(1)
+def _gemm(call: Call) -> Shape:
+    a = call.shape_of(0)
+    b = call.shape_of(1)
     if len(a) != 2 or len(b) != 2:
-        raise UndeterminedError("a Gemm of tensors that are not matrices")
+        raise UnreadError("a Gemm of tensors that are not matrices")
     return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
@@ -83,29 +84,29 @@ _AXES_SINCE = {"ReduceSum": 13}
 """The opset from which a reduction's axes are an input; 18 for the others."""
 
 
-def reduced_axes(call: Call, rank: int) -> Ask[tuple[int, ...]]:
+def reduced_axes(call: Call, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction reduces."""
-    axes = yield from call.axes(rank, _AXES_SINCE.get(call.node.op, 18), ())
+    axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), rank)
     if axes or call.flag("noop_with_empty_axes"):
         return axes
     return tuple(range(rank))
 
 
-def _reduction(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
+def _reduction(call: Call) -> Shape:
+    shape = call.shape_of(0)
     keep = call.flag("keepdims", default=True)
     try:
-        axes = yield from reduced_axes(call, len(shape))
-    except UndeterminedError:
+        axes = reduced_axes(call, len(shape))
+    except UnreadError:
         if not keep:
             raise
         return tuple(Unknown("a reduction over unknown axes") for _ in shape)
     return _without(shape, axes, keep)
 
 
-def _arg_reduction(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    axis = axis_in(call.integer("axis", 0), len(shape))
+def _arg_reduction(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    axis = axis_of(call.integer("axis", 0), len(shape))
     return _without(shape, (axis,), call.flag("keepdims", default=True))
 
 
@@ -115,53 +116,53 @@ def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
-def _top_k(call: Call) -> Ask[Shape]:
-    shape = list((yield from call.shape_of(0)))
-    axis = axis_in(call.integer("axis", -1), len(shape))
-    if call.opset >= 10:
-        shape[axis] = yield from call.integer_of(1)
+def _top_k(call: Call) -> Shape:
+    shape = list(call.shape_of(0))
+    axis = axis_of(call.integer("axis", -1), len(shape))
+    if call.version >= 10:
+        shape[axis] = call.integer_of(1)
     else:
         shape[axis] = call.integer("k", 0)
     return tuple(shape)
 
 
-def _recurrent(call: Call) -> Ask[Shape]:
+def _recurrent(call: Call) -> Shape:
     """Give the shape of an output of RNN, GRU or LSTM: Y, Y_h or Y_c."""
-    sequence, batch, _ = yield from call.ranked_shape_of(0, 3)
-    directions, _, hidden = yield from call.ranked_shape_of(2, 3)
+    sequence, batch, _ = call.ranked_shape_of(0, 3)
+    directions, _, hidden = call.ranked_shape_of(2, 3)
     if call.flag("layout"):
-        raise UndeterminedError("a recurrent operator with the batch first")
-    if call.has_attribute("hidden_size"):
-        hidden = agreed([hidden, call.integer("hidden_size", 0)])
+        raise UnreadError("a recurrent operator with the batch first")
+    if size := call.integer("hidden_size", 0):
+        hidden = agreed([hidden, size])
     return (
         (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)
     )
 
 
-def _q_linear_elementwise(call: Call) -> Ask[Shape]:
-    left = yield from call.shape_of(0)
-    right = yield from call.shape_of(3)
+def _q_linear_elementwise(call: Call) -> Shape:
+    left = call.shape_of(0)
+    right = call.shape_of(3)
     return broadcast([left, right])
 
 
-def _q_linear_concat(call: Call) -> Ask[Shape]:
+def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
     shapes = []
     for index in range(2, len(call.node.inputs), 3):
-        shape = yield from call.shape_of(index)
+        shape = call.shape_of(index)
         shapes.append(shape)
     return concatenated(shapes, call.integer("axis", 1))
 
 
-def _q_gemm(call: Call) -> Ask[Shape]:
-    a = yield from call.ranked_shape_of(0, 2)
-    b = yield from call.ranked_shape_of(3, 2)
+def _q_gemm(call: Call) -> Shape:
+    a = call.ranked_shape_of(0, 2)
+    b = call.ranked_shape_of(3, 2)
     return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
-def _grid_sample(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    grid = yield from call.shape_of(1)
+def _grid_sample(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    grid = call.shape_of(1)
     return (*shape[:2], *grid[1:-1])
 
 
