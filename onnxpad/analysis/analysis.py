@@ -122,11 +122,12 @@ class Analysis:
         self._input_facts = input_facts
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
+        self._shapes = self._known[Kind.SHAPE]
         self._input_shapes: dict[str, Shape | None] | None = None
-        self._journal = graph.model.journal
-        self._count, self._settled = self._journal.count, self._journal.settled
-        self._undone = len(self._journal.undone)
-        self._marks = [(self._journal.mark(), [0] * len(Kind))]
+        self._edits = graph.model.journal
+        self._count, self._settled = self._edits.count, self._edits.settled
+        self._undone = len(self._edits.undone)
+        self._marks = [(self._edits.mark(), [0] * len(Kind))]
         asks = outer or caller
         self._asked: list[_Question] = [] if asks is None else asks._asked
         self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
@@ -138,8 +139,9 @@ class Analysis:
         several axes have one name, each is a symbol of its own; the later ones are called
         `name (input[axis])`.
         """
-        shape: Shape | None = self._answer(Kind.SHAPE, tensor)
-        return shape
+        # A short way for the most frequent question.
+        shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
+        return self._answer(Kind.SHAPE, tensor) if shape is None else shape
 
     def value(self, tensor: Any) -> Value | None:
         """Return the content of a small tensor; None where it is not evaluated at all."""
@@ -184,7 +186,7 @@ class Analysis:
         A question counts as unanswerable until it is answered, so cycles end. One that fails does
         so in the rule that asks, as whoever looks into bodies and functions may go on.
         """
-        if self._count != self._journal.count:
+        if self._count != self._edits.count:
             self._follow()
         memory, asked = self._known[kind], self._asked
         if tensor in memory:
@@ -216,15 +218,22 @@ class Analysis:
         return memory[tensor]
 
     def _ask(self, there: Analysis, kind: Kind, tensor: Any) -> None:
-        there._known[kind][tensor] = None
-        self._asked.append((there, kind, tensor))
+        """Put a question; after one about a shape, what its rule is likely to ask first."""
+        memory, asked = there._known[kind], self._asked
+        while tensor not in memory:
+            memory[tensor] = None
+            asked.append((there, kind, tensor))
+            node = tensor.producer
+            if kind is not Kind.SHAPE or node is None or not node.inputs:
+                break
+            tensor = node.inputs[0]
 
     def _follow(self) -> None:
         """Forget answers that rest on edits which were undone, or that edits may have made known.
 
         Each mark has a number of edits, and how many answers there were before the last of them.
         """
-        journal, marks = self._journal, self._marks
+        journal, marks = self._edits, self._marks
         if undone := journal.undone[self._undone :]:
             lengths = [len(memory) for memory in self._known]
             while marks and marks[-1][0] > min(undone):
@@ -233,8 +242,9 @@ class Analysis:
                 while len(memory) > length:
                     memory.popitem()
         if journal.settled != self._settled:
-            for kind, memory in enumerate(self._known):
-                self._known[kind] = {at: each for at, each in memory.items() if not _is_open(each)}
+            for memory in self._known:
+                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
+                    del memory[tensor]
             marks.clear()
         if undone or not marks:
             self._inside.clear()
