@@ -515,8 +515,6 @@ _ENGINES: Final = (
             layout_contents._gather, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
     _mutant("Split starts at the begin", "Split", PROBES, layout_contents._split,
             "begin = sum(sizes[: call.output])", "begin = 0"),
-    _mutant("Tile repeats each", "Tile", PROBES, layout_contents._tile,
-            "np.tile(data, call.numbers(1))", "np.repeat(data, call.numbers(1))"),
     _mutant("Div rounds down", "Div of negatives", PROBES, elementwise._quotient,
             "size.trunc_div(a, b)", "size.floor_div(a, b)"),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,

@@ -33,13 +33,13 @@ from onnxpad.analysis.rule_api import (
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.pools_and_convs import SLIDING, of_row
 from onnxpad.analysis.rules.shape_table import SHAPES
-from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements, is_constant
+from onnxpad.analysis.value import INT64, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
 from onnxpad.graph.graph import row_declared
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from onnxpad.analysis.rule_api import Answers
-from onnxpad.analysis.value import BOOL, INTEGERS, Shape, Value
+from onnxpad.analysis.value import BOOL, Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.rows import INTEGERS
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row

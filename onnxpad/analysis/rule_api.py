@@ -15,12 +15,12 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import onnx
 
-from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
+from onnxpad.analysis.value import Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.rows import INTEGERS, UnreadError
 
 LIMIT = 64
 """Most elements of a tensor that is computed."""

@@ -25,9 +25,25 @@ from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Layers
 
-FLOATS: Final = frozenset(
-    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
-)
+FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
+    TensorProto.FLOAT: (24, -126, 127),
+    TensorProto.DOUBLE: (53, -1022, 1023),
+    TensorProto.FLOAT16: (11, -14, 15),
+    TensorProto.BFLOAT16: (8, -126, 127),
+}
+"""Bits of the significand, least and greatest exponent of a normal number."""
+INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
+    TensorProto.INT8: (-(2**7), 2**7 - 1),
+    TensorProto.INT16: (-(2**15), 2**15 - 1),
+    TensorProto.INT32: (-(2**31), 2**31 - 1),
+    TensorProto.INT64: (-(2**63), 2**63 - 1),
+    TensorProto.UINT8: (0, 2**8 - 1),
+    TensorProto.UINT16: (0, 2**16 - 1),
+    TensorProto.UINT32: (0, 2**32 - 1),
+    TensorProto.UINT64: (0, 2**64 - 1),
+}
+"""The least and the greatest number of each integer type."""
+FLOATS: Final = frozenset(FORMATS)
 """The floating-point types that are known here."""
 ZERO: Final = 0
 """The fill of an operator that pads with 0."""

@@ -76,19 +76,15 @@ def _dequantize_linear(call: Call) -> int:
     return call.integer("output_dtype", 0) or call.dtype_of(1)
 
 
-def _q_gemm(call: Call) -> int:
-    return call.dtype_of(8) if call.has(8) else FLOAT
-
-
 DTYPES: dict[str, DtypeRule] = {
     **named(
         _of_outputs(BOOL),
         "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
     ),
-    **named(_of_outputs(INT64), "ArgMax ArgMin NonZero Shape Size"),
+    **named(_of_outputs(INT64), "Shape Size"),
     **named(_of_outputs(INT32), "ConvInteger MatMulInteger"),
-    **named(_of_outputs(None, INT64), "MaxPool TopK"),
-    **named(input_dtype(7), "QLinearConv QLinearMatMul"),
+    **named(_of_outputs(None, INT64), "MaxPool"),
+    **named(input_dtype(7), "QLinearConv"),
     **named(input_dtype(1), "CastLike RMSNormalization Where"),
     **named(_of_attribute("dtype", None), "Bernoulli EyeLike RandomNormalLike RandomUniformLike"),
     "BatchNormalization": _batch_normalization,
@@ -98,10 +94,8 @@ DTYPES: dict[str, DtypeRule] = {
     "Dropout": _dropout,
     "DynamicQuantizeLinear": _of_outputs(UINT8, FLOAT, UINT8),
     "LayerNormalization": _layer_normalization,
-    "OneHot": input_dtype(2),
     "QuantizeLinear": _quantize_linear,
     **named(_dequantize_linear, "DequantizeLinear", MICROSOFT),
-    **named(_q_gemm, "QGemm", MICROSOFT),
     **named(input_dtype(2), "QLinearConcat", MICROSOFT),
     **named(input_dtype(7), "QLinearConv", MICROSOFT),
     **named(_quantize_linear, "QuantizeLinear", MICROSOFT),

@@ -10,17 +10,14 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Call, ValueRule
-from onnxpad.analysis.rules.shape_table import reduced_axes
-from onnxpad.analysis.value import BOOL, INTEGERS, Elements, each, elements, fit
+from onnxpad.analysis.value import BOOL, REALS, Elements, each, elements, fit
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.rows import INTEGERS, UnreadError
 
 IntegerFunction = Callable[..., Extent]
 FloatFunction = Callable[..., Any]
@@ -30,7 +27,7 @@ def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | 
     """Return the function for elements of a type, with its result in that type."""
     if dtype in INTEGERS and integer is not None:
         return lambda *operands: fit(integer(*operands), dtype)
-    if dtype in FLOATS and real is not None:
+    if dtype in REALS and real is not None:
         return lambda *operands: real(*operands, dtype)
     raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
 
@@ -69,15 +66,11 @@ def _comparison(function: IntegerFunction) -> ValueRule:
     def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
         dtype = call.dtype_of(0)
-        if dtype in FLOATS:
+        if dtype in REALS:
             raise UnreadError("a comparison of floats")
         return each(function, *call.all_elements(dtype, 2))
 
     return rule
-
-
-def _sign(a: Extent) -> Extent:
-    return size.less(0, a) - size.less(a, 0)
 
 
 def _clip(call: Call) -> Elements:
@@ -100,7 +93,7 @@ def _where(call: Call) -> Elements:
     condition = call.elements_of(0, BOOL)
     left = call.elements_of(1, call.kind)
     right = call.elements_of(2, call.kind)
-    if call.kind in FLOATS:
+    if call.kind in REALS:
         raise UnreadError("a choice of floats")
     return each(size.where, condition, left, right)
 
@@ -114,13 +107,13 @@ def _conversion(source: int, target: int) -> Callable[[Any], object]:
     """Return the function that casts an element."""
     if source == target:
         return lambda a: a
-    if source in FLOATS:
-        if target in FLOATS:
+    if source in REALS:
+        if target in REALS:
             return lambda a: floats.convert(a, target)
         if target in INTEGERS:
             return lambda a: fit(floats.to_integer(a), target)
     elif source in INTEGERS or source == BOOL:
-        if target in FLOATS:
+        if target in REALS:
             return lambda a: floats.from_integer(a, target)
         if target in INTEGERS:
             return lambda a: fit(a, target)
@@ -129,35 +122,13 @@ def _conversion(source: int, target: int) -> Callable[[Any], object]:
     raise UnreadError("a cast between types that are not computed")
 
 
-def _reduction(function: IntegerFunction, empty: int | None = None) -> ValueRule:
-    """Fold the integers along axes; `empty` is the result where there are none."""
-
-    def rule(call: Call) -> Elements:
-        data = call.value_of(0).data
-        axes = reduced_axes(call, data.ndim)
-        kept = [axis for axis in range(data.ndim) if axis not in axes]
-        count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
-        if not axes:
-            return data
-        if count == 0 and empty is None:
-            raise UnreadError("a reduction of no elements")
-        fold = _applied(call.kind, function, None)
-        rows = data.transpose([*kept, *axes]).reshape(-1, count)
-        return elements(
-            [reduce(fold, row[1:], row[0]) if count else empty for row in rows], call.sizes
-        )
-
-    return rule
-
-
 def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
+    return lambda call: each(function, *call.all_elements(BOOL, count))
 
-    def rule(call: Call) -> Elements:
-        _refuse_old_broadcast(call)
-        return each(function, *call.all_elements(BOOL, count))
 
-    return rule
+def _sign(a: Extent) -> Extent:
+    return size.less(0, a) - size.less(a, 0)
 
 
 def _quotient(a: Extent, b: Extent) -> Extent:
@@ -175,11 +146,9 @@ def _mod(call: Call) -> Elements:
 
 
 ARITHMETIC: dict[str, ValueRule] = {
-    "Abs": _elementwise(1, size.absolute, None),
     "Add": _elementwise(2, operator.add, floats.add),
     "And": _logic(2, size.minimum),
     "Cast": _cast,
-    "CastLike": _cast,
     "Ceil": _elementwise(1, None, floats.ceil),
     "Clip": _clip,
     "Div": _elementwise(2, _quotient, floats.divide),
@@ -196,11 +165,9 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Neg": _elementwise(1, operator.neg, floats.negative),
     "Not": _logic(1, lambda a: 1 - a),
     "Or": _logic(2, size.maximum),
-    "ReduceMax": _reduction(size.maximum),
-    "ReduceMin": _reduction(size.minimum),
-    "ReduceProd": _reduction(operator.mul, 1),
-    "ReduceSum": _reduction(operator.add, 0),
-    "Relu": _elementwise(1, lambda a: size.maximum(a, 0), floats.rectified),
+    "Relu": _elementwise(
+        1, lambda a: size.maximum(a, 0), lambda a, dtype: floats.maximum(a, 0.0, dtype)
+    ),
     "Sign": _elementwise(1, _sign, None),
     "Sub": _elementwise(2, operator.sub, floats.subtract),
     "Where": _where,

@@ -13,9 +13,9 @@ from onnx import TensorProto, numpy_helper
 from onnxpad.analysis.rule_api import Call, ValueRule, known, named
 from onnxpad.analysis.rules.axis_math import product, slice_start
 from onnxpad.analysis.rules.layout_shapes import dimensions, pad_amounts, split_sizes
-from onnxpad.analysis.value import INTEGERS, Elements, constant_elements, elements, filled, fit
+from onnxpad.analysis.value import Elements, constant_elements, elements, filled, fit
 from onnxpad.semantics.moving import bounds_of
-from onnxpad.semantics.rows import UnreadError, axis_of
+from onnxpad.semantics.rows import INTEGERS, UnreadError, axis_of
 
 
 def _same(call: Call) -> Elements:
@@ -62,11 +62,6 @@ def _gather(call: Call) -> Elements:
 
 def _expand(call: Call) -> Elements:
     return np.broadcast_to(call.value_of(0).data, call.sizes)
-
-
-def _tile(call: Call) -> Elements:
-    data = call.value_of(0).data
-    return np.tile(data, call.numbers(1))
 
 
 def _split(call: Call) -> Elements:
@@ -135,7 +130,6 @@ LAYOUT: dict[str, ValueRule] = {
     "Size": _size,
     "Slice": _slice,
     "Split": _split,
-    "Tile": _tile,
     "Transpose": _transpose,
 }
 """Value rules of operators that compute no new elements."""

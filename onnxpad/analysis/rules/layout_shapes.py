@@ -6,8 +6,7 @@ opset it asks for.
 
 from __future__ import annotations
 
-from onnxpad.analysis.rounding import FLOATS
-from onnxpad.analysis.rule_api import Call, ShapeRule, known
+from onnxpad.analysis.rule_api import Call, ShapeRule
 from onnxpad.analysis.rules.axis_math import (
     agreed,
     at_least,
@@ -17,7 +16,7 @@ from onnxpad.analysis.rules.axis_math import (
     slice_size,
 )
 from onnxpad.analysis.value import Shape
-from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div, maximum
+from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div
 from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.rows import UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
@@ -155,15 +154,6 @@ def _gather(call: Call) -> Shape:
     return (*shape[:axis], *indices, *shape[axis + 1 :])
 
 
-def _gather_nd(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    indices = call.shape_of(1)
-    if not indices:
-        raise UnreadError("a GatherND with a scalar for indices")
-    (depth,) = known(indices[-1:])
-    return (*indices[:-1], *shape[call.integer("batch_dims", 0) + depth :])
-
-
 def _expand(call: Call) -> Shape:
     shape = call.shape_of(0)
     return broadcast([shape, call.integers(1)])
@@ -221,28 +211,6 @@ def _constant_of_shape(call: Call) -> Shape:
     return call.integers(0)
 
 
-def _range(call: Call) -> Shape:
-    if call.dtype_of(0) in FLOATS:
-        return (Unknown("a Range of floats"),)
-    start, limit, delta = map(call.integer_of, range(3))
-    return (maximum(ceil_div(limit - start, delta), 0),)
-
-
-def _one_hot(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    axis = axis_of(call.integer("axis", -1), len(shape) + 1)
-    depth: Extent = Unknown("a depth that is a float")
-    if call.dtype_of(1) not in FLOATS:
-        depth = call.integer_of(1)
-    return (*shape[:axis], depth, *shape[axis:])
-
-
-def _non_zero(call: Call) -> Shape:
-    rank = len(call.shape_of(0))
-    several = rank or Unknown("a scalar has one axis to some runtimes")
-    return (several, Unknown("the number of elements that are not zero"))
-
-
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
@@ -250,11 +218,7 @@ LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
-    "GatherND": _gather_nd,
-    "NonZero": _non_zero,
-    "OneHot": _one_hot,
     "Pad": _pad,
-    "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _scalar,

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxpad.analysis.rule_api import NONE, Bound, Call, named
-from onnxpad.analysis.value import BOOL, INT64, INTEGERS
+from onnxpad.analysis.value import BOOL, INT64
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import FLOATS
+from onnxpad.semantics.rows import FLOATS, INTEGERS
 
 Rule: TypeAlias = Callable[[Call], Bound]
 

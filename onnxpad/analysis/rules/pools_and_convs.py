@@ -6,11 +6,10 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Call, ShapeRule, named
 from onnxpad.analysis.value import FLOAT, Shape
 from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
@@ -23,7 +22,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import Row, UnreadError, axes_of
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
 
 
@@ -135,15 +134,6 @@ def _global_pool(call: Call) -> Shape:
     return (*shape[:1], *ones, *shape[-1:]) if last else (*shape[:2], *ones)
 
 
-def _region_pool(call: Call) -> Shape:
-    """Give the shape of a pool over regions of interest: one output for each."""
-    shape, regions = call.shape_of(0), call.shape_of(1)
-    pooled = call.ints("pooled_shape", ())
-    if call.op == "RoiAlign":
-        pooled = (call.integer("output_height", 1), call.integer("output_width", 1))
-    return (*regions[:1], *shape[1:2], *pooled)
-
-
 def _resize(call: Call) -> Shape:
     shape = call.shape_of(0)
     axes = axes_of(call.ints("axes", tuple(range(len(shape)))), len(shape))
@@ -186,23 +176,14 @@ def resized(size: Extent, scale: float) -> Extent:
         return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
     low, high = bounds(size)
     odd = numerator // (numerator & -numerator)
-    if low is None or high is None or max(-low, high) * odd > 2 ** FLOATS[FLOAT].precision:
+    if low is None or high is None or max(-low, high) * odd > 2 ** FORMATS[FLOAT][0]:
         return Unknown(f"a size times {scale} is rounded")
     return floor_div(size * numerator, denominator)
 
 
-_DEFORMED: Final = WINDOWS["", "Conv"]._replace(
-    op="DeformConv",
-    versions=frozenset({19, 22}),
-    attributes={**WINDOWS["", "Conv"].attributes, "offset_group": 1},
-    inputs=5,
-)
-
 SLIDING: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
-    "DeformConv": of_row(_DEFORMED),
-    **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     **{".".join(filter(None, key)): of_row(row) for key, row in {**WINDOWS, **TRANSPOSED}.items()},
 }

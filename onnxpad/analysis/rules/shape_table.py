@@ -19,13 +19,8 @@ from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import UnreadError, axes_of, axis_of
 
 
-def _as_input(index: int = 0) -> ShapeRule:
-    """Give the shape of an input."""
-
-    def rule(call: Call) -> Shape:
-        return call.shape_of(index)
-
-    return rule
+def _as_data(call: Call) -> Shape:
+    return call.shape_of(0)
 
 
 def _broadcasting(call: Call) -> Shape:
@@ -57,19 +52,13 @@ def _dynamic_quantize(call: Call) -> Shape:
     return shape if call.output == 0 else ()
 
 
-def _matmul(left: int, right: int) -> ShapeRule:
-    """Make the rule for the matrix product of two inputs, by numpy's rules."""
-
-    def rule(call: Call) -> Shape:
-        a = call.shape_of(left)
-        b = call.shape_of(right)
-        if not a or not b:
-            raise UnreadError("a matrix product of a scalar")
-        rows = a[-2:-1]
-        columns = b[-1:] if len(b) > 1 else ()
-        return (*broadcast([a[:-2], b[:-2]]), *rows, *columns)
-
-    return rule
+def _matmul(call: Call) -> Shape:
+    """Give the shape of the matrix product of two inputs, by numpy's rules."""
+    a, b = call.shape_of(0), call.shape_of(1)
+    if not a or not b:
+        raise UnreadError("a matrix product of a scalar")
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
 
 
 def _gemm(call: Call) -> Shape:
@@ -104,39 +93,10 @@ def _reduction(call: Call) -> Shape:
     return _without(shape, axes, keep)
 
 
-def _arg_reduction(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    axis = axis_of(call.integer("axis", 0), len(shape))
-    return _without(shape, (axis,), call.flag("keepdims", default=True))
-
-
 def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     if keep:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-
-
-def _top_k(call: Call) -> Shape:
-    shape = list(call.shape_of(0))
-    axis = axis_of(call.integer("axis", -1), len(shape))
-    if call.version >= 10:
-        shape[axis] = call.integer_of(1)
-    else:
-        shape[axis] = call.integer("k", 0)
-    return tuple(shape)
-
-
-def _recurrent(call: Call) -> Shape:
-    """Give the shape of an output of RNN, GRU or LSTM: Y, Y_h or Y_c."""
-    sequence, batch, _ = call.ranked_shape_of(0, 3)
-    directions, _, hidden = call.ranked_shape_of(2, 3)
-    if call.flag("layout"):
-        raise UnreadError("a recurrent operator with the batch first")
-    if size := call.integer("hidden_size", 0):
-        hidden = agreed([hidden, size])
-    return (
-        (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)
-    )
 
 
 def _q_linear_elementwise(call: Call) -> Shape:
@@ -152,18 +112,6 @@ def _q_linear_concat(call: Call) -> Shape:
         shape = call.shape_of(index)
         shapes.append(shape)
     return concatenated(shapes, call.integer("axis", 1))
-
-
-def _q_gemm(call: Call) -> Shape:
-    a = call.ranked_shape_of(0, 2)
-    b = call.ranked_shape_of(3, 2)
-    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
-
-
-def _grid_sample(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    grid = call.shape_of(1)
-    return (*shape[:2], *grid[1:-1])
 
 
 BROADCASTING = (
@@ -194,33 +142,26 @@ data, and gives the longer result: its rule of shapes is another.
 
 SHAPES: dict[str, ShapeRule] = {
     **LAYOUT_SHAPES,
-    **dict.fromkeys(KEEPING, _as_input()),
+    **dict.fromkeys(KEEPING, _as_data),
     **named(_broadcasting, BROADCASTING),
     **named(
         _reduction,
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
         " ReduceSum ReduceSumSquare",
     ),
-    **named(_arg_reduction, "ArgMax ArgMin"),
-    **named(_matmul(0, 1), "MatMul MatMulInteger"),
+    **named(_matmul, "MatMul MatMulInteger"),
     **named(_normalization, "LayerNormalization RMSNormalization"),
-    **named(_recurrent, "GRU LSTM RNN"),
     "BatchNormalization": _batch_normalization,
     "DynamicQuantizeLinear": _dynamic_quantize,
-    "GatherElements": _as_input(1),
     "Gemm": _gemm,
-    "GridSample": _grid_sample,
     "PRelu": _broadcasting,
-    "QLinearMatMul": _matmul(0, 3),
-    "TopK": _top_k,
     **named(
-        _as_input(),
+        _as_data,
         "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
         " QuantizeLinear QuickGelu",
         MICROSOFT,
     ),
     **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
     **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
-    **named(_q_gemm, "QGemm", MICROSOFT),
 }
 """Shape rules of operators without a sliding window."""
