@@ -36,7 +36,7 @@ from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.rows import INTEGERS, UnreadError
@@ -174,6 +174,12 @@ class Analysis:
         """Return a number that no element of a tensor is below; -inf where none is known."""
         bound: Bound | None = self._answer(Kind.BOUND, tensor)
         return NONE if bound is None else bound
+
+    def call(self, node: Node) -> Call:
+        """Return what rules read of a node, about its first output."""
+        # No rule is for an operator without a name.
+        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
+        return Call(self._graph, self, node, op, 0)
 
     def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a body in the graph, or of a function that it calls."""
@@ -351,10 +357,10 @@ class Analysis:
         node = tensor.producer
         if node is None or node.op == "Constant":
             return None
-        # No rule is for an operator without a name.
-        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
-        output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
-        return Call(self._graph, self, node, op, output)
+        call = self.call(node)
+        if tensor is not node.outputs[0]:
+            call.output = node.outputs.index(tensor)
+        return call
 
     def _is_input(self, tensor: Any) -> bool:
         return tensor.name in self._graph.inputs
