@@ -10,18 +10,15 @@ nodes lead there, and up to a limit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import reduce
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from onnxpad.analysis.rule_api import Answers
-from onnxpad.analysis.value import BOOL, Shape, Value
+from onnxpad.analysis.value import Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.rows import INTEGERS
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row
@@ -120,11 +117,7 @@ class Inside:
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; nothing is known of one that is left alone."""
-    captured = [
-        PassedFacts(outer.dtype(each), outer.shape(each), outer.value(each))
-        for each in (tensor.outer for tensor in graph.captured())
-        if each is not None
-    ]
+    captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
     inner = Inside.of(graph).analysis(graph, outer, (*passed.values(), *captured), passed)
     if inner is None:
         return [NOTHING] * len(graph.results)
@@ -145,17 +138,9 @@ def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
         return item if isinstance(item, int | Size) else (item, repr(item))
 
     for each in facts:
-        shape = None if each.shape is None else tuple(map(one, each.shape))
-        value = each.value
-        if value is None:
-            yield each.dtype, shape, None
-            continue
-        try:
-            whole = value.dtype in INTEGERS or value.dtype == BOOL
-            content: object = value.data.astype(np.int64 if whole else np.float64).tobytes()
-        except (TypeError, ValueError, OverflowError):
-            content = tuple(map(one, value.data.flat))
-        yield each.dtype, shape, (value.dtype, value.data.shape, content)
+        shape, value = each.shape, each.value
+        yield each.dtype, None if shape is None else tuple(map(one, shape))
+        yield value and (value.dtype, value.data.shape, *map(one, value.flat))
 
 
 def _anew(passed: PassedFacts) -> PassedFacts:
@@ -179,19 +164,15 @@ def passed_to_function(
     """
     found: dict[str, PassedFacts] = {}
     for place, name in enumerate(function.inputs):
-        each = [_passed(node, place, analysis) for node, analysis in calls]
-        agreed = each[0] if each else NOTHING
-        for other in each[1:]:
-            agreed = common(agreed, other)
-        found[name] = agreed
+        each = [_facts(analysis, node.operand(place)) for node, analysis in calls]
+        found[name] = reduce(common, each) if each else NOTHING
     return found
 
 
-def _passed(node: Node, place: int, analysis: Analysis) -> PassedFacts:
-    """Facts about an input that a call passes."""
-    if place >= len(node.inputs) or not node.inputs[place].name:
+def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
+    """What is known of a tensor; nothing of one that is left out."""
+    if tensor is None or not tensor.name:
         return NOTHING
-    tensor = node.inputs[place]
     return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
@@ -220,7 +201,8 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     places = range(skipped, len(names) - count)
     if len(body.results) < first + len(places):
         return {}
-    facts = dict(zip(names, map(partial(_facts, outer), node.inputs), strict=True))
+    given = [_facts(outer, tensor)._replace(value=None) for tensor in node.inputs]
+    facts = dict(zip(names, given, strict=True))
     axes = node.attrs.get("scan_input_axes", [0] * count)
     passed = {
         name: facts[name]._replace(shape=_without(facts[name].shape, axis))
@@ -235,11 +217,6 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
             return passed
         assumed = kept
     return {}
-
-
-def _facts(analysis: Analysis, tensor: Tensor) -> PassedFacts:
-    """The type and the shape of a tensor; nothing is known of one that is left out."""
-    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor)) if tensor.name else NOTHING
 
 
 def _without(shape: Shape | None, axis: int) -> Shape | None:
@@ -299,14 +276,11 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
 
 def _is_same(one: Value | None, other: Value | None) -> bool:
     """Whether two contents are known to be the same; 0.0 and -0.0 are not."""
-    if one is None or other is None:
+    if one is None or other is None or one.data.shape != other.data.shape:
         return False
-    if one.dtype != other.dtype or one.data.shape != other.data.shape:
-        return False
-    pairs = zip(one.data.flat, other.data.flat, strict=True)
-    return all(
+    return one.dtype == other.dtype and all(
         isinstance(a, int | Size | float) and type(a) is type(b) and a == b and repr(a) == repr(b)
-        for a, b in pairs
+        for a, b in zip(one.flat, other.flat, strict=True)
     )
 
 
