@@ -168,13 +168,6 @@ class Call(rows.Call):
             raise UnreadError(f"{self.op}: input {index} is not of integers")
         return value.flat
 
-    def integer_of(self, index: int) -> Extent:
-        """Return the one element of an input of integers."""
-        integers = self.integers(index)
-        if len(integers) != 1:
-            raise UnreadError(f"{self.op}: input {index} is no single number")
-        return integers[0]
-
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute as it is written."""
         return self.node.attrs.get(name, default)

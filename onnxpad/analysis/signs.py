@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from onnx import TensorProto
@@ -165,20 +164,19 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
 
 def _tellers(graph: Graph) -> frozenset[str]:
     """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
-    main = graph.main
-    if main not in _FOUND:
+    notes = graph.model.notes
+    if _tellers not in notes:
+        main = graph.main
         inside = (main, *main.inside(), *main.functions())
-        _FOUND[main] = frozenset(
+        notes[_tellers] = frozenset(
             node.op
             for each in (*inside, *(body for one in main.functions() for body in one.inside()))
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
         )
-    return _FOUND[main]
-
-
-_FOUND: Final[WeakKeyDictionary[Graph, frozenset[str]]] = WeakKeyDictionary()
+    found: frozenset[str] = notes[_tellers]
+    return found
 
 
 def _tells(graph: Graph, node: Node, index: int) -> bool:
