@@ -63,64 +63,28 @@ class Analysis(Answers, Protocol):
         """A new analysis of a body in the graph, or of a function that it calls."""
 
 
-class Inside:
-    """The analyses of the bodies and functions of one model, as far as they were asked for.
-
-    Attributes:
-        left: The places of those that were left alone, since the limit was reached, each with its
-            node: that with the body, or one that stands for the function.
-    """
+class _Inside:
+    """The analyses of the bodies and functions of one model, as far as they were asked for."""
 
     def __init__(self) -> None:
-        """Starts with nothing known."""
-        self.left: dict[str, Node] = {}
-        self._begun: dict[object, Analysis] = {}
-        self._opened: dict[int, int] = {}
-        self._nodes = 0
-
-    @staticmethod
-    def of(graph: Graph) -> Inside:
-        """Those of the model of a graph."""
-        notes = graph.model.notes
-        if Inside not in notes:
-            notes[Inside] = Inside()
-        found: Inside = notes[Inside]
-        return found
-
-    def analysis(
-        self,
-        graph: Graph,
-        outer: Analysis,
-        read: Iterable[PassedFacts],
-        passed: Mapping[str, PassedFacts],
-    ) -> Analysis | None:
-        """The analysis of a body or function; None of one that is left alone.
-
-        Args:
-            graph: The body or function.
-            outer: The analysis of the graph around it, or of one that calls it.
-            read: What is known of all that it reads.
-            passed: What is known of its inputs.
-        """
-        key = graph.offset, *_distinct(read)
-        if key not in self._begun:
-            if graph.offset not in self._opened:
-                self._opened[graph.offset] = sum(1 for _ in graph.nodes)
-            self._nodes += self._opened[graph.offset]
-            if self._nodes > MOST_NODES + _PER_NODE * sum(self._opened.values()):
-                self._nodes -= self._opened[graph.offset]
-                self.left[graph.place] = graph.owner or Node("function", graph.place, {}, None)
-                return None
-            self._begun[key] = outer.inside(graph, passed)
-        return self._begun[key]
+        self.begun: dict[object, Analysis] = {}
+        self.opened: dict[int, int] = {}
+        self.nodes = 0
 
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
-    """Facts about the results of a body or function; nothing is known of one that is left alone."""
+    """Facts about the results of a body or function; none where the limit was reached."""
     captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
-    inner = Inside.of(graph).analysis(graph, outer, (*passed.values(), *captured), passed)
-    if inner is None:
-        return [NOTHING] * len(graph.results)
+    key = graph.offset, *_distinct((*passed.values(), *captured))
+    notes = graph.model.notes
+    inside: _Inside = notes.setdefault(_Inside, _Inside())
+    if key not in inside.begun:
+        count = inside.opened.setdefault(graph.offset, sum(1 for _ in graph.nodes))
+        if inside.nodes + count > MOST_NODES + _PER_NODE * sum(inside.opened.values()):
+            return [NOTHING] * len(graph.results)
+        inside.nodes += count
+        inside.begun[key] = outer.inside(graph, passed)
+    inner = inside.begun[key]
     results = map(graph.tensor, graph.results)
     found = [_anew(PassedFacts(inner.dtype(each), inner.shape(each))) for each in results]
     if graph.parent:
