@@ -15,6 +15,7 @@ from math import inf, lcm, prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
     get_all_tensor_dtypes,
@@ -35,7 +36,6 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.semantics.operators import Fill, gathering, operator_of
 from onnxpad.semantics.read_nodes import (
@@ -92,8 +92,7 @@ class UnprobeableError(Exception):
     """A neighbourhood cannot be cut out and run by itself; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """One choice of sizes.
 
     Attributes:
@@ -110,8 +109,7 @@ class Scene:
         return self.shapes[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """The neighbourhood before a change, one model for each scene; or why there is none."""
 
     scenes: tuple[tuple[Scene, ModelProto], ...]
