@@ -32,7 +32,7 @@ class InexpressibleError(ArithmeticError):
     """The result does not fit the normal form; never leaves `arithmetic.size`."""
 
 
-class QuasiAffine(Struct, frozen=True, order=True):
+class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
     """A function of an index, in normal form.
 
     Attributes:

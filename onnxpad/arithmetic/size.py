@@ -99,7 +99,7 @@ class Unknown(_Arithmetic, frozen=True, eq=False):
         return f"unknown ({self.reason})"
 
 
-class Size(_Arithmetic, frozen=True):
+class Size(_Arithmetic, frozen=True, cache_hash=True):
     """A number that varies with symbols; `symbol` makes one.
 
     Attributes:
@@ -109,11 +109,6 @@ class Size(_Arithmetic, frozen=True):
 
     constant: int
     terms: Terms
-
-    def __hash__(self) -> int:
-        """A hash of the constant and one term, which nearly always tell sizes apart."""
-        symbol, function = self.terms[0]
-        return hash((self.constant, symbol.name, function.values))
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:

@@ -100,15 +100,11 @@ class Sizes(Struct, frozen=True, order=True):
 ANY = Sizes()
 
 
-class Symbol(Struct, frozen=True, order=True):
+class Symbol(Struct, frozen=True, order=True, cache_hash=True):
     """A number that a graph leaves open; of one name and the same values it is the same."""
 
     name: str
     sizes: Sizes = ANY
-
-    def __hash__(self) -> int:
-        """A hash of the name, which nearly always tells symbols apart."""
-        return hash(self.name)
 
 
 Terms: TypeAlias = tuple[tuple[Symbol, QuasiAffine], ...]
