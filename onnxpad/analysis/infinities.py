@@ -37,6 +37,8 @@ _COMPUTING: Final = frozenset({
     "PRelu", "Sub", "Sum",
 })  # fmt: skip
 _MAKING: Final = frozenset({"BatchNormalization", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
+# Those that add up so many elements that only what is infinite is carried on, perhaps as NaN.
+_ADDING: Final = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 # The inputs that are moved, where not the first alone.
 _MOVED: Final = {"Concat": slice(None), "Pad": slice(0, 3, 2), "Where": slice(1, 3)}
@@ -94,7 +96,7 @@ class Infinities:
         inputs = node.inputs
         if node.op in _MOVING:
             inputs = inputs[_MOVED[node.op] if node.op in _MOVED and _writes(node) else slice(1)]
-        elif node.op not in _COMPUTING | _MAKING:
+        elif node.op not in _COMPUTING | _MAKING | _ADDING:
             return ()
         passes = node.op != "MaxPool" or self._passes_fill(node)
         return [each for each in inputs if each.name and passes]
@@ -121,7 +123,7 @@ class Infinities:
         greatest = max(each.greatest for each in known)
         if node.op in _MOVING:
             return _Numbers(greatest)
-        if not is_whole:
+        if not is_whole or node.op in _ADDING:
             return None
         if node.op in _MAKING:
             return _Numbers(inf, tensor)
