@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.analysis.rule_api import Ask, Kind
 from onnxpad.analysis.value import BOOL, INTEGERS, Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row
@@ -38,7 +39,7 @@ _SCAN_WITHOUT_BATCH: Final = 9
 """Before this opset a Scan runs for each element of a batch, and its body has one axis less."""
 
 
-class PassedFacts(NamedTuple):
+class PassedFacts(Struct, frozen=True):
     """Facts about an input or a result of a body or function.
 
     Attributes:
@@ -141,7 +142,7 @@ class Inside:
             self._open.append(key)
 
 
-class _Iterated(NamedTuple):
+class _Iterated(Struct, frozen=True):
     """The values that a Loop or Scan carries, and its body for any iteration.
 
     Attributes:
@@ -307,7 +308,7 @@ def _anew(passed: PassedFacts) -> PassedFacts:
     sizes = (
         Unknown(n.reason, n.is_disputed) if isinstance(n, Unknown) else n for n in passed.shape
     )
-    return passed._replace(shape=tuple(sizes))
+    return replace(passed, shape=tuple(sizes))
 
 
 def passed_to_function(

@@ -25,8 +25,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.analysis.rounding import FLOATS, constant
 from onnxpad.arithmetic import size
@@ -40,11 +42,9 @@ from onnxpad.arithmetic.size import (
     modulo,
     trunc_div,
 )
-from onnxpad.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """Exactly `mantissa` * 2^`exponent`; a zero may be 0.0 or -0.0."""
 
     mantissa: Extent
@@ -55,8 +55,7 @@ ZERO = Scaled(0, 0)
 """0.0 or -0.0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+class Quotient(Struct, frozen=True):
     """`numerator` / `denominator`, rounded by less than 1 / |`denominator`|, which is not 0.
 
     Attributes:

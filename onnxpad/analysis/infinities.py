@@ -12,11 +12,11 @@ from math import inf, prod
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from onnxpad.analysis.analysis import Analysis
 from onnxpad.analysis.rounding import FLOAT, FLOATS
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.read_nodes import pad_giving
 
 _NEAR: Final = 64
@@ -42,7 +42,7 @@ _MAKING: Final = frozenset({"BatchNormalization", "Exp", "Log", "Pow", "Reciproc
 _MOVED: Final = {"Concat": slice(None), "Pad": slice(0, 3, 2), "Where": slice(1, 3)}
 
 
-class _Numbers(NamedTuple):
+class _Numbers(Struct, frozen=True):
     """Numbers that a tensor holds for every input of the model.
 
     Attributes:

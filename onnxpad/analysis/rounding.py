@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Unknown
-from onnxpad.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class FloatFormat:
+class FloatFormat(Struct, frozen=True):
     """A binary floating-point type.
 
     Attributes:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Generator
 from typing import Any, Final, TypeAlias, TypeVar
 
 import onnx
+from msgspec import Struct
 
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
-from onnxpad.records import dataclass
 
 LIMIT = 64
 """Most elements of a tensor that is computed."""
@@ -64,8 +64,7 @@ class UndeterminedError(Exception):
         self.is_disputed = is_disputed
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One node, asked about one of its outputs.
 
     Attributes:

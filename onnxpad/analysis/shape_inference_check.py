@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto, shape_inference
 from onnx.helper import make_tensor
 
@@ -22,7 +24,6 @@ from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.schema import schema_of
-from onnxpad.records import NamedTuple
 
 Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
@@ -49,7 +50,7 @@ class Disagreement(NamedTuple):
     inferred: Sizes
 
 
-class _Known(NamedTuple):
+class _Known(Struct, frozen=True):
     """The facts about a tensor that shape inference gets.
 
     Attributes:
@@ -159,7 +160,7 @@ def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _
         known = _known(analysis, tensor)
         if complete and tensor.name and (known is None or not known.complete):
             return None
-        outputs.append(known and known.sizes)
+        outputs.append(None if known is None else known.sizes)
     inputs = []
     for tensor in node.inputs:
         known = _known(analysis, tensor)
@@ -185,7 +186,7 @@ def _known(analysis: Analysis, tensor: Tensor) -> _Known | None:
     if len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes):
         value = analysis.value(tensor)
         if value is not None and {int, float}.issuperset(map(type, value.flat)):
-            return known._replace(dtype=value.dtype, elements=value.flat)
+            return replace(known, dtype=value.dtype, elements=value.flat)
     return known
 
 

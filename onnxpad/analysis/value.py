@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.analysis.rounding import FLOATS
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.records import dataclass
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]
@@ -37,8 +37,7 @@ INTEGERS: dict[int, tuple[int, int]] = {
 """Least and greatest value of each integer type."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Struct, frozen=True, dict=True):
     """The content of a tensor, element by element.
 
     Attributes:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
+from msgspec import Struct
+
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.arithmetic.symbol import Symbol, Terms
-from onnxpad.records import dataclass
 
 _MOST_CASES = 8
 """Most remainders that are told apart in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Struct, frozen=True):
     """A text with the constant to add to it, and the function that both are."""
 
     text: str

@@ -15,6 +15,7 @@ from math import inf, prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
     get_all_tensor_dtypes,
@@ -37,7 +38,6 @@ from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Slid
-from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.semantics.operators import Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
@@ -61,10 +61,8 @@ _IR_VERSION: Final = 8  # every supported onnxruntime reads it
 _EXPANDS: Final = 8  # the first opset with Expand
 _OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
 _QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
-_LEFT_OUT: Final = (
-    "group",
-    "activation",
-)  # a window has one channel, and gives its sums as they are
+# Attributes of windows: there is one channel, and sums are given as they are.
+_LEFT_OUT: Final = ("group", "activation")
 _ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
 
 _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
@@ -76,8 +74,7 @@ class UnprobeableError(Exception):
     """A neighbourhood cannot be cut out and run by itself; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """One choice of sizes.
 
     Attributes:
@@ -89,8 +86,7 @@ class Scene:
     symbols: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """The neighbourhood before a change, one model for each scene; or why there is none."""
 
     scenes: tuple[tuple[Scene, ModelProto], ...]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.messages import RUNTIME
-from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import drawn, with_seeds
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
@@ -39,8 +39,7 @@ _Inputs: TypeAlias = tuple[tuple[str, tuple[int, ...], int], ...]
 """Names, shapes and element types."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """The result of running both sides of a change.
 
     Attributes:

@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import chain, combinations
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
@@ -366,7 +368,7 @@ class Reader:
             UnreadError: The data has another number of axes than the window slides over.
         """
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
-            form = form._replace(own=Operand(args[form.own.of]))
+            form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]
         if isinstance(data.head, Ranked) and data.head.rank == form.rank:
             data = self.terms.padded(data.args[0], *data.layers)
@@ -459,7 +461,7 @@ def layers_of(
         found = reader.read(pad.outputs[0])
     if says is not None and (row := padding_row(graph, pads[-1])) is not None:
         call = Call(graph, analysis, pads[-1], row)
-        form = pad_of(call)._replace(amounts=says[0], axes=None, value=says[1])
+        form = replace(pad_of(call), amounts=says[0], axes=None, value=says[1])
         found = reader.padded(call, form)
     data = reader.known(pads[0].inputs[0])
     return found.layers if found is not None and found.bare is data else None

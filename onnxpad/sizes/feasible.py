@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import combinations, islice
 from math import prod
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
 from onnxpad.analysis.shape_inference_check import refused
@@ -34,7 +35,6 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.records import dataclass
 from onnxpad.semantics.operators import OPERATORS, operator_of
 from onnxpad.semantics.read_nodes import UnreadableError
 from onnxpad.semantics.window import auto_pad_of
@@ -47,8 +47,7 @@ _SIZES: Final = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feasible:
+class Feasible(Struct, frozen=True):
     """The open sizes at which a graph runs.
 
     Attributes:

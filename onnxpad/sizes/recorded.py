@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.analysis import LARGEST_SIZE, open_axes
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
 from onnxpad.messages import few
-from onnxpad.records import NamedTuple
 
 METADATA: Final = "onnxpad.sizes"
 """Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.
@@ -35,14 +37,14 @@ _TOLD: Final = 3
 """A warning names at most this many unusable entries."""
 
 
-class RecordedDim(NamedTuple):
+class RecordedDim(Struct, frozen=True):
     """The entry of one dimension: its sizes and its axes."""
 
     sizes: Sizes
     axes: tuple[Place, ...]
 
 
-class Recorded(NamedTuple):
+class Recorded(Struct, frozen=True):
     """The sizes that a model's metadata records: its rewrites hold for these alone.
 
     Attributes:
@@ -110,14 +112,14 @@ def recorded_sizes(graph: Graph) -> Recorded:
             now = outside[0] if outside else "other sizes"
             wrong.append(f"{name!r} as {entry.sizes}, for the model has {now} there")
         else:
-            entries[name] = entry._replace(axes=there)
+            entries[name] = replace(entry, axes=there)
             sizes |= {label: each for label, each in left.items() if each is not None}
     told = few(wrong, _TOLD, "; ")
     warning = f"of the metadata {METADATA} is ignored: {told}" if wrong else ""
     return Recorded(sizes, entries, warning)
 
 
-class RecordedByBoth(NamedTuple):
+class RecordedByBoth(Struct, frozen=True):
     """The sizes that the metadata of a model and of its rewritten version allow together.
 
     Attributes:
@@ -175,7 +177,7 @@ def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
                 sources[label] = said if known == said else "both models say"
     fixed = {labels.get((called.get(name, name), axis)) for name, axis in _declared(rewritten)}
     return RecordedByBoth(
-        before._replace(sizes=sizes),
+        replace(before, sizes=sizes),
         limits,
         sources,
         frozenset(label for label in fixed if label is not None),

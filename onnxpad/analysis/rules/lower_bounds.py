@@ -15,13 +15,13 @@ from collections.abc import Callable, Generator
 from typing import Any, Final, TypeAlias
 
 import numpy.typing as npt
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
 from onnxpad.analysis.rule_api import NONE, Bound, Call, named, rule_name
 from onnxpad.analysis.value import BOOL, INT64, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import FLOATS
 
@@ -29,7 +29,7 @@ Ask: TypeAlias = Generator[Tensor, Bound, Bound]
 """A computation that asks for the bounds of tensors and returns a bound."""
 
 
-class ComputedTensor(NamedTuple):
+class ComputedTensor(Struct, frozen=True):
     """A tensor, and the node that computes it.
 
     Attributes:

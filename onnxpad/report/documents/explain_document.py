@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.notation import axis_names, pads_text, pair_text
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
@@ -209,7 +211,7 @@ def _usual(explanation: ExplainReport) -> Iterator[str]:
         rules = [CONVENTIONS[name].rules[question.op] for name in (one, other)]
         if rules[0].usual == rules[1].usual or not rules[0].takes:
             continue
-        if rules[0] != rules[1]._replace(usual=rules[0].usual):
+        if rules[0] != replace(rules[1], usual=rules[0].usual):
             continue
         if explanation.answer(one) == explanation.answer(other):
             continue
