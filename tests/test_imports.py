@@ -58,7 +58,6 @@ APART: Final = {
     "file": {"arithmetic", "process"},
     "semantics": {"process"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
-    "probe": {"proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
     "page": {"file", "graph", "padding", "rewrite", *KNOWING, *OPTIMISER},

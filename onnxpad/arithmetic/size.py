@@ -217,7 +217,10 @@ def always(cond: Extent) -> bool | None:
 
     None where it varies or is unknown.
     """
-    return None if isinstance(cond, Unknown) else _truth(cond)
+    if isinstance(cond, Unknown):
+        return None
+    lo, hi = _bounds(cond)
+    return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
 
 
 def bounds(a: Extent) -> tuple[int | None, int | None]:
@@ -370,12 +373,6 @@ def _bounds(a: _Known) -> tuple[int, int]:
         return a, a
     limits = [form.bounds() for _, form in a.terms]
     return a.constant + sum(lo for lo, _ in limits), a.constant + sum(hi for _, hi in limits)
-
-
-def _truth(a: _Known) -> bool | None:
-    """Return True where a number is never 0, False where always, and None otherwise."""
-    lo, hi = _bounds(a)
-    return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
 
 
 def _add(a: _Known, b: _Known) -> _Known:

@@ -205,7 +205,7 @@ class Editor:
         """The neighbourhoods of tensors before a change, for the probe."""
         if self._probe is None:
             return []
-        self._probe.take(self.context.graph, self.context.analysis, self.context.signs)
+        self._probe.take(self.prover.facts)
         return list(map(self._probe.before, kept, roots))
 
     def _probed(

@@ -18,6 +18,8 @@ from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.read import Reader
 from onnxpad.sizes.size_options import _inputs, _known, _listed, given_domain, shape_of, sizes_of
 from tests.support import feeds_of, one, onnxpad_runs, run
 from tests.support.rows import each_row
@@ -199,10 +201,10 @@ def test_probes_keep_to_the_range() -> None:
     given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = NeighbourhoodProbe(graph)
     analysis = Analysis(graph, given.extents(graph))
-    probes.take(graph, analysis, Signs(graph, analysis))
+    probes.take(Facts(graph, analysis, Signs(graph, analysis), Reader(graph, analysis)))
     scenes = probes.before(graph.tensor("y"), ("x",)).scenes
-    assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
-    assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}
+    assert {scene.shapes[0][2] for scene, _ in scenes} == {12, 16}
+    assert {scene.shapes[0][3] for scene, _ in scenes} == {33, 34, 35}
 
 
 def test_axes_of_one_name_are_each_in_the_range_by_themselves() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import axis_names, pads_text, pair_text
+from onnxpad.arithmetic.notation import axis_names, pads_text
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
@@ -189,7 +189,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _pads(answer: Answer) -> str:
     """The pads of each axis, with what is appended to the output."""
-    said = pads_text(answer.pads) if len(answer.pads) > 1 else pair_text(answer.pads[0])
+    said = pads_text(answer.pads).removeprefix("L ")
     appended = [axis.output_padding or 0 for axis in answer.axes]
     if not any(appended):
         return said
