@@ -10,9 +10,10 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
-from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     import onnx
@@ -25,8 +26,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 _NUMBER: Final = r"\s*-?[0-9]{1,19}\s*"
 
 
-@dataclass(frozen=True, slots=True)
-class InFolder:
+class InFolder(Struct, frozen=True):
     """A model in memory whose external data lies in a folder.
 
     Attributes:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from msgspec import Struct
+
 from onnxpad.errors import UsageError, let_through
-from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     import onnx
@@ -40,8 +41,7 @@ FILLS: Final[Mapping[str, tuple[str, ...]]] = {
 _PADDING: Final = frozenset({"auto_pad", "count_include_pad", "pads"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Row:
+class Row(Struct, frozen=True, kw_only=True, eq=False):
     """A window operator of a custom domain: how its window slides, its fill, and its limits.
 
     It slides over input 0 as one of ONNX's operators does, according to the specification and to

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
+from msgspec import Struct, field
+
 from onnxpad.messages import RUNTIME
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.site_form import SiteForm
 
 
@@ -75,7 +75,7 @@ class Trust(enum.StrEnum):
         return Assumption[f"TRUSTS_{self.name}"]
 
 
-class Location(NamedTuple):
+class Location(Struct, frozen=True):
     """Where in a model a node is.
 
     Attributes:
@@ -90,8 +90,7 @@ class Location(NamedTuple):
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing seen in a graph: a padding to rewrite, or one that stays and why.
 
     Attributes:
@@ -140,8 +139,7 @@ class Finding:
         return str(self.evidence.get("asked", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """The proof that a change computes the same: what was proved equal, and for which sizes.
 
     Attributes:
@@ -203,8 +201,7 @@ class Certificate:
         return self.is_universal or (not self.limits and None in self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One rewrite that was made.
 
     Attributes:
@@ -262,7 +259,7 @@ class Change:
         return bool(self.certificate.facts.get("repair"))
 
 
-class Counts(NamedTuple):
+class Counts(Struct, frozen=True):
     """The numbers that a person counts in a model.
 
     Attributes:
@@ -278,8 +275,7 @@ class Counts(NamedTuple):
     ceil_modes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NextOption:
+class NextOption(Struct, frozen=True):
     """An option that would gain something on the padding that stays.
 
     Attributes:
@@ -325,8 +321,7 @@ class NextOption:
         return turned + (f" (nodes {before:,} -> {after:,})" if before != after else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page of the catalogue: the meaning of a code.
 
     Attributes:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
-
-from onnxpad.records import NamedTuple
+from typing import Final, NamedTuple
 
 RUNTIME: Final = "onnxruntime"
 """The runtime for which models are rewritten and on which they are validated, by its name."""

@@ -3,15 +3,16 @@
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, Final, TypedDict, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, force_setattr
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME, meant
-from onnxpad.records import NamedTuple, dataclass
 
 
 class Style(enum.StrEnum):
@@ -39,7 +40,7 @@ class Unasked(str):
 Call = TypeVar("Call", bound=Callable[..., object])
 
 
-class Typed(NamedTuple):
+class Typed(Struct, frozen=True):
     """An option as it is typed on a command line.
 
     Attributes:
@@ -73,7 +74,7 @@ class OptionKeywords(TypedDict, total=False):
     target_only: bool
 
 
-class Wanted(NamedTuple):
+class Wanted(Struct, frozen=True):
     """How one padding is to be written.
 
     Attributes:
@@ -97,8 +98,7 @@ KEPT: Final = Wanted("keep")
 """Padding that stays as it came."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """The choices of a user, of which `fix` says what each does.
 
     A command that takes options has the help, the type and the default of each from here, and a
@@ -216,7 +216,7 @@ class Options:
         check_choice("dynamic", self.dynamic, tuple(Dynamic))
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
-            object.__setattr__(self, "trust", Trust(self.trust))
+            force_setattr(self, "trust", Trust(self.trust))
 
     @property
     def engine(self) -> Trust | None:
@@ -247,9 +247,7 @@ class Options:
     @property
     def keywords(self) -> OptionKeywords:
         """The same as keywords of a call."""
-        return cast(
-            "OptionKeywords", {each.name: getattr(self, each.name) for each in fields(self)}
-        )
+        return cast("OptionKeywords", asdict(self))
 
     @property
     def decisive(self) -> dict[str, object]:
@@ -290,7 +288,7 @@ class Options:
         >>> Options.from_mapping({"no-ceil": True}).no_ceil
         True
         """
-        usual = {each.name: each.default for each in fields(cls)}
+        usual = asdict(cls())
         given: dict[str, Any] = {}
         for key, value in mapping.items():
             name = str(key).replace("-", "_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, Literal, TypeAlias
 
-from onnxpad.records import NamedTuple
+from msgspec import Struct
 
 Kind: TypeAlias = Literal["pad", "window", "transposed", "step"]
 """A `Pad`, a window operator that can be read, one that scatters, or any other on the way."""
@@ -14,7 +14,7 @@ _GUARDED: Final = " with its fill left empty"
 _COUNTED: Final = " counted"
 
 
-class WrittenAmounts(NamedTuple):
+class WrittenAmounts(Struct, frozen=True):
     """How much an operator pads or crops.
 
     Attributes:
@@ -45,7 +45,7 @@ class WrittenAmounts(NamedTuple):
         return ", ".join(filter(None, (self.by_axis, self.written)))
 
 
-class StepForm(NamedTuple):
+class StepForm(Struct, frozen=True):
     """How one operator writes padding, or what else it is on the way of padded data.
 
     Attributes:
@@ -119,7 +119,7 @@ class StepForm(NamedTuple):
         return guarded * self.is_guarded + counted * self.is_counted + " ceil_mode" * self.rounds_up
 
 
-class SiteForm(NamedTuple):
+class SiteForm(Struct, frozen=True):
     """How the padding of a place is written: the operators from the padded data on.
 
     Attributes:

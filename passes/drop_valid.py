@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -39,7 +41,7 @@ class DropValid(SitePass):
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """No pads, where no target wants VALID to protect a `Pad` upstream."""
         if "no_empty_fill" in context.wanted(op.node).spelling:
-            plain = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
+            plain = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
             if context.sites.fusion.laid_open(plain) is not None:
                 said = "it has onnxruntime fold no Pad into it"
                 raise RefusalError(Reason.OPTIMISER_FOLDS, said, asked="--target")

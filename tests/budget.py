@@ -82,6 +82,8 @@ def _is_record(node: ast.AST) -> bool:
         return called in _MAKERS and bool(node.args)
     if not isinstance(node, ast.ClassDef):
         return False
+    if any(each.arg == "frozen" for each in node.keywords):  # extends a Struct
+        return any(isinstance(each, ast.AnnAssign) for each in node.body)
     named = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
     return bool({ast.unparse(each).split(".")[-1] for each in [*named, *node.bases]} & _RECORDS)
 

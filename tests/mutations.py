@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from onnxpad.analysis import analysis, floats
 from onnxpad.analysis.rules import (
@@ -144,7 +145,7 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     domain, _, kind = op_type.rpartition(".")
     row = WINDOWS[domain, kind]
     assert row.window is not None
-    value = row._replace(window=row.window._replace(**changes))  # type: ignore[arg-type]
+    value = replace(row, window=replace(row.window, **changes))
     return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
@@ -316,7 +317,7 @@ _STEPS: Final = (
             moving.widened, "((0, 0),) * added + each.amounts",
             "each.amounts + ((0, 0),) * added"),
     _entry("Sigmoid makes 0 of 0", "Pad Sigmoid Conv", PROBES, STEPS, "Sigmoid",
-           STEPS["Tanh"]._replace(op="Sigmoid")),
+           replace(STEPS["Tanh"], op="Sigmoid")),
     _mutant("a Clip forgets its lower bound", "Pad Clip Conv", PROBES, pointwise.clip,
             "numbers.greatest(number, low)", "(number,)"),
     _mutant("a Clip forgets its upper bound", "Pad Clip Conv, below 0", PROBES, pointwise.clip,

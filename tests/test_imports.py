@@ -24,7 +24,7 @@ from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "records", "messages", "errors", "facts", "site_form", "finding", "reasons",
+    "_version", "messages", "errors", "facts", "site_form", "finding", "reasons",
     "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
@@ -58,7 +58,6 @@ APART: Final = {
     "file": {"arithmetic", "process"},
     "semantics": {"process"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
-    "probe": {"proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
     "page": {"file", "graph", "padding", "rewrite", *KNOWING, *OPTIMISER},

@@ -321,13 +321,20 @@ def test_a_stale_declaration_does_not_decide_computed_amounts() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_maximum_over_a_fill_that_overflows_behind_its_pad(style: str) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Pad (x, p, c) m = Mul (a, k) s = Squeeze (m, first) u = Unsqueeze (s, first)",
+        "a = Pad (x, p, f) m = MaxPool <kernel_shape = [3, 1]> (a) u = ConvTranspose (m, w)",
+    ],
+)
+def test_a_maximum_over_a_fill_that_overflows_behind_its_pad(body: str, style: str) -> None:
     model = one(
-        "a = Pad (x, p, c) m = Mul (a, k) s = Squeeze (m, first) u = Unsqueeze (s, first)"
-        " y = MaxPool <kernel_shape = [3, 3], pads = [2, 0, 2, 2]> (u)",
+        f"{body} y = MaxPool <kernel_shape = [3, 3], pads = [2, 0, 2, 2]> (u)",
         inputs="float[1, 2, 5, 4] x",
         initializers="int64[8] p = {0, 0, 3, 4, 0, 0, 3, 4}, float c = {-3.4028235e38},"
-        " float k = {4}, int64[1] first = {0}",
+        " float k = {4}, int64[1] first = {0}, float f = {-inf},"
+        " float[2, 2, 2, 3] w = {" + ", ".join(["1", "-1", "0"] * 8) + "}",
     )
     rewritten = onnxpad.fix(model, style=style, validate=False).model
     feeds = {"x": np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4)}

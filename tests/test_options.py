@@ -1,10 +1,10 @@
 """The choices of a user for a rewrite, as one value."""
 
-from dataclasses import FrozenInstanceError, fields, replace
 from inspect import cleandoc, signature
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 
 import onnxpad
 from onnxpad.cli import check_command, fix_command
@@ -17,7 +17,7 @@ from tests.support.manual import manual
 
 def test_they_are_those_of_fix_and_check() -> None:
     """With the same defaults; what only runs or only shows something is no option of a rewrite."""
-    usual = {each.name: each.default for each in fields(Options)}
+    usual = asdict(Options())
     assert list(OptionKeywords.__annotations__) == list(usual)
     for call, others in (
         (onnxpad.fix, {"model", "validate", "inputs", "reference", "run_timeout", "progress"}),
@@ -68,7 +68,7 @@ def test_a_choice_has_its_value() -> None:
     assert asked.trust is Trust.SPEC
     expected = Options(style="pad", trust=Trust.SPEC, dynamic="pad")
     assert replace(asked, dynamic="pad") == expected
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Options().style = "pad"  # type: ignore[misc]
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
@@ -38,7 +39,6 @@ from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
 
@@ -66,7 +66,7 @@ _SHAPE_RULES = SHAPES | SLIDING
 _Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
 
-class OpenAxis(NamedTuple):
+class OpenAxis(Struct, frozen=True):
     """An axis of a graph input whose size the graph leaves open.
 
     Attributes:
@@ -380,11 +380,12 @@ class Analysis:
             tensor: None if shape is None else list(shape)
             for tensor, (_, shape) in self._graph.inputs.items()
         }
-        for tensor, axis, label, name in open_axes(self._graph.inputs):
-            size = self._dims.get(name)
-            if size is None and isinstance(self._dims.get(label), int):
-                size = self._dims[label]
-            shapes[tensor][axis] = symbol(name, OPEN_SIZES) if size is None else size
+        for each in open_axes(self._graph.inputs):
+            size = self._dims.get(each.symbol)
+            if size is None and isinstance(self._dims.get(each.label), int):
+                size = self._dims[each.label]
+            extent = symbol(each.symbol, OPEN_SIZES) if size is None else size
+            shapes[each.tensor][each.axis] = extent
         facts = self._input_facts
         passed = {name: facts[name].shape for name in shapes if name in facts}
         found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.analysis.rule_api import Answers
 from onnxpad.analysis.value import Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row
@@ -37,7 +39,7 @@ _SCAN_WITHOUT_BATCH: Final = 9
 """Before this opset a Scan runs for each element of a batch, and its body has one axis less."""
 
 
-class PassedFacts(NamedTuple):
+class PassedFacts(Struct, frozen=True):
     """Facts about an input or a result of a body or function.
 
     Attributes:
@@ -114,7 +116,7 @@ def _anew(passed: PassedFacts) -> PassedFacts:
     sizes = (
         Unknown(n.reason, n.is_disputed) if isinstance(n, Unknown) else n for n in passed.shape
     )
-    return passed._replace(shape=tuple(sizes))
+    return replace(passed, shape=tuple(sizes))
 
 
 def passed_to_function(
@@ -165,11 +167,11 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     places = range(skipped, len(names) - count)
     if len(body.results) < first + len(places):
         return {}
-    given = [_facts(outer, tensor)._replace(value=None) for tensor in node.inputs]
+    given = [replace(_facts(outer, tensor), value=None) for tensor in node.inputs]
     facts = dict(zip(names, given, strict=True))
     axes = node.attrs.get("scan_input_axes", [0] * count)
     passed = {
-        name: facts[name]._replace(shape=_without(facts[name].shape, axis))
+        name: replace(facts[name], shape=_without(facts[name].shape, axis))
         for name, axis in zip(names[len(names) - count :], axes, strict=False)
     }
     assumed = [facts[names[place]] for place in places]
@@ -225,7 +227,8 @@ def _iterated(node: Node, body: Graph, analysis: Analysis) -> list[PassedFacts]:
         return found
     for each in _results(body, analysis, passed)[first + len(states) :]:
         count = Unknown("it is the number of iterations")
-        found.append(each._replace(shape=None if each.shape is None else (count, *each.shape)))
+        shape = None if each.shape is None else (count, *each.shape)
+        found.append(replace(each, shape=shape))
     return found
 
 

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -42,12 +43,10 @@ from onnxpad.arithmetic.size import (
     modulo,
     trunc_div,
 )
-from onnxpad.records import dataclass
 from onnxpad.semantics.rows import FORMATS
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """Exactly `mantissa` * 2^`exponent`; a zero may be 0.0 or -0.0."""
 
     mantissa: Extent
@@ -58,8 +57,7 @@ ZERO = Scaled(0, 0)
 """0.0 or -0.0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+class Quotient(Struct, frozen=True):
     """`numerator` / `denominator`, rounded by less than 1 / |`denominator`|, which is not 0.
 
     Attributes:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import onnx
+from msgspec import Struct
 from onnx import TensorProto, shape_inference
 from onnx.helper import make_tensor, make_tensor_value_info
 
@@ -22,7 +23,6 @@ from onnxpad.arithmetic.size import NMAX, Extent, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.schema import schema_of
-from onnxpad.records import NamedTuple
 
 Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
@@ -49,7 +49,7 @@ class Disagreement(NamedTuple):
     inferred: Sizes
 
 
-class _Question(NamedTuple):
+class _Question(Struct, frozen=True):
     """An operator as shape inference gets it.
 
     Attributes:
@@ -198,17 +198,17 @@ def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
     """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
-    for number, (asked, (inputs, outputs)) in enumerate(questions.items()):
+    for number, (asked, question) in enumerate(questions.items()):
         node = graph.node_proto(asked)
         node.ClearField("domain")
         node.ClearField("input")
-        for place, known in enumerate(inputs):
+        for place, known in enumerate(question.inputs):
             node.input.append(f"{number}<{place}" if known else "")
             if known is not None:
                 known.name = node.input[-1]
                 is_held = isinstance(known, onnx.TensorProto)
                 (model.graph.initializer if is_held else model.graph.input).append(known)
-        node.output[:] = [f"{number}>{place}" for place in range(len(outputs))]
+        node.output[:] = [f"{number}>{place}" for place in range(len(question.outputs))]
         model.graph.node.append(node)
     return model
 

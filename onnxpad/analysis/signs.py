@@ -29,7 +29,9 @@ _MOVING: Final = frozenset({
     "GlobalMaxPool", "Identity", "MaxPool", "Neg", "Pad", "Relu", "Reshape", "Resize", "Round",
     "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample",
 })  # fmt: skip
-_JOINING: Final = frozenset({"Concat", "Max", "Min", "Where"})
+_JOINING: Final = frozenset({
+    "Concat", "Conv", "ConvTranspose", "Gemm", "MatMul", "Max", "Min", "Where",
+})  # fmt: skip
 _COMPUTING: Final = frozenset({
     "Add", "AveragePool", "BatchNormalization", "Cast", "Div", "Exp", "GlobalAveragePool",
     "LeakyRelu", "Log", "Mul", "PRelu", "Pow", "Reciprocal", "Sqrt", "Sub", "Sum",

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.records import dataclass
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
 Shape: TypeAlias = tuple[Extent, ...]
@@ -28,8 +28,7 @@ REALS = FLOATS - {TensorProto.BFLOAT16}
 """The floating-point types that are evaluated."""
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Struct, frozen=True, dict=True):
     """The content of a tensor, element by element.
 
     Attributes:

@@ -15,13 +15,11 @@ from onnxpad.passes import REPORTS
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.process import gc_paused
-from onnxpad.records import dataclass
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.rewrite.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckResult(FileReport):
+class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
 
     Its fields are those of `onnxpad.report.FileReport`.

@@ -29,7 +29,7 @@ _LONGEST: Final = 2**14
 _LARGEST_STRIDE: Final = 2**12
 
 
-class Explanation(ExplainReport):
+class Explanation(ExplainReport, frozen=True):
     """The result of `explain`: all conventions for one operator at its size."""
 
     def __str__(self) -> str:

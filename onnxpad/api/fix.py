@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import onnx
+from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
@@ -25,7 +25,6 @@ from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.transaction import Barred
 from onnxpad.process import gc_paused
-from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixResult(FixReport):
+class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.

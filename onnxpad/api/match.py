@@ -16,7 +16,6 @@ from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
-from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.arrays import Arrays
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatchResult(MatchReport):
+class MatchResult(MatchReport, frozen=True, kw_only=True, dict=True):
     """The result of `match`: its report, and the model.
 
     Its fields are those of `onnxpad.report.MatchReport`.

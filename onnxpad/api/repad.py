@@ -26,7 +26,6 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME, meant
-from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
 
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepadResult(RepadReport):
+class RepadResult(RepadReport, frozen=True, kw_only=True, dict=True):
     """The result of `repad`: its report, and the model.
 
     Its fields are those of `onnxpad.report.RepadReport`.

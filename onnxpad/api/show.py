@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
@@ -25,7 +26,7 @@ from onnxpad.sizes.size_options import Dims, Shapes
 __all__ = ["ShowResult", "show"]
 
 
-class ShowResult(ShowReport):
+class ShowResult(ShowReport, frozen=True):
     """The result of `show`, which prints as its report.
 
     Its fields are those of `onnxpad.report.ShowReport`.

@@ -6,11 +6,12 @@ import os
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import (
@@ -46,7 +47,7 @@ _LONGEST: Final = 20.0
 """Seconds after which no other layout is tried."""
 
 
-class ValidationResult(ValidateReport):
+class ValidationResult(ValidateReport, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
 
     Its fields are those of `onnxpad.report.ValidateReport`.

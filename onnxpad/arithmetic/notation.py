@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from onnxpad.arithmetic.size import Extent
-
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 SPATIAL: Final = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
@@ -42,15 +40,6 @@ def pads_text(pairs: Pairs) -> str:
     'H 1+2, W 0+1'
     """
     return ", ".join(f"{name} {begin}+{end}" for name, begin, end in named(pairs))
-
-
-def pair_text(pair: tuple[Extent, Extent]) -> str:
-    """Padding of one axis for people.
-
-    >>> pair_text((1, 2))
-    '1+2'
-    """
-    return f"{pair[0]}+{pair[1]}"
 
 
 def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:

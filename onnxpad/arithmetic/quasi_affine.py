@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import gcd, lcm
 
-from onnxpad.records import dataclass
+from msgspec import Struct
 
 LIMIT = 4096
 
@@ -32,8 +32,7 @@ class InexpressibleError(ArithmeticError):
     """The result does not fit the normal form; never leaves `arithmetic.size`."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class QuasiAffine:
+class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
     """A function of an index, in normal form.
 
     Attributes:

@@ -12,10 +12,12 @@ Every claim is about the admitted values: from a symbol's first to its last, bot
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NoReturn, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic import quasi_affine, render
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
@@ -23,13 +25,10 @@ from onnxpad.arithmetic.symbol import ANY, Terms
 from onnxpad.arithmetic.symbol import NMAX as NMAX
 from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
-from onnxpad.records import dataclass
 
 
-class _Arithmetic:
+class _Arithmetic(Struct, frozen=True):
     """Python's operators for `Size` and `Unknown`: division rounds down."""
-
-    __slots__ = ()
 
     def __add__(self, other: Extent) -> Extent:
         if isinstance(other, int) and isinstance(self, Size):  # less than to look it up
@@ -70,8 +69,7 @@ class _Arithmetic:
         raise TypeError("a symbolic or unknown size has no truth value: ask `always`")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unknown(_Arithmetic):
+class Unknown(_Arithmetic, frozen=True, eq=False):
     """An unknown number, and why it is unknown. Absorbs every operation; the first reason wins.
 
     Equal to nothing, itself included: two unknowns with the same reason may be different numbers.
@@ -90,6 +88,10 @@ class Unknown(_Arithmetic):
         """Return False."""
         return False
 
+    def __ne__(self, other: object) -> bool:
+        """Return True."""
+        return True
+
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
@@ -97,8 +99,7 @@ class Unknown(_Arithmetic):
         return f"unknown ({self.reason})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Size(_Arithmetic):
+class Size(_Arithmetic, frozen=True, cache_hash=True):
     """A number that varies with symbols; `symbol` makes one.
 
     Attributes:
@@ -108,11 +109,6 @@ class Size(_Arithmetic):
 
     constant: int
     terms: Terms
-
-    def __hash__(self) -> int:
-        """A hash of the constant and one term, which nearly always tell sizes apart."""
-        symbol, function = self.terms[0]
-        return hash((self.constant, symbol.name, function.values))
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -221,7 +217,10 @@ def always(cond: Extent) -> bool | None:
 
     None where it varies or is unknown.
     """
-    return None if isinstance(cond, Unknown) else _truth(cond)
+    if isinstance(cond, Unknown):
+        return None
+    lo, hi = _bounds(cond)
+    return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
 
 
 def bounds(a: Extent) -> tuple[int | None, int | None]:
@@ -374,12 +373,6 @@ def _bounds(a: _Known) -> tuple[int, int]:
         return a, a
     limits = [form.bounds() for _, form in a.terms]
     return a.constant + sum(lo for lo, _ in limits), a.constant + sum(hi for _, hi in limits)
-
-
-def _truth(a: _Known) -> bool | None:
-    """Return True where a number is never 0, False where always, and None otherwise."""
-    lo, hi = _bounds(a)
-    return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
 
 
 def _add(a: _Known, b: _Known) -> _Known:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from math import gcd
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import QuasiAffine
-from onnxpad.records import dataclass
 
 NMAX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Sizes:
+class Sizes(Struct, frozen=True, order=True):
     """The values that an open size may have: every `step`-th from `first` on, up to `last`.
 
     Equal sets compare equal: `last` becomes the last value hit, and a single value has step 1.
@@ -34,9 +35,9 @@ class Sizes:
                 "a range that is not empty"
             )
         if rest := (self.last - self.first) % self.step:
-            object.__setattr__(self, "last", self.last - rest)
+            force_setattr(self, "last", self.last - rest)
         if self.last == self.first:
-            object.__setattr__(self, "step", 1)
+            force_setattr(self, "step", 1)
 
     def __str__(self) -> str:
         """The values in words, as `32..1024 in steps of 32`."""
@@ -99,16 +100,11 @@ class Sizes:
 ANY = Sizes()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Symbol:
+class Symbol(Struct, frozen=True, order=True, cache_hash=True):
     """A number that a graph leaves open; of one name and the same values it is the same."""
 
     name: str
     sizes: Sizes = ANY
-
-    def __hash__(self) -> int:
-        """A hash of the name, which nearly always tells symbols apart."""
-        return hash(self.name)
 
 
 Terms: TypeAlias = tuple[tuple[Symbol, QuasiAffine], ...]

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, overload
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
@@ -31,7 +33,6 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.errors import ModelError
-from onnxpad.records import dataclass
 
 Side: TypeAlias = Literal["begin", "end"]
 """Where the odd element of an odd total goes."""
@@ -50,8 +51,7 @@ def same_of(odd: Side) -> str:
     return "SAME_UPPER" if odd == "end" else "SAME_LOWER"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A kernel that slides along one axis.
 
     Raises:
@@ -76,8 +76,7 @@ class Window:
         return (self.kernel - 1) * self.dilation + 1
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWindow:
+class OpenWindow(Struct, frozen=True):
     """A kernel whose length is unknown until run time, which slides along one axis."""
 
     kernel: Size

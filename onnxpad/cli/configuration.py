@@ -5,11 +5,12 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import MismatchError, UsageError

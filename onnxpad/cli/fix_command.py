@@ -1,12 +1,12 @@
 """`onnxpad fix`."""
 
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from onnxpad.cli.options import (
     ADVANCED,

@@ -1,10 +1,10 @@
 """`onnxpad match`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (

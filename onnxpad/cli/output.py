@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import typer
+from msgspec import Struct
 
 from onnxpad.errors import OnnxpadError, OutputError, UsageError
 from onnxpad.messages import meant, shortened
-from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.report.layout import Screen
@@ -29,7 +29,7 @@ INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
 _PAGE = b"<!doctype html"
 
 
-class Failure(NamedTuple):
+class Failure(Struct, frozen=True):
     """The reason that a command ends without a report.
 
     Attributes:

@@ -1,11 +1,11 @@
 """`onnxpad repad`."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (

@@ -1,11 +1,11 @@
 """`onnxpad validate`."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from onnxpad.arguments import sizes_by_name
 from onnxpad.cli.options import (

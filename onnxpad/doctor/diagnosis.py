@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from onnxpad.records import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """A Python package that onnxpad needs.
 
     Attributes:
@@ -18,8 +17,7 @@ class Package:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """An execution provider that is compiled into onnxruntime.
 
     Attributes:
@@ -33,8 +31,7 @@ class Provider:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Struct, frozen=True):
     """A library of CUDA or cuDNN that onnxruntime's CUDA provider needs.
 
     Attributes:
@@ -49,8 +46,7 @@ class Library:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(Struct, frozen=True):
     """NVIDIA's driver.
 
     Attributes:
@@ -69,8 +65,7 @@ class Driver:
         return bool(self.version or self.devices or self.library)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something that keeps onnxpad, or a part of it, from working.
 
     Attributes:
@@ -84,8 +79,7 @@ class Problem:
     broken: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The state of an installation, and its problems.
 
     Attributes:

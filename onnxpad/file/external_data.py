@@ -11,13 +11,12 @@ import stat
 from collections.abc import Iterable
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Final
+from typing import Final, NamedTuple
 
 import onnx
 
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.proto_walk import tensors
-from onnxpad.records import NamedTuple
 
 _BITS: Final = {"BFLOAT16": 16, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
     f"FLOAT8{kind}": 8 for kind in ("E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0")

@@ -6,7 +6,6 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -18,11 +17,12 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
     EncodeError,
     Message,
 )
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.wire import Chunk, MessageKind, Record, WireError, header, scan, strip
-from onnxpad.records import NamedTuple, dataclass
 
 GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25
@@ -62,8 +62,7 @@ _ATTRIBUTE: Final = 5
 _NAME, _BODY, _BODIES = 1, 6, 11
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A graph or a function of a model, and where its parts are in the file.
 
     Attributes:
@@ -90,7 +89,7 @@ class Section:
             yield from zip(getattr(self.light, name), self.fields.get(number, ()), strict=True)
 
 
-class MappedFile(NamedTuple):
+class MappedFile(Struct, frozen=True):
     """A file that is mapped into memory, and what it was like then."""
 
     path: Path
@@ -120,8 +119,7 @@ class MappedFile(NamedTuple):
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Skeleton:
+class Skeleton(Struct, frozen=True):
     """A model as bytes, as the records these consist of, and as a proto without its weights.
 
     Attributes:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
-
-from onnxpad.records import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 Chunk: TypeAlias = bytes | memoryview
 

@@ -6,7 +6,7 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onnxpad.file.proto_walk import Names
 from onnxpad.file.wire import Record
@@ -23,7 +23,6 @@ from onnxpad.graph.nodes import (
     describe,
     take_defaults,
 )
-from onnxpad.records import NamedTuple
 
 Was: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
 """Operator, attributes, domain, inputs and outputs of a node as it was."""

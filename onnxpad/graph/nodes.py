@@ -6,19 +6,19 @@ Both are compared by identity, not by name: two bodies may use the same name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import onnx
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import captured, named_bodies
 from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
-from onnxpad.records import NamedTuple, dataclass
 
 _NAME: Final = attrgetter("name")
 _Shared: TypeAlias = tuple[Mapping[str, Any], dict[object, Any]]
@@ -144,7 +144,7 @@ UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
 """The declaration of an input of which nothing is known."""
 
 
-class Initializer(NamedTuple):
+class Initializer(Struct, frozen=True):
     """An initializer of the graph.
 
     Attributes:
@@ -161,8 +161,7 @@ class Initializer(NamedTuple):
     sparse: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(Struct, eq=False):
     """A node in the order of the graph, which is a linked list.
 
     Attributes:
@@ -183,12 +182,11 @@ class Entry:
     bodies: dict[str, View] = field(default_factory=dict)
     alive: bool = True
     touched: bool = False
-    previous: Entry = field(init=False)
-    next: Entry = field(init=False)
+    previous: Entry = UNSET  # type: ignore[assignment]  # until it is linked
+    next: Entry = UNSET  # type: ignore[assignment]
 
 
-@dataclass(slots=True, eq=False)
-class View:
+class View(Struct, eq=False):
     """One graph of a model: the main graph, a body of a node, or a function.
 
     Attributes:
@@ -377,7 +375,7 @@ def take_defaults(view: View) -> None:
         initializer = view.initializers.get(value.name)
         if initializer is not None and view.inputs.pop(value.name, None) is not None:
             records = (*initializer.records, record)
-            view.initializers[value.name] = initializer._replace(records=records)
+            view.initializers[value.name] = replace(initializer, records=records)
 
 
 def _add_source(tensors: dict[str, Tensor], name: str) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import starmap
 from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import axis_names
 from onnxpad.arithmetic.size import Extent, Unknown

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow, output_size
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.messages import meant
-from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, numbers_of, onnx_order, pairs_of
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
@@ -25,8 +26,7 @@ FIX: Final = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathNode:
+class PathNode(Struct, frozen=True):
     """A node on the way of padded data.
 
     Attributes:
@@ -38,8 +38,7 @@ class PathNode:
     op_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class AxisPadding:
+class AxisPadding(Struct, frozen=True):
     """The padding of one axis.
 
     Attributes:
@@ -87,8 +86,7 @@ class AxisPadding:
         return "open" if isinstance(self.extent, Unknown) else str(self.extent)
 
 
-@dataclass(frozen=True, slots=True)
-class OuterPad:
+class OuterPad(Struct, frozen=True):
     """A `Pad` whose padding reaches an operator downstream.
 
     Attributes:
@@ -129,8 +127,7 @@ class OuterPad:
         return " ".join([*words, *["upstream"] * bool(self.steps)])
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingSite:
+class PaddingSite(Struct, frozen=True):
     """One padding of a model: an operator with the `Pad`s in front of it, or a `Pad` alone.
 
     Attributes:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from msgspec import Struct
 
 from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import (
@@ -26,15 +27,13 @@ from onnxpad.arithmetic.size import (
     residues,
 )
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, Pairs
 
 Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""
 
 
-@dataclass(frozen=True, slots=True)
-class AmountsFormula:
+class AmountsFormula(Struct, frozen=True):
     """Amounts that depend on the sizes of successive axes.
 
     The total on such an axis is (offset - size) mod modulus + surplus.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
@@ -47,7 +49,7 @@ def floored(
             decides = sites.judge.check(op, None, padding, trust)
             numbers, counts = padding.numbers, padding.counted
             if split(numbers, style)[1] and not split(op.pads, style)[1]:
-                plain = op._replace(ceil_mode=False, pads=numbers, count_include_pad=counts)
+                plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
                 sites.plan(plain, style)
         except RefusalError as refusal:
             refused = refused or refusal
@@ -72,7 +74,7 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
         raise RefusalError(
             Reason.SIZE_DEPENDENT,
             "no end padding gives the same number of windows at every value of "
-            f"{words.sizes(left)}: rounding down may give one window where none fits",
+            f"{words.sizes(left, op.data)}: rounding down may give one window where none fits",
             axes=[*left],
             sizes=words.places([*left.values()]),
             ceil_mode=1,

@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
@@ -30,7 +32,6 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order
 from onnxpad.semantics.layers import Layer, total
 from onnxpad.semantics.read_nodes import TransposedOp
@@ -48,7 +49,7 @@ _BY_INPUTS: Final = 10
 """The first opset in which a Slice takes its bounds as inputs."""
 
 
-class Stage(NamedTuple):
+class Stage(Struct, frozen=True):
     """One node behind a transposed convolution.
 
     Attributes:
@@ -63,7 +64,7 @@ class Stage(NamedTuple):
     added: Pairs | None
 
 
-class Taking(NamedTuple):
+class Taking(Struct, frozen=True):
     """Another form of a transposed convolution, and what is behind it that it takes over.
 
     Attributes:
@@ -164,12 +165,12 @@ class Crops:
             return graph.insert_like(node, inputs, changed, name=name)[0]
 
         tensor = anew(op.node, op.node.inputs, **changes(op, taking.form))
-        for node, place, added in taking.stages:
-            if added is not None:
+        for stage in taking.stages:
+            if stage.added is not None:
                 continue
-            inputs: list[Tensor | None] = [*node.inputs]
-            inputs[place] = tensor
-            read = tensor, node.inputs[place]
+            node, inputs = stage.node, [*stage.node.inputs]
+            inputs[stage.place] = tensor
+            read = tensor, node.inputs[stage.place]
             if node.op in _WRITES_SIZES and (later := _between(*map(reader.read, read))):
                 after = behind(graph, self._analysis, node, [Layer(later, 0)])
                 for index, values in after.constants.items():
@@ -218,7 +219,7 @@ class Crops:
             raise RefusalError(error.code, error.said, **error.facts) from error
         finally:
             graph.rollback(edits)
-        return taking._replace(stays=stays)
+        return replace(taking, stays=stays)
 
     def _stages(self) -> Iterator[Stage]:
         """The nodes behind the operator, in order; of several readers one that crops."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
@@ -16,7 +18,6 @@ from onnxpad.arithmetic.window import (
     window_of,
 )
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import Pairs, add, is_padded, less
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
@@ -24,8 +25,7 @@ ANY_SIZE: Final = 1 << 20
 """A size that stands for all where the stride is 1: no amount depends on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
+class Padding(Struct, frozen=True):
     """How a site is padded, whatever the size of its data: by its operator, and in front of it.
 
     Attributes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
@@ -142,7 +143,8 @@ def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
     """An operator that itself pads as is proposed."""
     nothing = ((0, 0),) * len(op.windows)
     pads = nothing if padding.pads is None else padding.pads
-    return op._replace(
+    return replace(
+        op,
         auto_pad=same_of(padding.odd) if padding.is_same else "NOTSET",
         pads=pads,
         pads_written=not padding.is_same and (op.pads_written or is_padded(pads)),

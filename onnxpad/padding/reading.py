@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
@@ -21,7 +23,6 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_edits import behind, data_inputs
 from onnxpad.reasons import RefusalError
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of
 from onnxpad.semantics.layers import Layer, fill_of, number_of
 from onnxpad.semantics.operators import Fill, Operator
@@ -45,7 +46,7 @@ def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(takewhile(lambda node: node.op != "Pad" or normal_domain(node.domain), path[1:]))
 
 
-class Front(NamedTuple):
+class Front(Struct, frozen=True):
     """The padding of a tensor by the `Pad`s upstream of it.
 
     Attributes:
@@ -65,11 +66,10 @@ class Front(NamedTuple):
     def along(self, axes: Sequence[int]) -> Front:
         """The same along some axes."""
         amounts = self.amounts
-        return self._replace(amounts=amounts and tuple(amounts[axis] for axis in axes))
+        return replace(self, amounts=amounts and tuple(amounts[axis] for axis in axes))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class Site(Struct, frozen=True, eq=False):
     """An operator that pads, with all that pads what it reads.
 
     A `Pad` alone can be one, too. Its windows are those of the operator that reads it, and stand
@@ -328,12 +328,12 @@ class SiteReader:
             return None
         around = Front(tuple(pads.values()), ((0, 0),) * rank, False)
         if node.op in _COPIES:
-            return inside[0]._replace(pads=around.pads)
+            return replace(inside[0], pads=around.pads)
         if node.op == "Transpose":
             perm = node.attrs.get("perm") or [*range(rank)][::-1]
             if not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
-                return around._replace(amounts=None)
-            return inside[0].along(perm)._replace(pads=around.pads)
+                return replace(around, amounts=None)
+            return replace(inside[0].along(perm), pads=around.pads)
         amounts = [numbers_of(each.amounts) for each in inside]
         known = [each for each in amounts if each is not None]
         if None in shapes or len(known) < len(amounts):

@@ -8,8 +8,9 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption

@@ -7,9 +7,10 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
@@ -134,7 +135,7 @@ class Sites:
                 return
         depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
         if open_sizes or self.trust is Trust.RUNTIME:
-            told_sizes, sources = self.wording.sizes(depends), depends.values()
+            told_sizes, sources = self.wording.sizes(depends, op.data), depends.values()
             raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
 
     @remembered
@@ -151,7 +152,7 @@ class Sites:
         if found is not None or not op.pads_written:
             return found
         try:
-            pads = next(self._proposed(op._replace(pads_written=False)))
+            pads = next(self._proposed(replace(op, pads_written=False)))
         except RefusalError:
             pads = None
         if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
@@ -217,8 +218,8 @@ class Sites:
         self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
-        unit = pad._replace(axes=None, amounts=amounts, constant_amounts=amounts)
-        bare = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
+        unit = replace(pad, axes=None, amounts=amounts, constant_amounts=amounts)
+        bare = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
         then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
         self.judge.check(bare, unit, then, self.trust)
 
@@ -409,7 +410,7 @@ class Sites:
             assert isinstance(axis, int)
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
-            told = self.wording.sizes({axis: size})
+            told = self.wording.sizes({axis: size}, source)
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
                 f"with ceil_mode the number of windows depends on {told}",
@@ -436,7 +437,7 @@ class Sites:
         if not has_amounts(op, pad, around):
             why = self.wording.amounts(pad)
             return Named(str(why), why.general)
-        return op._replace(pads=padding.numbers, count_include_pad=padding.counted)
+        return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
@@ -446,7 +447,7 @@ class Sites:
         """
         if self._graph.opset >= 11 and not self.fusion.drops_empty:
             return
-        exposed = self.fusion.laid_open(op._replace(auto_pad="NOTSET", pads=own))
+        exposed = self.fusion.laid_open(replace(op, auto_pad="NOTSET", pads=own))
         if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:

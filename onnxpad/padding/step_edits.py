@@ -7,17 +7,16 @@ when its data is not padded any more: the shape of a Reshape or an Expand, the b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import named
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ENDLESS, numbers_of
 from onnxpad.semantics.layers import Layer, Operand, number_of
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
@@ -28,8 +27,7 @@ _DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
 """What onnxruntime computes of an element depends on its place in the tensor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(Struct, frozen=True):
     """A layer of padding behind a node, and the node on data without it; or behind a `Pad`.
 
     Attributes:

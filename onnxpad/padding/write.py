@@ -217,7 +217,7 @@ def parted(
     """
     try:
         given = pad_giving(graph, analysis, pad.outputs[0])
-        amounts = given and parts(graph, analysis, given, readers)
+        amounts = None if given is None else parts(graph, analysis, given, readers)
         if amounts is None:
             return False
         part(graph, pad, amounts)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import lcm
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import dims_given, shapes_given
@@ -20,7 +22,6 @@ from onnxpad.graph.walk import counts_of
 from onnxpad.options import Options
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 
 _USUAL: Final = 224
@@ -32,7 +33,7 @@ _FIRST: Final = 32
 """The begin of a range in which all sizes will do."""
 
 
-class _Candidate(NamedTuple):
+class _Candidate(Struct, frozen=True):
     """An option as typed and as keywords, the user's part in it, and how many findings name it."""
 
     option: str

@@ -13,10 +13,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
@@ -21,7 +23,6 @@ from onnxpad.pipeline.transaction import Barred, Editor, Key, Made, kept_back, m
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import contexts
@@ -48,8 +49,7 @@ These are its protection, its spelling, and what is wrong whatever padding it ha
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """The result of a run of the passes.
 
     Attributes:
@@ -426,7 +426,7 @@ class Run:
                 key = match_key(context.graph, pass_, match)
                 bar = self.barred.get(key) if is_chosen else Reason.NOT_CHOSEN
                 if bar is not None and match.plan is not None:
-                    match = match._replace(finding=kept_back(match.finding, bar), plan=None)
+                    match = replace(match, finding=kept_back(match.finding, bar), plan=None)
                 yield pass_, match
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
@@ -20,7 +22,6 @@ from onnxpad.proof.certificate import Prover
 from onnxpad.proof.coverage import check_elsewhere
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import Hazard
@@ -204,7 +205,7 @@ class Editor:
         """The neighbourhoods of tensors before a change, for the probe."""
         if self._probe is None:
             return []
-        self._probe.take(self.context.graph, self.context.analysis, self.context.signs)
+        self._probe.take(self.prover.facts)
         return list(map(self._probe.before, kept, roots))
 
     def _probed(
@@ -233,7 +234,7 @@ class Editor:
         return absorbed
 
 
-class Made(NamedTuple):
+class Made(Struct, frozen=True):
     """A change that was made.
 
     Attributes:

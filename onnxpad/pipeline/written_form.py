@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.crops import amounts_of
@@ -49,7 +51,7 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
         data = above.inputs
         if isinstance(op, PadOp):
             step = _pad(graph, op, window)
-            steps.append(step._replace(fill=op.value or None) if is_step else step)
+            steps.append(replace(step, fill=op.value or None) if is_step else step)
         else:
             steps.append(_step(above, op))
             data = [each for each in data if graph.constant(each) is None] or data
@@ -61,11 +63,11 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
 def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
     form = StepForm(op, "window", rounds_up=ceil_mode)
     if auto_pad != "NOTSET":
-        return form._replace(auto_pad=auto_pad)
+        return replace(form, auto_pad=auto_pad)
     if not is_padded(pads):
         return form
     amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
-    return form._replace(amounts=amounts, has_pads=True, is_counted=counts)
+    return replace(form, amounts=amounts, has_pads=True, is_counted=counts)
 
 
 def _step(node: Node, op: _Op) -> StepForm:

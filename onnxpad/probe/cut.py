@@ -1,24 +1,24 @@
 """Cuts a change's neighbourhood out of a graph, as small models that a runtime can compare.
 
-The cut runs from the tensor that the padding reads to the tensor that the change must not alter. It
-includes the nodes that compute the amounts of `Pad`s in between, so that a misreading of these
-shows. Channels are cut to one, and weights become small integers.
+The cut runs from the tensors that the padding reads to the tensor that the change must not alter.
+It includes the nodes that compute the amounts of `Pad`s in between, so that a misreading of these
+shows. Channels are cut to one, and weights become small integers. Where sizes are open, the term of
+the tensor says at which of them the padding is another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
-from itertools import accumulate
-from math import inf, lcm, prod
+from itertools import accumulate, groupby
+from math import inf, prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
     get_all_tensor_dtypes,
-    make_attribute,
     make_node,
     make_opsetid,
     make_tensor_value_info,
@@ -28,24 +28,18 @@ from onnx.numpy_helper import from_array
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
+from onnxpad.analysis.value import Shape
+from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate, modulo, symbol
 from onnxpad.declared import functions_of
-from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.records import dataclass
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.read import Reader
+from onnxpad.proof.term import Slid
 from onnxpad.runtimes import pool
-from onnxpad.semantics.operators import Fill, gathering, operator_of
-from onnxpad.semantics.read_nodes import (
-    TransposedOp,
-    UnreadableError,
-    WindowOp,
-    read_pad,
-    read_transposed,
-    read_window,
-)
+from onnxpad.semantics.operators import Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
 
 # Most elements of a tensor in a cut.
@@ -59,41 +53,28 @@ _CURVES: Final = frozenset(
 _SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
 _STEPS: Final = 8
 _SCENES: Final = 64  # at most, for one change
-_APART: Final = 2  # extra scenes in which the sizes of the axes differ more
-_CLASSES: Final = 10  # residue classes of a size that are tried in any case
-_LONG: Final = 60  # the longest size is at least this much above the threshold
 _BATCHES: Final = 4  # values of a size that only counts samples
-_FAR: Final = 800  # sizes for the residue classes stay within this range
-_SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
+_FIRST: Final = 10  # values of any other size, from the least one on
+_LONG: Final = 60  # the longest axis is at least so long
+_SEARCH: Final = 512  # values that are looked at to find those at which the padding is another one
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
 _EXPANDS: Final = 8  # the first opset with Expand
 _OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
 _QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
-_MIDDLE: Final = 8  # the zero point of an unsigned weight
+# Attributes of windows: there is one channel, and sums are given as they are.
+_LEFT_OUT: Final = ("group", "activation")
 _ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
 
-
 _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
-_Choice: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Mapping[str, int]]
 _Models: TypeAlias = tuple[bytes, bytes, bool]
 """Both sides of a change, and whether the one before is meant as specified."""
-
-
-# How quantised operators are fed, by the inputs: scales of data and weight become 1, the zero point
-# of a weight becomes one number, and scale and zero point of the result let nothing saturate.
-_SCALES: Final = {"QLinearConv": (1, 4), "QLinearAveragePool": (1,)}
-_WEIGHT_ZERO: Final = {"ConvInteger": 3, "QLinearConv": 5}
-_RESULT: Final = {"QLinearConv": (6, 7), "QLinearAveragePool": (3, 4)}
-# The function that it applies to its result is left out.
-_FUSED: Final = {"FusedConv": ("activation", "activation_params")}
 
 
 class UnprobeableError(Exception):
     """A neighbourhood cannot be cut out and run by itself; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """One choice of sizes.
 
     Attributes:
@@ -104,14 +85,8 @@ class Scene:
     shapes: _Shapes
     symbols: Mapping[str, int]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the first root."""
-        return self.shapes[0]
 
-
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """The neighbourhood before a change, one model for each scene; or why there is none."""
 
     scenes: tuple[tuple[Scene, ModelProto], ...]
@@ -130,16 +105,15 @@ class NeighbourhoodProbe:
     def __init__(self, graph: Graph) -> None:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
         analysis = Analysis(graph)
-        self.take(graph, analysis, Signs(graph, analysis))
+        reader = Reader(graph, analysis)
+        self.take(Facts(graph, analysis, Signs(graph, analysis), reader))
         self._seen: dict[_Models, dict[_Shapes, ProbeResult]] = {}
         self.count = 0
         self.repaired: set[str] = set()
 
-    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
-        """Uses a graph of the model from now on, its analysis, and the sizes that this admits."""
-        self._graph = graph
-        self._analysis = analysis
-        self._signs = signs
+    def take(self, facts: Facts) -> None:
+        """Uses a graph of the model from now on, and what is known of it at the sizes admitted."""
+        self._facts = facts
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Neighbourhood:
         """Cuts out the nodes that compute a tensor from `roots`, in a few scenes."""
@@ -167,30 +141,25 @@ class NeighbourhoodProbe:
             Whether both compute the same (None where one side could not be cut out or run), and
             the result in words.
         """
-        if not before.scenes:
-            return None, f"not probed: {before.why}"
-        runs, reasons, repairs = 0, [], True
-        cuts: list[ModelProto] = []
-        why = ""
         try:
-            cuts.extend(self._cuts(tensor, roots, [scene for scene, _ in before.scenes]))
+            cuts = [*self._cuts(tensor, roots, [scene for scene, _ in before.scenes])]
         except UnprobeableError as error:
-            why = str(error)
-        compared = [(*one, other) for one, other in zip(before.scenes, cuts, strict=False)]
+            return None, f"not probed: {error}"
+        if not cuts:
+            return None, f"not probed: {before.why}"
+        runs, reason, repairs = 0, "", True
+        compared = [(*one, other) for one, other in zip(before.scenes, cuts, strict=True)]
         for scene, result in self._compare(compared, specified):
             if not result.ok:
                 shapes = ("x".join(map(str, shape)) for shape in scene.shapes)
                 return False, f"{result.detail} (data {', '.join(shapes)})"
             repairs &= result.repairs
             runs += result.runs
-            if result.detail:
-                reasons.append(result.detail)
-        if why:
-            return None, f"not probed: {why}"
+            reason = reason or result.detail
         if repairs:
-            self.repaired.add(self._graph.unique(tensor.name))
+            self.repaired.add(self._facts.graph.unique(tensor.name))
         if not runs:
-            return None, reasons[0] if reasons else "not probed"
+            return None, reason or "not probed"
         self.count += 1
         by = ", by onnx's reference evaluator" if specified else ""
         return True, f"equal on {counted(runs, 'input')}{by}"
@@ -202,77 +171,49 @@ class NeighbourhoodProbe:
 
         There are as many goes as it takes to bound the data that is held at once.
         """
-        names: dict[tuple[int, int], _Models] = {}
-        waiting: dict[_Models, dict[_Shapes, None]] = {}
-        for scene, before, after in cuts:
-            both = id(before), id(after)
-            if both not in names:
-                names[both] = before.SerializeToString(), after.SerializeToString(), specified
-            waiting.setdefault(names[both], {})[scene.shapes] = None
-        for scene, before, after in cuts:
-            models = names[id(before), id(after)]
+        for _, group in groupby(cuts, lambda each: (id(each[1]), id(each[2]))):
+            alike = [*group]
+            scenes, (_, before, after) = [scene for scene, *_ in alike], alike[0]
+            models = before.SerializeToString(), after.SerializeToString(), specified
             seen = self._seen.setdefault(models, {})
-            if scene.shapes not in seen:
-                shapes = _bounded([each for each in waiting[models] if each not in seen])
-                results = compare_scenes(before, after, shapes, specified=specified)
-                seen.update(zip(shapes, results, strict=True))
-            yield scene, seen[scene.shapes]
+            for scene in scenes:
+                if scene.shapes not in seen:
+                    shapes = _bounded([e.shapes for e in scenes if e.shapes not in seen])
+                    results = compare_scenes(before, after, shapes, specified=specified)
+                    seen.update(zip(shapes, results, strict=True))
+                yield scene, seen[scene.shapes]
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
-        root, *beside = roots
-        node = tensor.producer
-        row = gathering(self._graph, node) if node is not None else None
-        shape = self._analysis.shape(self._graph.tensor(root))
-        if shape is None:
-            op = self._window(node) if node is not None and row is not None else None
-            if op is None:
+        graph, analysis = self._facts.graph, self._facts.analysis
+        term = self._facts.reader.read(tensor)
+        form = term.head.form if isinstance(term.head, Slid) else None
+        padding = term.head.layers if isinstance(term.head, Slid) else term.layers
+        shapes = [analysis.shape(graph.tensor(root)) for root in roots]
+        if shapes[0] is None and form is not None:
+            shapes[0] = tuple(symbol(f"{roots[0]}[{axis}]") for axis in range(form.rank))
+        for root, each in zip(roots, shapes, strict=True):
+            if each is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is unknown")
-            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(op.rank))
-        involved = [*shape, *self._amounts(node, root)]
-        op = self._window(node) if node is not None and row is not None else None
-        if op is not None and op.rank == len(shape):
-            sizes_read = op.operator.layout.spatial(shape)
-            involved += [modulo(n, w.stride) for n, w in zip(sizes_read, op.windows, strict=True)]
+        shape, *beside = [each for each in shapes if each is not None]
+        amounts = [amount for layer in padding for pair in layer.amounts for amount in pair]
+        if form is not None and form.rank == len(shape):
+            axes = zip(form.spatial, form.axes, strict=True)
+            amounts += [modulo(shape[axis], window.stride) for axis, window in axes]
         scenes: dict[tuple[int, ...], Scene] = {}
-        for sizes, amounts, symbols in _choices(shape, tuple(involved)):
-            if row is not None:
-                sizes = row.layout.full(row.layout.spatial(sizes), 1)
-            key = *sizes, *amounts
-            if key not in scenes:
-                others = (self._fixed_shape(each, symbols) for each in beside)
-                scenes[key] = Scene((sizes, *others), symbols)
+        for sizes, symbols in _choices(shape, tuple(amounts)):
+            if form is not None:
+                end = len(sizes) - form.after
+                sizes = (*(1,) * form.before, *sizes[form.before : end], *(1,) * form.after)
+            if (key := (*sizes, *symbols.values())) not in scenes:
+                others = zip(roots[1:], beside, strict=True)
+                fixed = (tuple(_number(n, symbols, root) for n in all_) for root, all_ in others)
+                scenes[key] = Scene((sizes, *fixed), symbols)
         if not scenes:
-            raise UnprobeableError(f"no size of {root!r} could be chosen")
+            raise UnprobeableError(f"no size of {roots[0]!r} could be chosen")
         fitting = [each for each in scenes.values() if max(map(prod, each.shapes)) <= _LARGE]
         if not fitting:
-            first = next(iter(scenes.values())).shapes[0]
-            raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
+            _check_size("data", next(iter(scenes.values())).shapes[0])
         return fitting[:_SCENES]
-
-    def _fixed_shape(self, root: str, symbols: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape of a further root, which the sizes of the first one fix."""
-        shape = self._analysis.shape(self._graph.tensor(root))
-        if shape is None:
-            raise UnprobeableError(f"the number of axes of {root!r} is unknown")
-        return tuple(_number(size, symbols, root) for size in shape)
-
-    def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
-        """The amounts of the `Pad`s between the root and a node."""
-        graph = self._graph
-        while node is not None and (graph.is_standard(node) or operator_of(graph, node)):
-            if node.op == "Pad":
-                with suppress(UnreadableError):
-                    pad = read_pad(self._graph, self._analysis, node)
-                    yield from (amount for pair in pad.amounts or () for amount in pair)
-            if not node.inputs or node.inputs[0].name == root:
-                return
-            node = node.inputs[0].producer
-
-    def _window(self, node: Node) -> WindowOp | None:
-        try:
-            return read_window(self._graph, self._analysis, node)
-        except (ModelError, UnreadableError):
-            return None
 
     def _cuts(
         self, tensor: Tensor, roots: Sequence[str], scenes: Sequence[Scene]
@@ -281,59 +222,9 @@ class NeighbourhoodProbe:
         cutting = None
         for scene in scenes:
             if cutting is None or cutting.holds_sizes:
-                cutting = self._cut(tensor, roots, scene)
+                cutting = _Cutting(self._facts, roots, scene)
                 model = cutting.model(tensor)
             yield model
-
-    def _cut(self, tensor: Tensor, roots: Sequence[str], scene: Scene) -> _Cutting:
-        cutting = _Cutting(self._graph, self._analysis, roots, scene)
-        root = roots[0]
-        # The node that computes the root is not in the cut.
-        node = tensor.producer if tensor.name not in roots else None
-        row = gathering(self._graph, node) if node is not None else None
-        compares = row is not None and row.padding is Fill.LOWEST
-        if compares:
-            bound = self._signs.bound(self._graph.tensor(root))
-            cutting.keep_above(bound, self._grounds(root))
-        op = self._window(node) if node is not None and row is not None else None
-        if op is not None and op.operator.inputs.zero_point is not None and len(roots) == 1:
-            cutting.centre(_ANY_ZERO if op.zero is None else op.zero)
-        return cutting
-
-    def _grounds(self, root: str) -> list[str]:
-        """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
-
-        Empty where any other operator is in between.
-        """
-        grounds: list[str] = []
-        pending = [self._graph.tensor(root)]
-        for _ in range(_STEPS):
-            if not pending:
-                return grounds
-            tensor = pending.pop()
-            if self._graph.constant(tensor) is not None:
-                continue
-            node = tensor.producer
-            if node is None or not self._graph.is_standard(node):
-                return []
-            if node.op in _CURVES:
-                data = node.inputs[0]
-                # A Tanh, for one, is bounded only where its input is.
-                if self._is_bounded(data):
-                    pending.append(data)
-                else:
-                    grounds.append(data.name)
-            elif node.op in _SUMS:
-                pending += node.inputs
-            else:
-                return []
-        return []
-
-    def _is_bounded(self, tensor: Tensor) -> bool:
-        """Whether more bounds a tensor from below than its element type."""
-        dtype = self._analysis.dtype(tensor)
-        least = None if dtype is None else lowest(dtype)
-        return least is not None and self._signs.bound(tensor) > least
 
 
 def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
@@ -343,130 +234,67 @@ def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
 
 
 @lru_cache(maxsize=256)
-def _choices(shape: tuple[Extent, ...], involved: tuple[Extent, ...]) -> Sequence[_Choice]:
-    """Sizes to try for a root, with the amounts and the values of the symbols that they come with.
+def _choices(
+    shape: tuple[Extent, ...], amounts: tuple[Extent, ...]
+) -> Sequence[tuple[tuple[int, ...], Mapping[str, int]]]:
+    """Sizes to try for a root, with the values of the symbols that they come with.
 
     Layers that are alike ask for them again.
 
     Args:
         shape: The root's shape.
-        involved: The same, and amounts and other sizes on which the padding depends.
+        amounts: Amounts and other sizes on which the padding depends.
     """
-    values = _values(shape, involved)
-    for name in _of_batch(shape, involved):
-        values[name] = values[name][:_BATCHES]
-    amounts = [size for size in involved if isinstance(size, Size)]
-    found: list[_Choice] = []
+    sized = [size for size in (*shape, *amounts) if isinstance(size, Size)]
+    symbols = sorted({each for size in sized for each in size.symbols})
+    values = {each.name: _values(each, shape, amounts) for each in symbols}
+    found: list[tuple[tuple[int, ...], Mapping[str, int]]] = []
     count = max(map(len, values.values()), default=len(shape))
-    for step in range(count + 1 + _APART):
-        # First every symbol has its least value. Then each is one step ahead of the one before,
-        # and in the last scenes two steps.
-        ahead = 1 + (step > count)
-        symbols = {
-            name: some[(step - 1 + place * ahead) % len(some) if step else 0]
+    for step in range(count + 1):
+        # First every symbol has its least value. Then each is one step ahead of the one before.
+        chosen = {
+            name: some[(step - 1 + place) % len(some) if step else 0]
             for place, (name, some) in enumerate(values.items())
         }
-        sizes = tuple(_size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape))
+        sizes = tuple(
+            evaluate(size, chosen) if isinstance(size, int | Size) else 1 + step + axis
+            for axis, size in enumerate(shape)
+        )
         if min(sizes, default=1) >= 1:
-            found.append((sizes, tuple(evaluate(each, symbols) for each in amounts), symbols))
+            found.append((sizes, chosen))
     return found
 
 
-def _size(size: Extent, values: Mapping[str, int], free: int) -> int:
-    if isinstance(size, int):
-        return size
-    return evaluate(size, values) if isinstance(size, Size) else free
+def _values(which: Symbol, shape: Sequence[Extent], amounts: Sequence[Extent]) -> list[int]:
+    """Values to try for a symbol: the least ones, one of long axes, and all that pad otherwise."""
+    values = which.sizes
 
+    def at(index: int, sizes: Sequence[Extent]) -> tuple[int, ...]:
+        told = {which.name: values.value(index)}
+        alone = (each for each in sizes if isinstance(each, Size) and each.symbols == (which,))
+        return tuple(evaluate(each, told) for each in alone)
 
-def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
-    """Values to try for each symbol: the least ones, and one of each residue class."""
-    rhythms: dict[Symbol, tuple[int, int]] = {}
-    for extent in involved:
-        for which, (period, threshold) in residues(extent).items():
-            known, begin = rhythms.get(which, (1, 0))
-            rhythms[which] = lcm(known, period), max(begin, threshold)
-    found: dict[str, list[int]] = {}
-    for which in sorted(rhythms):
-        period, threshold = rhythms[which]
-        sizes = which.sizes
-        least = _least(which, shape)
-        late = max(least, sizes.from_on(threshold))
-        classes = period // sizes.step
-        # Each step goes to the next class and the next multiple, unless the sizes grow too large.
-        gap = classes + 1
-        if gap * sizes.step * _CLASSES > _FAR:
-            gap = classes // _CLASSES | 1
-        indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
-        indices.append(late + -(-_LONG // (sizes.step * _slope(which, late, shape))))
-        indices += _telling(which, involved, indices, range(late, late + min(classes, _SEARCH)))
-        fitting = [index for index in dict.fromkeys(indices) if index < sizes.count]
-        found[which.name] = [sizes.value(index) for index in fitting] or [sizes.first]
-    return found
-
-
-def _of_batch(shape: Sequence[Extent], involved: Sequence[Extent]) -> set[str]:
-    """The symbols of the first axis on which no other axis and no amount depends."""
-    sizes = [*shape, *involved[len(shape) :]]
-    names = [
-        {each.name for each in size.symbols} if isinstance(size, Size) else set() for size in sizes
-    ]
-    return names[0].difference(*names[1:]) if shape else set()
-
-
-def _slope(symbol: Symbol, index: int, shape: Sequence[Extent]) -> int:
-    """By how much the axes that depend on a symbol alone grow with it, at least, and at least 1."""
-    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
-    last = symbol.sizes.count - 1
-    values = [symbol.sizes.value(min(each, last)) for each in (index, index + _LONG)]
-    rises = [
-        (evaluate(size, {symbol.name: values[1]}) - evaluate(size, {symbol.name: values[0]}))
-        // max(values[1] - values[0], 1)
-        for size in sizes
-    ]
-    return max(min(rises, default=1), 1)
-
-
-def _telling(
-    symbol: Symbol, involved: Sequence[Extent], chosen: Sequence[int], indices: range
-) -> Iterator[int]:
-    """The further indices at which the padding has values that no chosen index shows."""
-    sizes = [size for size in involved if isinstance(size, Size) and size.symbols == (symbol,)]
-    varying = [size for size in sizes if _spread(size) < _SCENES]
-    seen = set()
-    for index in (*chosen, *indices):
-        if index >= symbol.sizes.count:
-            continue
-        value = {symbol.name: symbol.sizes.value(index)}
-        values = tuple(evaluate(size, value) for size in varying)
-        if values not in seen and index not in chosen:
-            yield index
-        seen.add(values)
-
-
-def _spread(size: Size) -> int:
-    low, high = bounds(size)
-    assert low is not None
-    assert high is not None
-    return high - low
-
-
-def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
-    """The index of the symbol's first value at which no axis that depends on it alone is empty."""
-    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
-    for index in range(min(symbol.sizes.count, _SEARCH)):
-        value = {symbol.name: symbol.sizes.value(index)}
-        if all(evaluate(size, value) >= 1 for size in sizes):
-            return index
-    return 0
+    every = range(values.count)
+    least = next((i for i in every[:_SEARCH] if min(at(i, shape), default=1) >= 1), 0)
+    others = [each for each in (*shape[1:], *amounts) if isinstance(each, Size)]
+    if not any(which in each.symbols for each in others):
+        return [values.value(index) for index in every[least : least + _BATCHES]]
+    some = every[least : least + _LONG]
+    long = next((i for i in some if min(at(i, shape), default=0) >= _LONG), least + _LONG)
+    chosen = [*every[least : least + _FIRST], *every[long : long + 1]]
+    seen = {at(index, amounts) for index in chosen}
+    for index in every[least : least + _SEARCH]:
+        if (told := at(index, amounts)) not in seen and len(chosen) < _SCENES:
+            seen.add(told)
+            chosen.append(index)
+    return [values.value(index) for index in dict.fromkeys(chosen)]
 
 
 def _number(size: Extent, symbols: Mapping[str, int], data: str) -> int:
     """A size of a tensor as a number, given the values of symbols."""
-    if isinstance(size, int):
-        return size
-    if not isinstance(size, Size):
+    if not isinstance(size, int | Size):
         raise UnprobeableError(f"the shape of {data!r} is unknown")
-    if any(each.name not in symbols for each in size.symbols):
+    if isinstance(size, Size) and any(each.name not in symbols for each in size.symbols):
         raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
     return evaluate(size, symbols)
 
@@ -480,17 +308,20 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
 
 
-def _result_scale(taps: np.ndarray[Any, Any] | None) -> float:
-    """The scale of a quantised result, a power of 2, with which it seldom saturates."""
-    if taps is None:
-        return 1 / 8
-    greatest = REACH * int(np.abs(taps).reshape(len(taps), -1).sum(axis=1).max())
-    return float(2 ** max((greatest // 128).bit_length(), 0))
+def _least(dtype: int | None) -> float:
+    """What bounds every tensor of a type."""
+    least = None if dtype is None else lowest(dtype)
+    return inf if least is None else least
 
 
-def _has(node: Node, index: int) -> bool:
-    """Whether an input of a node is there."""
-    return index < len(node.inputs) and bool(node.inputs[index].name)
+def _middle(dtype: int) -> int:
+    """A zero point around which quantised numbers are drawn."""
+    return 128 if dtype == TensorProto.UINT8 else 0
+
+
+def _check_size(told: str, sizes: Sequence[int]) -> None:
+    if prod(sizes) > _LARGE:
+        raise UnprobeableError(f"{told} of {'x'.join(map(str, sizes))} is too large")
 
 
 class _Cutting:
@@ -501,68 +332,31 @@ class _Cutting:
             inputs are open.
     """
 
-    def __init__(
-        self, graph: Graph, analysis: Analysis, roots: Sequence[str], scene: Scene
-    ) -> None:
-        self._graph = graph
-        self._analysis = analysis
+    def __init__(self, facts: Facts, roots: Sequence[str], scene: Scene) -> None:
+        self._graph = facts.graph
+        self._analysis = facts.analysis
+        self._signs = facts.signs
         self._scene = scene
         self._proto = GraphProto(name="probe")
-        self._names: dict[str, str] = {
-            root: f"data{place or ''}" for place, root in enumerate(roots)
-        }
-        self._blanks: set[str] = set()
-        self.holds_sizes = False
-        for root, shape in zip(roots, scene.shapes, strict=True):
-            open_shape = [None] * len(shape)
-            info = make_tensor_value_info(self._names[root], self._type(root), open_shape)
-            self._proto.input.append(info)
+        self._roots = roots
+        self._names = {root: f"data{place or ''}" for place, root in enumerate(roots)}
+        self._count = 0
         self._dtype = self._type(roots[0])
-
-    def keep_above(self, bound: float, grounds: Sequence[str]) -> None:
-        """Keeps the data at a bound or above it, as the graph does upstream of the root.
-
-        Where `grounds` are known, the cut begins there and runs the operators that bound the data
-        itself; else it adds the bound to data that is not negative.
-        """
-        if bound == (-inf if self._dtype in FLOATS else lowest(self._dtype)):
-            return
-        if grounds:
-            self._names = dict.fromkeys(grounds, "data")
-        elif self._dtype in FLOATS:
-            self._names = dict.fromkeys(self._names, self._raised("Relu", bound, self._dtype))
-        elif self._dtype in _QUANTISED:
-            greatest = int(np.iinfo(tensor_dtype_to_np_dtype(self._dtype)).max)
-            self._proto.input[0].type.tensor_type.elem_type = TensorProto.INT32
-            raised = self._raised("Abs", min(bound, greatest - REACH), TensorProto.INT32)
-            self._proto.node.append(make_node("Cast", [raised], ["quantised"], to=self._dtype))
-            self._names = dict.fromkeys(self._names, "quantised")
-
-    def _raised(self, op: str, bound: float, dtype: int) -> str:
-        """Adds a bound to what an operator makes of the data; returns the name of the sum."""
-        self._proto.node.append(make_node(op, ["data"], ["positive"]))
-        if bound == 0:
-            return "positive"
-        array = np.asarray(bound, tensor_dtype_to_np_dtype(dtype))
-        self._proto.initializer.append(from_array(array, "bound"))
-        self._proto.node.append(make_node("Add", ["positive", "bound"], ["raised"]))
-        return "raised"
-
-    def centre(self, zero: int) -> None:
-        """Centres quantised data at its zero point, so that results seldom saturate."""
-        if self._dtype not in _QUANTISED:
-            return
-        limits = np.iinfo(tensor_dtype_to_np_dtype(self._dtype))
-        middle = min(max(zero, int(limits.min) + REACH), int(limits.max) - REACH)
-        self._proto.input[0].type.tensor_type.elem_type = TensorProto.INT32
-        self._proto.initializer.append(from_array(np.asarray(middle, np.int32), "middle"))
-        self._proto.node.append(make_node("Add", ["data", "middle"], ["centred"]))
-        self._proto.node.append(make_node("Cast", ["centred"], ["quantised"], to=self._dtype))
-        self._names = dict.fromkeys(self._names, "quantised")
+        self.holds_sizes = False
 
     def model(self, tensor: Tensor) -> ModelProto:
-        for node in self._order(tensor):
-            self._add(node)
+        """The nodes that compute a tensor."""
+        for root, shape in zip(self._roots, self._scene.shapes, strict=True):
+            info = make_tensor_value_info(self._names[root], self._type(root), [None] * len(shape))
+            self._proto.input.append(info)
+        # The node that computes the root is not in the cut.
+        node = None if tensor.name in self._roots else tensor.producer
+        if node is not None and (row := gathering(self._graph, node)) is not None:
+            if row.padding is Fill.LOWEST:
+                self._keep_above()
+            if self._dtype in _QUANTISED and len(self._roots) == 1 and row.inputs.zero_point:
+                self._raise_data(self._zero(node, row))  # or results would saturate
+        self._compute(tensor)
         if tensor.name not in self._names:
             raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
@@ -579,212 +373,218 @@ class _Cutting:
             model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
         return model
 
+    # The data
+
+    def _keep_above(self) -> None:
+        """Keeps the data at its bound or above it, as the graph does upstream of the root.
+
+        Where it is known what bounds the data, the cut begins there and runs that itself.
+        """
+        data = self._graph.tensor(self._roots[0])
+        bound = self._signs.bound(data)
+        if bound <= _least(self._dtype):
+            return
+        if grounds := self._grounds(data):
+            self._names = dict.fromkeys(grounds, "data")
+        elif self._dtype in FLOATS:
+            self._raise_data(bound, "Relu")
+        elif self._dtype in _QUANTISED:
+            self._raise_data(bound, "Abs")
+
+    def _grounds(self, data: Tensor) -> list[str]:
+        """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
+
+        Empty where any other operator is in between.
+        """
+        grounds: list[str] = []
+        pending = [data]
+        for _ in range(_STEPS):
+            if not pending:
+                return grounds
+            tensor = pending.pop()
+            node = tensor.producer
+            if self._graph.constant(tensor) is not None:
+                continue
+            if node is None or not self._graph.is_standard(node):
+                return []
+            if node.op in _SUMS:
+                pending += node.inputs
+            elif node.op not in _CURVES:
+                return []
+            elif self._signs.bound(node.inputs[0]) > _least(self._analysis.dtype(node.inputs[0])):
+                pending.append(node.inputs[0])  # a Tanh, for one, has a bound only where that has
+            else:
+                grounds.append(node.inputs[0].name)
+        return []
+
+    def _raise_data(self, by: float, op: str = "Identity") -> None:
+        """Has what an operator makes of the data stand for it, raised by a number."""
+        dtype = self._dtype
+        if dtype in _QUANTISED:
+            limits, dtype = np.iinfo(tensor_dtype_to_np_dtype(dtype)), TensorProto.INT32
+            by = min(max(by, limits.min + REACH), limits.max - REACH)
+        self._proto.input[0].type.tensor_type.elem_type = dtype
+        shifted = self._node(op, "data")
+        shifted = self._node("Add", shifted, self._small(by, dtype)) if by else shifted
+        if dtype != self._dtype:
+            shifted = self._node("Cast", shifted, to=self._dtype)
+        self._names = dict.fromkeys(self._names, shifted)
+
+    # The nodes
+
+    def _compute(self, tensor: Tensor) -> None:
+        """Adds the nodes between the roots and a tensor, producers first."""
+        pending = [tensor]
+        while pending:
+            node = pending[-1].producer
+            if node is None or self._is_there(pending[-1]):
+                pending.pop()
+                continue
+            asks = node.op in {"Shape", "Size"} and self._graph.is_standard(node)
+            row = operator_of(self._graph, node)
+            read = node.inputs if row is None else (node.inputs[row.inputs.data],)
+            missing = [
+                each
+                for each in (() if asks else map(self._origin, read))
+                if each.name and each.producer is not None and not self._is_there(each)
+            ]
+            pending += missing
+            if not missing:
+                self._add(node, row, asks=asks)
+
+    def _is_there(self, tensor: Tensor) -> bool:
+        return tensor.name in self._names or self._graph.constant(tensor) is not None
+
+    def _origin(self, tensor: Tensor) -> Tensor:
+        """The tensor that a tensor is a copy of, unless the cut names it already."""
+        return tensor if tensor.name in self._names else self._graph.origin(tensor)
+
+    def _add(self, node: Node, row: Operator | None, *, asks: bool) -> None:
+        """Adds a node whose inputs are there."""
+        proto = self._graph.node_proto(node)
+        kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
+        kept.attribute.extend(proto.attribute)
+        if row is not None and not row.scatters:
+            del kept.attribute[:]
+            kept.attribute.extend(e for e in proto.attribute if not e.name.startswith(_LEFT_OUT))
+        if asks:
+            kept.input.append(self._blank(node.inputs[0]))
+        elif row is None:
+            kept.input.extend(self._name(each) if each.name else "" for each in node.inputs)
+        else:
+            names = self._fed(node, row)
+            kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
+        for output in node.outputs:
+            if output.name:
+                self._names[output.name] = self._new()
+            kept.output.append(self._names.get(output.name, ""))
+        self._proto.node.append(kept)
+
+    def _blank(self, data: Tensor) -> str:
+        """Adds a tensor of the shape of one of which only that is asked; unknown axes have 1."""
+        shape = self._analysis.shape(data)
+        if shape is None:
+            raise UnprobeableError(f"the shape of {data.name!r} is unknown")
+        sizes = self._numbers([1 if isinstance(n, Unknown) else n for n in shape], data.name)
+        shaped = self._small(sizes, TensorProto.INT64)
+        return self._node("ConstantOfShape", shaped, value=from_array(np.zeros(1, np.bool_)))
+
+    def _fed(self, node: Node, row: Operator) -> dict[int, str]:
+        """The operands of a window, by their places: its data, and small constants beside it."""
+        inputs = row.inputs
+        names = {inputs.data: self._name(node.inputs[inputs.data])}
+        scale = 1 / 8
+        if inputs.weight is not None:
+            weight = node.inputs[inputs.weight]
+            shape = self._analysis.shape(weight)
+            taps = self._taps_of(node, row, shape)
+            if row.scatters:
+                return {**names, **dict(self._spread(node, row, shape, taps[:1]))}
+            dtype = self._analysis.dtype(weight) or self._dtype
+            names[inputs.weight] = self._small(taps + _middle(dtype), dtype)
+            # A power of 2 with which a quantised result seldom saturates.
+            scale = 2.0 ** (REACH * int(np.abs(taps).sum()) // 256).bit_length()
+        if inputs.zero_point is None:
+            return names
+        places = {*range(len(node.inputs))} - {*names, inputs.bias}
+        types = {place: self._type(at.name) for place in places if (at := node.operand(place))}
+        scales = [place for place, dtype in types.items() if dtype == TensorProto.FLOAT]
+        for place, dtype in types.items():
+            value: float = _middle(dtype)
+            if place == inputs.zero_point:
+                value = self._zero(node, row)
+            elif place in scales:  # the last one is that of the result
+                value = scale if place == max(scales) else 1
+            names[place] = self._small(value, dtype)
+        return names
+
+    def _zero(self, node: Node, row: Operator) -> int:
+        """The zero point of the data of a window."""
+        point = node.operand(row.inputs.zero_point or 0)
+        known = (0,) if point is None else self._analysis.integers(point) or ()
+        (found,) = known if len(known) == 1 else (_ANY_ZERO,)
+        return found if isinstance(found, int) else _ANY_ZERO
+
+    def _taps_of(self, node: Node, row: Operator, shape: Shape | None) -> np.ndarray[Any, Any]:
+        """Small integers for the kernel of a weight's shape, or of what the node says."""
+        assert row.weight_layout is not None
+        kernel: Sequence[Any] = () if shape is None else row.weight_layout.spatial(shape)
+        if not kernel or not all(isinstance(size, int) for size in kernel):
+            kernel = node.attrs.get("kernel_shape", ())
+        if not kernel:
+            raise UnprobeableError("the kernel's size is known only at run time")
+        _check_size("a kernel", kernel)
+        return _taps(*kernel)
+
+    def _spread(
+        self, node: Node, row: Operator, shape: Shape | None, taps: np.ndarray[Any, Any]
+    ) -> Iterator[tuple[int, str]]:
+        """Weight and bias of a transposed convolution, by place: the same taps for all channels.
+
+        The steps behind it may have constants for each channel, so all channels stay.
+        """
+        inputs, layout = row.inputs, row.weight_layout
+        assert inputs.weight is not None
+        assert layout is not None
+        if shape is None:
+            raise UnprobeableError(f"the shape of {node.inputs[inputs.weight].name!r} is unknown")
+        sizes = self._numbers(shape, node.inputs[inputs.weight].name)
+        _check_size("a weight", sizes)
+        if self._graph.opset < _EXPANDS:
+            yield inputs.weight, self._small(np.broadcast_to(taps, sizes), self._dtype)
+        else:
+            one, all_ = self._small(taps, self._dtype), self._small(sizes, TensorProto.INT64)
+            yield inputs.weight, self._node("Expand", one, all_)
+        if inputs.bias is not None and (bias := node.operand(inputs.bias)) is not None:
+            channels = sizes[layout.batch] * int(node.attrs.get("group", 1))
+            values = self._small(np.arange(channels) % REACH - 1, self._dtype)
+            yield inputs.bias, self._name(bias) if self._is_there(bias) else values
+
+    # Numbers and names
+
     def _type(self, name: str) -> int:
         dtype = self._analysis.dtype(self._graph.tensor(name))
         if dtype is None or dtype not in _TYPES:
             raise UnprobeableError(f"the element type of {name!r} is unknown")
         return dtype
 
-    def _order(self, tensor: Tensor) -> Iterator[Node]:
-        """The nodes between the root and the tensor, producers first."""
-        done: set[int] = set()
-        stack: list[tuple[Tensor, bool]] = [(tensor, False)]
-        while stack:
-            current, ready = stack.pop()
-            node = current.producer
-            if node is None or id(node) in done or current.name in self._names:
-                continue
-            if ready:
-                done.add(id(node))
-                yield node
-                continue
-            if self._graph.constant(current) is not None or self._asks(node):
-                done.add(id(node))
-                yield node
-                continue
-            stack.append((current, True))
-            stack.extend((t, False) for t in self._read(node) if t.name)
-
-    def _read(self, node: Node) -> list[Tensor]:
-        """The inputs of a node that the cut keeps: for a window operator the data at least."""
-        row = operator_of(self._graph, node)
-        kept = range(len(node.inputs)) if row is None else (row.inputs.data,)
-        return [self._origin(node.inputs[index]) for index in kept]
-
-    def _origin(self, tensor: Tensor) -> Tensor:
-        """The tensor that a tensor is a copy of, unless the cut names it already."""
-        return tensor if tensor.name in self._names else self._graph.origin(tensor)
-
-    def _asks(self, node: Node) -> bool:
-        """Whether a node reads only the shape of its input."""
-        return node.op in {"Shape", "Size"} and self._graph.is_standard(node)
-
-    def _ask(self, node: Node) -> None:
-        """Adds a Shape or Size node, whose input is a dummy tensor of the right shape."""
-        data, output = node.inputs[0].name, node.outputs[0].name
-        shape = self._analysis.shape(node.inputs[0])
-        if shape is not None and all(isinstance(size, int | Size) for size in shape):
-            sizes = self._numbers(shape, data)
-            if prod(sizes) <= _LARGE:
-                self._names[output] = f"t{len(self._names)}"
-                kept = self._copy(node)
-                kept.input.append(self._blank(sizes))
-                kept.output.append(self._names[output])
-                self._proto.node.append(kept)
-                return
-        found = self._analysis.integers(node.outputs[0])
-        if found is None:
-            raise UnprobeableError(f"the shape of {data!r} is unknown")
-        array = np.asarray(self._numbers(found, data), np.int64)
-        self._constant(output, array if node.op == "Shape" else array.reshape(()))
-
-    def _blank(self, sizes: Sequence[int]) -> str:
-        """The name of a tensor of this shape, whose elements do not matter."""
-        name = f"blank of {'x'.join(map(str, sizes))}"
-        shape = f"{name}, shape"
-        if name not in self._blanks:
-            self._blanks.add(name)
-            self._proto.initializer.append(from_array(np.asarray(sizes, np.int64), shape))
-            nothing = from_array(np.zeros(1, np.bool_))
-            node = make_node("ConstantOfShape", [shape], [name], value=nothing)
-            self._proto.node.append(node)
-        return name
-
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
         """The sizes as numbers in this scene."""
         self.holds_sizes |= not all(isinstance(size, int) for size in sizes)
         return [_number(size, self._scene.symbols, data) for size in sizes]
 
-    def _copy(self, node: Node) -> NodeProto:
-        """A copy of a node with its attributes, without inputs and outputs."""
-        proto = self._graph.node_proto(node)
-        kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
-        kept.attribute.extend(proto.attribute)
-        return kept
+    def _new(self) -> str:
+        self._count += 1
+        return f"t{self._count}"
 
-    def _add(self, node: Node) -> None:
-        if self._asks(node):
-            self._ask(node)
-            return
-        # The cut is a model in memory, without a folder for external data.
-        held = self._graph.constant(node.outputs[0])
-        if held is not None and self._graph.is_external(node.outputs[0]):
-            self._constant(node.outputs[0].name, held)
-            return
-        kept = self._copy(node)
-        row = operator_of(self._graph, node)
-        if row is None:
-            kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
-        else:
-            try:
-                read = read_transposed if row.scatters else read_window
-                op = read(self._graph, self._analysis, node)
-            except (ModelError, UnreadableError) as error:
-                raise UnprobeableError(str(error)) from error
-            if isinstance(op, WindowOp):
-                self._feed(op, kept)
-            else:
-                self._feed_transposed(op, kept)
-        for output in node.outputs:
-            if output.name:
-                self._names[output.name] = f"t{len(self._names)}"
-            kept.output.append(self._names.get(output.name, ""))
-        self._proto.node.append(kept)
-
-    def _feed(self, op: WindowOp, kept: NodeProto) -> None:
-        """Gives a window operator its data with one channel, and small constants beside it."""
-        node, row = op.node, op.operator
-        inputs, kind = row.inputs, row.op_type if row.declaration is None else ""
-        names = {inputs.data: self._name(node.inputs[inputs.data])}
-        taps: np.ndarray[Any, Any] | None = None
-        if inputs.weight is not None and row.weight_layout is not None:
-            weight = node.inputs[inputs.weight]
-            shape = self._analysis.shape(weight)
-            taps = self._taps(op, () if shape is None else row.weight_layout.spatial(shape))
-            dtype = self._analysis.dtype(weight) or self._dtype
-            middle = _MIDDLE if dtype == TensorProto.UINT8 else 0
-            axes = row.weight_layout.batch, row.weight_layout.channels
-            placed = np.moveaxis(taps + middle, (0, 1), axes)
-            names[inputs.weight] = self._small(placed, dtype)
-            place = _WEIGHT_ZERO.get(kind)
-            if place is not None and _has(node, place):
-                names[place] = self._small(middle, dtype)
-        if inputs.zero_point is not None and _has(node, inputs.zero_point):
-            zero = node.inputs[inputs.zero_point]
-            known = [n for n in self._analysis.integers(zero) or () if isinstance(n, int)]
-            one = known[0] if len(known) == 1 else _ANY_ZERO
-            names[inputs.zero_point] = self._small(one, self._type(zero.name))
-        for index in _SCALES.get(kind, ()):
-            names[index] = self._small(1, TensorProto.FLOAT)
-        if kind in _RESULT:
-            scale, place = _RESULT[kind]
-            names[scale] = self._small(_result_scale(taps), TensorProto.FLOAT)
-            if _has(node, place):
-                dtype = self._type(node.inputs[place].name)
-                half = 128 if dtype == TensorProto.UINT8 else 0
-                names[place] = self._small(half, dtype)
-        kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
-        dropped = {"group", *_FUSED.get(kind, ())}
-        others = [each for each in kept.attribute if each.name not in dropped]
-        del kept.attribute[:]
-        ones = (make_attribute("group", 1),) if "group" in row.row.attributes else ()
-        kept.attribute.extend([*others, *ones])
-
-    def _feed_transposed(self, op: TransposedOp, kept: NodeProto) -> None:
-        """Gives a transposed convolution its data, and the same small taps for all channels.
-
-        The steps behind it may have constants for each channel, so all channels stay.
-        """
-        node, inputs, layout = op.node, op.operator.inputs, op.operator.weight_layout
-        assert inputs.weight is not None
-        assert layout is not None
-        weight = node.inputs[inputs.weight]
-        shape = self._analysis.shape(weight)
-        if shape is None:
-            raise UnprobeableError(f"the shape of {weight.name!r} is unknown")
-        sizes = self._numbers(shape, weight.name)
-        if prod(sizes) > _LARGE:
-            raise UnprobeableError(f"a weight of {'x'.join(map(str, sizes))} is too large")
-        taps = self._taps(op, layout.spatial(shape))[:1]
-        if self._graph.opset < _EXPANDS:
-            spread = self._small(np.broadcast_to(taps, sizes), self._dtype)
-        else:
-            one, all_ = self._small(taps, self._dtype), self._small(sizes, TensorProto.INT64)
-            name = f"weight {len(self._names)}"
-            self._names[name] = spread = f"t{len(self._names)}"
-            self._proto.node.append(make_node("Expand", [one, all_], [spread]))
-        names = {inputs.data: self._name(node.inputs[inputs.data]), inputs.weight: spread}
-        if inputs.bias is not None and _has(node, inputs.bias):
-            bias = node.inputs[inputs.bias]
-            if self._graph.constant(bias) is not None:
-                names[inputs.bias] = self._name(bias)
-            else:  # one for each output channel
-                group = int(node.attrs.get("group", 1))
-                values = np.arange(sizes[layout.batch] * group) % REACH - 1
-                names[inputs.bias] = self._small(values, self._dtype)
-        kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
-
-    def _taps(self, op: WindowOp | TransposedOp, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
-        """The small integers of a weight with two output channels and one input channel.
-
-        Its kernel is what its shape says, or where that says nothing, as it is read.
-        """
-        kernel = [k for k in said if isinstance(k, int)]
-        if len(kernel) < len(op.windows):
-            kernel = [w.kernel for w in op.windows if isinstance(w.kernel, int)]
-        if len(kernel) != len(op.windows):
-            raise UnprobeableError("the kernel's size is known only at run time")
-        if prod(kernel) > _LARGE:
-            raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")
-        return _taps(*kernel)
+    def _node(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """Adds a node that the graph does not have, and returns the name of its result."""
+        self._proto.node.append(make_node(op, inputs, [self._new()], **attributes))
+        return f"t{self._count}"
 
     def _small(self, values: Any, dtype: int) -> str:
         """Adds a constant that the graph does not have, and returns its name."""
-        name = f"constant {len(self._names)} of the probe"
-        if dtype == TensorProto.STRING:
-            raise UnprobeableError("the element type of a weight or bias is no number")
-        self._constant(name, np.asarray(values).astype(tensor_dtype_to_np_dtype(dtype)))
-        return self._names[name]
+        return self._constant(np.asarray(values).astype(tensor_dtype_to_np_dtype(dtype)))
 
     def _name(self, tensor: Tensor) -> str:
         tensor = self._origin(tensor)
@@ -792,10 +592,10 @@ class _Cutting:
             array = self._graph.constant(tensor)
             if array is None:
                 raise UnprobeableError(f"{tensor.name!r} is known only at run time")
-            self._constant(tensor.name, array)
+            self._names[tensor.name] = self._constant(array)
         return self._names[tensor.name]
 
-    def _constant(self, name: str, values: np.ndarray[Any, Any]) -> None:
-        self._names[name] = f"t{len(self._names)}"
-        proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._names[name])
+    def _constant(self, values: np.ndarray[Any, Any]) -> str:
+        proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._new())
         self._proto.initializer.append(proto)
+        return proto.name

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.messages import RUNTIME
-from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import drawn, with_seeds
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
@@ -26,8 +26,8 @@ from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
 REACH = 8
 """Data are the integers from minus this number to this number."""
 
-_BLOCK = 1 << 12
-"""Elements up to which inputs share their random data."""
+_SMALL = 1 << 12
+"""Elements up to which the data of inputs is kept: most probes have the same."""
 
 _STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
 
@@ -39,8 +39,7 @@ _Inputs: TypeAlias = tuple[tuple[str, tuple[int, ...], int], ...]
 """Names, shapes and element types."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """The result of running both sides of a change.
 
     Attributes:
@@ -196,17 +195,12 @@ def _draws(inputs: Sequence[Input], seeds: int) -> Sequence[Draw]:
         if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
             raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
     shaped = tuple((e.name, tuple(int(dim) for dim in e.shape), e.elem_type) for e in inputs)
-    is_small = sum(prod(shape) for _, shape, _ in shaped) <= _BLOCK
-    return _small_draws(shaped, seeds) if is_small else [*_each_draw(shaped, seeds)]
+    is_small = sum(prod(shape) for _, shape, _ in shaped) <= _SMALL
+    return (_each_draw if is_small else _each_draw.__wrapped__)(shaped, seeds)
 
 
 @lru_cache(maxsize=64)
-def _small_draws(inputs: _Inputs, seeds: int) -> Sequence[Draw]:
-    """The draws of small inputs, of which most probes have the same."""
-    return [*_each_draw(inputs, seeds)]
-
-
-def _each_draw(inputs: _Inputs, seeds: int) -> Iterator[Draw]:
+def _each_draw(inputs: _Inputs, seeds: int) -> Sequence[Draw]:
     def draw(label: str, pattern: _Pattern) -> Draw:
         feeds = {
             name: _typed(np.asarray(pattern(name, shape)), elem_type)
@@ -214,33 +208,24 @@ def _each_draw(inputs: _Inputs, seeds: int) -> Iterator[Draw]:
         }
         return Draw(feeds, label)
 
-    for seed in range(seeds):
-        yield draw(f"random integers, seed {seed}", _random(seed, -REACH, REACH))
-    yield draw("negative integers", _random(seeds, -REACH, -1))
-    yield draw("positive integers", _random(seeds, 1, REACH))
-    yield draw("a ramp", lambda _, shape: _ramp(shape))
-    yield draw("marked borders", lambda _, shape: _borders(shape))
+    return [
+        *(
+            draw(f"random integers, seed {seed}", _random(seed, -REACH, REACH))
+            for seed in range(seeds)
+        ),
+        draw("negative integers", _random(seeds, -REACH, -1)),
+        draw("positive integers", _random(seeds, 1, REACH)),
+        draw("a ramp", lambda _, shape: _ramp(shape)),
+        draw("marked borders", lambda _, shape: _borders(shape)),
+    ]
 
 
 def _random(seed: int, low: int, high: int) -> _Pattern:
     def pattern(name: str, shape: tuple[int, ...]) -> Array:
-        count, asked = prod(shape), (seed, name, low, high)
-        found = _block(*asked)[:count] if count <= _BLOCK else _integers(*asked, count)
-        return found.reshape(shape)
+        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        return generator.integers(low, high, shape, endpoint=True)
 
     return pattern
-
-
-def _integers(seed: int, name: str, low: int, high: int, count: int) -> Array:
-    """Random integers; the first ones are the same whatever their number."""
-    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return generator.integers(low, high, count, endpoint=True)
-
-
-@lru_cache(maxsize=64)
-def _block(seed: int, name: str, low: int, high: int) -> Array:
-    """The random integers with which small inputs of a name begin: most probes are asked alike."""
-    return _integers(seed, name, low, high, _BLOCK)
 
 
 def _ramp(shape: tuple[int, ...]) -> Array:

@@ -38,8 +38,8 @@ class Facts:
         """Asks the graph as it is at each call."""
         self.graph = graph
         self.reader = reader
-        self._analysis = analysis
-        self._signs = signs
+        self.analysis = analysis
+        self.signs = signs
         self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
 
     def compared(
@@ -74,7 +74,7 @@ class Facts:
             DiffersError: It has another number of axes.
         """
         held = self.reader.around(data)
-        shape = None if held is None else self._analysis.shape(held[0])
+        shape = None if held is None else self.analysis.shape(held[0])
         if shape is not None and len(shape) != rank:
             raise DiffersError(f"the data has {len(shape)} axes, the window {rank}")
         if shape is None:
@@ -92,12 +92,12 @@ class Facts:
     def shape(self, term: Term) -> tuple[Extent, ...] | None:
         """The shape of a term; None where it is unknown."""
         tensor = self.reader.holder(term)
-        return None if tensor is None else self._analysis.shape(tensor)
+        return None if tensor is None else self.analysis.shape(tensor)
 
     def dtype(self, data: Term) -> int | None:
         """The element type of data; None where it is unknown."""
         held = self.reader.around(data)
-        return None if held is None else self._analysis.dtype(held[0])
+        return None if held is None else self.analysis.dtype(held[0])
 
     def bound(self, data: Term) -> float:
         """A number that no element of data is below."""
@@ -105,7 +105,7 @@ class Facts:
         if held is None or not _keeps(held[1], data.layers):
             return -math.inf
         fills = () if held[1] == data.layers else data.layers
-        return min([self._signs.bound(held[0]), *map(least_of_fill, fills)])
+        return min([self.signs.bound(held[0]), *map(least_of_fill, fills)])
 
     def check_finite(self, data: Term) -> None:
         """Raises where data certainly holds infinities or NaN.
@@ -121,7 +121,7 @@ class Facts:
                 self.check_finite(operand.of)
         held = self.reader.around(data if operands else data.bare)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
-            if (origin := self._signs.infinite(held[0])) is not None:
+            if (origin := self.signs.infinite(held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.name}
                 told = f"{held[0].name!r} holds infinities, from {origin.name!r}"
                 said = Named(told, "the data holds infinities")
@@ -138,7 +138,7 @@ class Facts:
         Raises:
             DiffersError: It may.
         """
-        if teller := self._signs.telling(tensor):
+        if teller := self.signs.telling(tensor):
             said = Named(*(f"{each} downstream may tell 0.0 from -0.0" for each in teller))
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
@@ -154,7 +154,7 @@ class Facts:
         graph, pending, seen = self.graph, [tensor], {tensor}
         while pending:
             tensor = pending.pop()
-            if self._analysis.dtype(tensor) not in {None, *FLOATS}:
+            if self.analysis.dtype(tensor) not in {None, *FLOATS}:
                 continue
             if graph.is_output(tensor) or len(seen) > _FAR:
                 said = Named(
@@ -187,7 +187,7 @@ class Facts:
         if row is None or row.step is None:
             return False
         try:
-            return place in Call(self.graph, self._analysis, node, row).data_places()
+            return place in Call(self.graph, self.analysis, node, row).data_places()
         except (UnreadError, ModelError):
             return False
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Row, op_types, operator_name
@@ -50,6 +51,11 @@ class Prover:
         self._roots: dict[Tensor, tuple[str, ...]] = {}
         self._is_read = False
 
+    @property
+    def facts(self) -> Facts:
+        """What is known in the domain by which passes decide."""
+        return self._domains[-1][2]
+
     def begin(self) -> None:
         """Takes the graph as it is for the original of the edit that comes."""
         for *_, facts in self._domains:
@@ -71,8 +77,7 @@ class Prover:
             behind: Whether to look through other operators than `Pad`s also where a window or a
                 `Pad` writes the tensor.
         """
-        reader = self._domains[-1][2].reader
-        found = self._roots[tensor] = _roots(self._graph, reader, tensor, behind=behind)
+        self._roots[tensor] = found = _roots(self._graph, self.facts.reader, tensor, behind=behind)
         return found
 
     def settle(
@@ -134,7 +139,7 @@ class Prover:
             if each is at:
                 is_within = True
                 continue
-            reader, changed = each[2].reader, at[2].reader.logged()
+            reader, changed = each[2].reader, at[2].reader.log
             reader.undo()
             holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
             terms = {new: reader.known(replaced.get(new, new)) for new in equal}

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.proof.assume import Facts
@@ -157,7 +159,7 @@ class _Settling:
             found[tensor] = shown = refine(now, wanted, self._facts, tensor, self._trust)
             if proof is not None:
                 assumptions = shown.assumptions | proof.assumptions
-                found[tensor] = shown._replace(assumptions=assumptions)
+                found[tensor] = replace(shown, assumptions=assumptions)
         for tensor, (now, wanted, _) in self._claims.items():
             if now is not wanted and found[tensor].rule != LOST_SIGN:
                 reader.equate(now, wanted, found[tensor])

@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import chain, combinations
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
@@ -71,6 +73,7 @@ class Reader:
 
     Attributes:
         terms: Makes the terms; readers that share it can compare theirs.
+        log: The tensors whose terms were kept or forgotten since `begin`, with those before.
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, terms: Terms | None = None) -> None:
@@ -88,7 +91,7 @@ class Reader:
         self._holders: dict[Term, Tensor] = {}
         self._around: dict[Term, dict[Tensor, None]] = {}
         self._same: dict[Term, tuple[Term, Equal]] = {}
-        self._log: dict[Tensor, Term | None] = {}
+        self.log: dict[Tensor, Term | None] = {}
         self._equated: list[Term] = []
 
     def read_all(self) -> None:
@@ -159,8 +162,8 @@ class Reader:
 
     def keep(self, tensor: Tensor, term: Term) -> None:
         """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
-        if tensor not in self._log:
-            self._log[tensor] = self._known.get(tensor)
+        if tensor not in self.log:
+            self.log[tensor] = self._known.get(tensor)
         self._known[tensor] = term
         self._holders[term] = tensor
         if term.layers:
@@ -188,11 +191,11 @@ class Reader:
 
     def begin(self) -> None:
         """Starts to note what is kept from now on, for `undo`."""
-        self._log, self._equated = {}, []
+        self.log, self._equated = {}, []
 
     def undo(self) -> None:
         """Takes back what was kept and forgotten since `begin`."""
-        for tensor, term in self._log.items():
+        for tensor, term in self.log.items():
             if term is None:
                 self._known.pop(tensor, None)
             else:
@@ -200,10 +203,6 @@ class Reader:
         for new in self._equated:
             self._same.pop(new, None)
         self.begin()
-
-    def logged(self) -> list[Tensor]:
-        """The tensors whose terms were kept or forgotten since `begin`."""
-        return [*self._log]
 
     def slides(self, node: Node) -> bool:
         """Whether a node is a window."""
@@ -240,7 +239,7 @@ class Reader:
         """Drops the term of a tensor, so that it is read anew; returns it, if there was one."""
         term = self._known.pop(tensor, None)
         if term is not None:
-            self._log.setdefault(tensor, term)
+            self.log.setdefault(tensor, term)
         return term
 
     def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
@@ -265,7 +264,9 @@ class Reader:
         if None in args:
             args = tuple(map(self.read, sources))
         row = padding_row(graph, node)
-        if row is None and (not as_written or self._carries(node, args)):
+        if row is None and (
+            not as_written or node.op == "Slice" or any(e.is_open for e in args[: len(node.inputs)])
+        ):
             row = row_of(graph, node)
         if row is not None:
             output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
@@ -281,9 +282,6 @@ class Reader:
         """What a `Pad` says that was read already, and of which all but the data is known."""
         by, read = node.reading or (None, None)
         return read.read if by is self._analysis and isinstance(read, PadOp) else None
-
-    def _carries(self, node: Node, args: Sequence[Term]) -> bool:
-        return node.op == "Slice" or any(arg.is_open for arg in args[: len(node.inputs)])
 
     def _source(self, tensor: Tensor) -> Term:
         """The term of an input, or of an initializer; one without a name for a left out operand."""
@@ -370,7 +368,7 @@ class Reader:
             UnreadError: The data has another number of axes than the window slides over.
         """
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
-            form = form._replace(own=Operand(args[form.own.of]))
+            form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]
         if isinstance(data.head, Ranked) and data.head.rank == form.rank:
             data = self.terms.padded(data.args[0], *data.layers)
@@ -463,7 +461,7 @@ def layers_of(
         found = reader.read(pad.outputs[0])
     if says is not None and (row := padding_row(graph, pads[-1])) is not None:
         call = Call(graph, analysis, pads[-1], row)
-        form = pad_of(call)._replace(amounts=says[0], axes=None, value=says[1])
+        form = replace(pad_of(call), amounts=says[0], axes=None, value=says[1])
         found = reader.padded(call, form)
     data = reader.known(pads[0].inputs[0])
     return found.layers if found is not None and found.bare is data else None

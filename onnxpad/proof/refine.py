@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -22,7 +24,6 @@ from onnxpad.proof.assume import Facts
 from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, reads_originals
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
@@ -47,7 +48,7 @@ _LOST_SIGN: Final = Equal(
 )
 
 
-class Pair(NamedTuple):
+class Pair(Struct, frozen=True):
     """Two terms to compare.
 
     Attributes:
@@ -95,7 +96,7 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
         seen.add(pair)
         equal, further = _ruled(Pair(*pair, None, trust, facts))
         assumptions = found.assumptions | equal.assumptions
-        found = (equal if found.rule == "congruent" else found)._replace(assumptions=assumptions)
+        found = replace((equal if found.rule == "congruent" else found), assumptions=assumptions)
         pending += further
     return found
 
@@ -208,7 +209,7 @@ def windows(pair: Pair) -> Found | None:
     else:
         rule, assumptions = _check_loses(pair, found, dtype, data)
     if assumptions or rule != equal.rule:
-        equal = equal._replace(rule=rule, assumptions=equal.assumptions | assumptions)
+        equal = replace(equal, rule=rule, assumptions=equal.assumptions | assumptions)
     return equal, _arguments(pair)
 
 
@@ -233,7 +234,7 @@ def copied(pair: Pair) -> Found | None:
     by = windows if bare.args[0] is pair.new.args[0] else copied  # perhaps of copies of that
     if by is copied and not isinstance(bare.args[0].head, Copied):
         return None
-    window = old._replace(layers=merged((layer, *old.layers)))
+    window = replace(old, layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
     if not reads_originals(window, pad.head, sizes, dtype):
         raise DiffersError(
@@ -241,15 +242,15 @@ def copied(pair: Pair) -> Found | None:
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    found = by(pair._replace(old=reader.terms.padded(bare, *pair.old.layers)))
+    found = by(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
     if found is None:
         return None
     equal, further = found
     if dtype in FLOATS:
         facts.check_finite(data)
         _check_ties(pair, dtype, facts.bound(data))
-        equal = equal._replace(assumptions=equal.assumptions | {Assumption.FINITE_DATA})
-    return equal._replace(rule="copied"), further
+        equal = replace(equal, assumptions=equal.assumptions | {Assumption.FINITE_DATA})
+    return replace(equal, rule="copied"), further
 
 
 RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
@@ -433,4 +434,4 @@ def _losing(layer: Layer, dtype: int | None, floor: float) -> Layer:
     loses = fill == lowest(dtype) or fill <= floor
     if dtype in _LOWEST_FINITE:
         loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
-    return layer._replace(fill=LEAST) if loses else layer
+    return replace(layer, fill=LEAST) if loses else layer

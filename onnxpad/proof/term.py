@@ -11,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True):
     """A tensor of the graph about which nothing else is known, by its unique name."""
 
     name: str
 
 
-class Applied(NamedTuple):
+class Applied(Struct, frozen=True):
     """An operator applied to its operands, as it is written.
 
     It is told by its output, its op type, and all else that is written but names. A short constant
@@ -37,13 +39,13 @@ class Applied(NamedTuple):
     written: tuple[object, ...]
 
 
-class Stepped(NamedTuple):
+class Stepped(Struct, frozen=True):
     """A step of which padding was carried out: what it does to data without padding."""
 
     key: tuple[object, ...]
 
 
-class Slid(NamedTuple):
+class Slid(Struct, frozen=True):
     """A window that slides over the first operand with layers of padding around it."""
 
     form: WindowForm
@@ -51,7 +53,7 @@ class Slid(NamedTuple):
     output: int
 
 
-class Spread(NamedTuple):
+class Spread(Struct, frozen=True):
     """The full result of a transposed convolution: all that its windows reach.
 
     Attributes:
@@ -65,7 +67,7 @@ class Spread(NamedTuple):
     disputed: tuple[object, ...]
 
 
-class Copied(NamedTuple):
+class Copied(Struct, frozen=True):
     """A `Pad` that puts copies of elements around its data, by its mode.
 
     Attributes:
@@ -77,7 +79,7 @@ class Copied(NamedTuple):
     amounts: ExtentPairs
 
 
-class Ranked(NamedTuple):
+class Ranked(Struct, frozen=True):
     """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
 
     rank: int
@@ -137,7 +139,7 @@ class Terms:
         """The one object of a form that these terms share."""
         found = self._forms.get(form)
         if found is None:
-            found = self._forms[form] = self._forms.setdefault(tuple(form), form)
+            found = self._forms[form] = self._forms.setdefault(astuple(form), form)
         return found
 
     def padded(self, term: Term, *layers: Layer) -> Term:
@@ -145,7 +147,7 @@ class Terms:
         return self.make(term.head, term.args, merged((*term.layers, *layers)))
 
 
-class Equal(NamedTuple):
+class Equal(Struct, frozen=True):
     """Both terms compute the same, wherever the original is defined.
 
     Attributes:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -28,7 +31,6 @@ from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPair, is_padded
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
@@ -65,7 +67,7 @@ class Reach(NamedTuple):
     last: Extent
 
 
-class Canonical(NamedTuple):
+class Canonical(Struct, frozen=True):
     """Windows over padded data: the reach on each axis, and the layers that they read."""
 
     axes: tuple[Reach, ...]
@@ -213,7 +215,7 @@ def _where(defined: Sizes, layer: Layer, form: WindowForm) -> Layer:
     for some, axis in zip(defined, form.spatial, strict=True):
         begin, end = amounts[axis]
         amounts[axis] = _only(some, begin), _only(some, end)
-    return layer._replace(amounts=tuple(amounts))
+    return replace(layer, amounts=tuple(amounts))
 
 
 def _cut(layers: Layers, sizes: Sizes, axes: list[Reach], before: int) -> Iterator[Layer]:
@@ -229,7 +231,7 @@ def _cut(layers: Layers, sizes: Sizes, axes: list[Reach], before: int) -> Iterat
             if always(less_equal(read.last + 1, edges[place])) is True:
                 end = maximum(end, 0)
             amounts[place + before] = begin, end
-        yield layer._replace(amounts=tuple(amounts))
+        yield replace(layer, amounts=tuple(amounts))
 
 
 ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: ONNXRUNTIME}
@@ -242,7 +244,7 @@ _FILLS: Final = {
 }
 
 
-class Compared(NamedTuple):
+class Compared(Struct, frozen=True):
     """Two windows as one engine reads them; they read the same positions of the data.
 
     Attributes:
@@ -260,7 +262,7 @@ class Compared(NamedTuple):
     differs: str
 
 
-class Comparison(NamedTuple):
+class Comparison(Struct, frozen=True):
     """Two windows as all engines read them.
 
     Attributes:
@@ -321,7 +323,7 @@ def compare(
 
 def _agrees_with_pads(old: Slid, new: Slid, sizes: Sizes, dtype: int | None) -> bool:
     """Whether the `pads` of the original say the same as the other window."""
-    explicit = old._replace(form=old.form._replace(auto_pad="NOTSET"))
+    explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
     try:
         _compared(explicit, new, sizes, dtype, None)
     except DiffersError:
@@ -456,7 +458,7 @@ def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
         if is_padded(one[0].amounts) or is_padded(other[0].amounts):
             break
         del one[0], other[0]
-    rest = old._replace(layers=merged(one)), new._replace(layers=merged(other))
+    rest = replace(old, layers=merged(one)), replace(new, layers=merged(other))
     return tuple(shared), *rest
 
 
@@ -469,12 +471,12 @@ def _common(one: Layer, other: Layer, *, pads: bool) -> Layer:
         return max(min(a, b), 0) if pads and isinstance(a, int) and isinstance(b, int) else 0
 
     pairs = zip(one.amounts, other.amounts, strict=True)
-    return one._replace(amounts=tuple((least(a, c), least(b, d)) for (a, b), (c, d) in pairs))
+    return replace(one, amounts=tuple((least(a, c), least(b, d)) for (a, b), (c, d) in pairs))
 
 
 def _without(layer: Layer, inner: Layer) -> Layer:
     pairs = zip(layer.amounts, inner.amounts, strict=True)
-    return layer._replace(amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
+    return replace(layer, amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
 
 
 def _read_alike(

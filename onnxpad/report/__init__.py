@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
@@ -32,8 +32,7 @@ UNTAKEN: Final = frozenset({"PAD703", "PAD704"})
 """Codes of padding that a target computes wrongly, or rejects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """Delivery of a result: the files that a command wrote, and those that it did not.
 
     Attributes:
@@ -60,7 +59,7 @@ class Delivery:
 IN_MEMORY: Final = Delivery(in_memory=True)
 
 
-class Configured(NamedTuple):
+class Configured(Struct, frozen=True):
     """The part of a configuration file that held for one model.
 
     Attributes:
@@ -75,8 +74,7 @@ class Configured(NamedTuple):
     unused: Mapping[str, Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class FixReport:
+class FixReport(Struct, frozen=True):
     """The result of `fix` for one model.
 
     Attributes:
@@ -186,8 +184,7 @@ class FixReport:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(Struct, frozen=True):
     """The result of `check` for one file.
 
     Attributes:
@@ -224,8 +221,7 @@ class FileReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """The result of `check` for all files.
 
     Attributes:
@@ -264,8 +260,7 @@ class CheckReport:
         return sum(f.severity is severity for file in self.files for f in file.findings)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchReport:
+class MatchReport(Struct, frozen=True):
     """The result of `match`.
 
     Attributes:
@@ -297,8 +292,7 @@ class MatchReport:
         return not self.exit_code
 
 
-@dataclass(frozen=True, slots=True)
-class RepadReport:
+class RepadReport(Struct, frozen=True):
     """The result of `repad`.
 
     Attributes:
@@ -367,8 +361,7 @@ class RepadReport:
         return not (self.exit_code or warnings or self.delivery.older)
 
 
-@dataclass(frozen=True, slots=True)
-class ValidateReport:
+class ValidateReport(Struct, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -420,8 +413,7 @@ class ValidateReport:
         return not (self.exit_code or self.validation.warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class ShowReport:
+class ShowReport(Struct, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from onnxpad.records import dataclass
+from msgspec import Struct
+
 from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, Kind
 
 LANE: Final = 13
@@ -14,8 +15,7 @@ CELL: Final = 20
 _WIDE: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class AxisPlace:
+class AxisPlace(Struct, frozen=True):
     """Where an axis is drawn.
 
     Attributes:

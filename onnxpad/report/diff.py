@@ -15,10 +15,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import bodies, function_label, named_bodies, qualified
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS: Final = 16
@@ -38,8 +38,7 @@ Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 Constants: TypeAlias = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """One of the graphs.
 
     Attributes:
@@ -250,7 +249,7 @@ def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]
             i += 1
 
 
-class _Hunk(NamedTuple):
+class _Hunk(Struct, frozen=True):
     """Lines under their heading.
 
     Attributes:

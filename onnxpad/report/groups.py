@@ -7,8 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.finding import Change, Finding
-from onnxpad.records import dataclass
 from onnxpad.report.text import counted, shown
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
@@ -18,8 +20,7 @@ _VARIANTS: Final = 4
 _PAD: Final = StepForm("Pad", "pad")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeGroup:
+class ChangeGroup(Struct, frozen=True):
     """Changes of one rule that write the same form of one operator as the same other form.
 
     Attributes:
@@ -77,9 +78,9 @@ def _has_pads(form: SiteForm) -> bool:
 @lru_cache(maxsize=1024)  # as networks repeat the same few forms
 def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
     """A form without amounts; it may also be without the pads of the last operator."""
-    steps = [step._replace(amounts=None, fill=None) for step in form.steps]
+    steps = [replace(step, amounts=None, fill=None) for step in form.steps]
     if _has_pads(form) and not with_pads:
-        steps[-1] = steps[-1]._replace(has_pads=False)
+        steps[-1] = replace(steps[-1], has_pads=False)
     return SiteForm(tuple(steps))
 
 
@@ -119,7 +120,7 @@ def _behind(was: tuple[StepForm, ...], now: Sequence[StepForm]) -> tuple[StepFor
 
 
 def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
-    return tuple(step._replace(is_guarded=False) for step in form.steps)
+    return tuple(replace(step, is_guarded=False) for step in form.steps)
 
 
 def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:

@@ -6,11 +6,12 @@ disappears. JSON has no NaN and no infinities: NaN is null, infinity the string 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import asdict
 
 from onnxpad._version import __version__
 from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption, Page, Severity
@@ -60,7 +61,7 @@ def fix_json(report: FixReport) -> str:
         "data": list(report.delivery.data),
         "check": report.delivery.check,
         "counts": {
-            side: counts._asdict()
+            side: asdict(counts)
             for side, counts in zip(("before", "after"), report.counts, strict=True)
         },
         "nodes_before": report.nodes_before,
@@ -342,14 +343,14 @@ def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
             "version": target.version,
             "measured": target.measured,
             "read": target.read,
-            **standing(target)._asdict(),
+            **asdict(standing(target)),
             "spell": list(target.spell),
             "notes": list(target.notes),
             **(
                 {
                     "cells": [_cell(cell) for cell in target.cells],
-                    "runs": [run._asdict() for run in target.runs],
-                    "facts": [fact._asdict() for fact in target.facts],
+                    "runs": [asdict(run) for run in target.runs],
+                    "facts": [asdict(fact) for fact in target.facts],
                 }
                 if in_full
                 else {}
@@ -400,14 +401,14 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
 
 def config_fields(config: Configured | None) -> dict[str, object]:
     """The configuration that held, as a field of a report; no field if none did."""
-    return {} if config is None else {"config": config._asdict()}
+    return {} if config is None else {"config": asdict(config)}
 
 
 def finding_fields(finding: Finding) -> dict[str, object]:
     """A finding, with whether `fix` rewrites it, and the option that asks for it as it is."""
     return {
         **_fields(finding),
-        "location": finding.location._asdict(),
+        "location": asdict(finding.location),
         "fixable": finding.fixable,
         "asked": finding.asked or None,
     }
@@ -476,7 +477,7 @@ WORDS: Final = {
 
 
 def _fields(value: Any) -> dict[str, object]:
-    names = (WORDS.get(field.name, field.name) for field in dataclasses.fields(value))
+    names = (WORDS.get(name, name) for name in value.__struct_fields__)
     return {name: getattr(value, name) for name in names if name}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import json
 import types
@@ -20,6 +19,8 @@ from typing import (
     get_type_hints,
 )
 
+from msgspec import Struct
+
 from onnxpad._version import __version__
 from onnxpad.doctor.diagnosis import Diagnosis
 from onnxpad.finding import Certificate, Change, Counts, Finding, Location, Page, Severity
@@ -28,7 +29,6 @@ from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchan
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite
 from onnxpad.options import Options
-from onnxpad.records import NamedTuple
 from onnxpad.report import Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.targets.known_targets import Standing
@@ -39,7 +39,7 @@ _Type: TypeAlias = Any
 """An annotation, or an object by its fields."""
 
 
-class _Open(NamedTuple):
+class _Open(Struct, frozen=True):
     """An object that may lack fields: those that it has at least, and those that it may have."""
 
     always: Mapping[str, _Type]
@@ -73,11 +73,11 @@ def _of(record: type, *names: str) -> dict[str, _Type]:
 def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
     """The fields of each report by command, but for those that all have."""
     target = ("target", "target_only")
-    keywords = [each.name for each in dataclasses.fields(Options) if each.name not in target]
+    keywords = [each for each in Options.__struct_fields__ if each not in target]
     decisive = [name for name in keywords if name in Options().decisive]
     options = get_type_hints(Options)
     by_findings = {"findings": tuple[Finding, ...]}
-    config = {"config": _named(Configured)}
+    config = {"config": _fields(Configured)}
     fix = {
         "model": str,
         **{name: options[name] for name in decisive},
@@ -192,7 +192,7 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                     {
                         **dict.fromkeys(("name", "title", "version", "read"), str),
                         "measured": bool,
-                        **_named(Standing),
+                        **_fields(Standing),
                         "spell": tuple[object, ...],
                         "notes": _Lines,
                     },
@@ -201,8 +201,8 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                             ...,
                             {**_fields(Cell), "when": Mapping[str, object], "known_by": str},
                         ),
-                        "runs": (..., _named(Run)),
-                        "facts": (..., _named(Fact)),
+                        "runs": (..., _fields(Run)),
+                        "facts": (..., _fields(Fact)),
                     },
                 ),
             )
@@ -284,9 +284,9 @@ def schema() -> dict[str, Any]:
     made = _Schema()
     reports = {}
     for command, fields in _commands().items():
-        always, sometimes = fields if isinstance(fields, _Open) else (fields, {})
-        named = {**_HEAD, "command": Literal[command], **always}
-        reports[command] = made.of(_Open(named, sometimes))
+        told = fields if isinstance(fields, _Open) else _Open(fields, {})
+        named = {**_HEAD, "command": Literal[command], **told.always}
+        reports[command] = made.of(_Open(named, told.sometimes))
     error = {**_HEAD, "command": str, "error": {"kind": str, "message": str}}
     reports["error"] = made.of(error)
     return {
@@ -298,23 +298,17 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _fields(record: type) -> dict[str, _Type]:
+def _fields(record: type[Struct]) -> dict[str, _Type]:
     """The fields that JSON has of a record, with their annotations."""
     if record is Change:
         return {name: _hint(Change, name) for name in CHANGE}
-    names = (WORDS.get(each.name, each.name) for each in dataclasses.fields(record))
+    names = (WORDS.get(each, each) for each in record.__struct_fields__)
     found = {name: _hint(record, name) for name in names if name}
     if record is Finding:
         found |= {"location": Location, "fixable": bool, "asked": _Text}
     if record is Certificate:
         found["assumption_codes"] = _Lines
     return found
-
-
-def _named(record: Any) -> dict[str, _Type]:
-    """The fields of a named tuple, with their annotations."""
-    hints = get_type_hints(record)
-    return {name: hints[name] for name in record._fields}
 
 
 def _hint(record: type, name: str) -> _Type:
@@ -376,7 +370,7 @@ class _Schema:
         if isinstance(kind, type) and issubclass(kind, enum.Enum):
             # Words of an assumption may be added to, where a code may not.
             return {"enum": [each.value for each in kind]}
-        if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
+        if isinstance(kind, type) and issubclass(kind, Struct):
             return self._record(kind)
         return {}
 
@@ -384,8 +378,7 @@ class _Schema:
         name = record.__name__
         if name not in self.records:
             self.records[name] = {}  # one that holds itself refers to it
-            is_tuple = hasattr(record, "_fields")
-            fields = _named(record) if is_tuple else _fields(record)
+            fields = _fields(record)
             self.records[name] = self._object(fields, [*fields])
         return {"$ref": f"#/$defs/{name}"}
 

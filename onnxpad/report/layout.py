@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import shorten
 from typing import Final
 
+from msgspec import Struct
+
 from onnxpad.messages import few
-from onnxpad.records import dataclass
 from onnxpad.report.documents import (
     Block,
     Document,
@@ -182,8 +183,7 @@ def _closed(lines: Iterable[str]) -> Iterator[str]:
         yield f"{begun}{_END * bool(mark)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """The place that a report is laid out for.
 
     Attributes:

@@ -9,10 +9,11 @@ import string
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.records import dataclass
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 DrawnWindow: TypeAlias = tuple[int, range]
@@ -21,8 +22,7 @@ DrawnWindow: TypeAlias = tuple[int, range]
 _MOST_LANES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnRow:
+class DrawnRow(Struct, frozen=True):
     """The axis as some groups of conventions pad it, and windows over it.
 
     Attributes:
@@ -52,8 +52,7 @@ class DrawnRow:
         return "cropped" if 0 <= position < full else "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """All rows of a drawing, which have their columns in common.
 
     Attributes:

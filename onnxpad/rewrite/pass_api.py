@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError, advised
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """A finding of a pass, and the plan to rewrite it.
 
     Attributes:
@@ -156,7 +157,7 @@ class Pass:
             brief=reason.brief,
             general=general,
         )
-        return match._replace(finding=finding)
+        return replace(match, finding=finding)
 
     def reported(
         self,
@@ -171,4 +172,4 @@ class Pass:
         """A match that only reports, by default with the pass's severity; `reason` says why."""
         why = RefusalError(Reason.OWN_RULE, reason, **evidence)
         match = self.refused(context, node, message, why)
-        return match._replace(finding=replace(match.finding, severity=severity or self.severity))
+        return replace(match, finding=replace(match.finding, severity=severity or self.severity))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Final
 
 import onnx
+from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body, passed_to_function

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
@@ -14,13 +16,12 @@ from onnxpad.options import Wanted
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 
-class Choice(NamedTuple):
+class Choice(Struct, frozen=True):
     """How a site is to be padded, as the proof allows.
 
     Attributes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.errors import ModelError
-from onnxpad.records import dataclass
 from onnxpad.runtimes.channel import Blob
 
 Optimisation: TypeAlias = Literal["off", "basic", "full"]
@@ -43,8 +44,7 @@ class LimitError(CrashError):
     """A request that did not end within its limit; its process was ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """How a session is opened.
 
     Attributes:

@@ -6,13 +6,13 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
+from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through

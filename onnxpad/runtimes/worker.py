@@ -13,10 +13,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from onnxpad.runtimes.channel import Blob, Channel, ClosedError
 from onnxpad.runtimes.onnxruntime import native

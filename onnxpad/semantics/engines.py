@@ -10,7 +10,7 @@ written twice, so that no mistake is made in both at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
@@ -27,7 +27,6 @@ from onnxpad.arithmetic.size import (
     trunc_div,
     where,
 )
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import EXCLUDED
 from onnxpad.semantics.window import WindowForm
 

@@ -12,12 +12,14 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.size import Extent, always, less_equal
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, is_padded
 
 
-class Operand(NamedTuple):
+class Operand(Struct, frozen=True):
     """The fill of a layer that is unknown until run time.
 
     Attributes:
@@ -44,7 +46,7 @@ EITHER_ZERO: Final = "0 or -0"
 _eithers: dict[tuple[Fill, ...], str] = {}
 
 
-class Layer(NamedTuple):
+class Layer(Struct, frozen=True):
     """Constant padding: (begin, end) on each axis, and its value."""
 
     amounts: ExtentPairs
@@ -83,7 +85,7 @@ def either_zero(*fills: Fill) -> Fill:
 def made_of(fill: Fill) -> Operand:
     """The fill that a step makes of another one, where that is no single number."""
     made = fill if isinstance(fill, Operand) and fill.steps else Operand(fill)
-    return made._replace(steps=made.steps + 1)
+    return replace(made, steps=made.steps + 1)
 
 
 def is_either_zero(fill: Fill | None) -> bool:
@@ -98,7 +100,7 @@ def is_zero(fill: Fill) -> bool:
 
 def without_sign(layers: Layers) -> Layers:
     """The layers with 0 for a zero of any sign, for what cannot tell them apart."""
-    return tuple([each._replace(fill=0) if is_zero(each.fill) else each for each in layers])
+    return tuple([replace(each, fill=0) if is_zero(each.fill) else each for each in layers])
 
 
 def touched_axes(layers: Layers) -> frozenset[int]:
@@ -123,7 +125,7 @@ def around(layers: Layers, axis: int) -> Extent:
 def of_axes(layer: Layer, axes: Collection[int]) -> Layer:
     """The part of a layer that concerns some axes."""
     pairs = enumerate(layer.amounts)
-    return layer._replace(amounts=tuple([p if at in axes else (0, 0) for at, p in pairs]))
+    return replace(layer, amounts=tuple([p if at in axes else (0, 0) for at, p in pairs]))
 
 
 def is_finite(fill: Fill) -> bool:
@@ -212,7 +214,7 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
 
 @lru_cache(maxsize=1024)
 def _fillless(layer: Layer) -> Layer:
-    return layer._replace(fill=0) if _only_crops(chain(*layer.amounts)) else layer
+    return replace(layer, fill=0) if _only_crops(chain(*layer.amounts)) else layer
 
 
 def _only_crops(amounts: Iterable[Extent]) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.reasons import Reason
 from onnxpad.semantics.amounts import ExtentPair
@@ -262,7 +264,7 @@ def joined(inner: Sequence[Layers]) -> Layers:
         [
             layer
             if all(fill == layer.fill for fill in each)
-            else layer._replace(fill=either_zero(*each))
+            else replace(layer, fill=either_zero(*each))
             for layer, each in zip(first, fills, strict=True)
         ]
     )
@@ -281,7 +283,7 @@ def check_free(layers: Layers, axes: Iterable[int]) -> None:
 
 def widened(layers: Layers, added: int) -> Layers:
     """The layers around data that gets axes in front, as broadcasting adds them."""
-    return tuple([each._replace(amounts=((0, 0),) * added + each.amounts) for each in layers])
+    return tuple([replace(each, amounts=((0, 0),) * added + each.amounts) for each in layers])
 
 
 def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
@@ -300,8 +302,11 @@ def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:
     """The layers over other axes: the axis that each was; None for a new one."""
     return tuple(
         [
-            layer._replace(
-                amounts=tuple([(0, 0) if axis is None else layer.amounts[axis] for axis in sources])
+            replace(
+                layer,
+                amounts=tuple(
+                    [(0, 0) if axis is None else layer.amounts[axis] for axis in sources]
+                ),
             )
             for layer in layers
         ]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.operators import key_of
 
 
-class _Row(NamedTuple):
+class _Row(Struct, frozen=True):
     """Operators for which one reason holds.
 
     Attributes:

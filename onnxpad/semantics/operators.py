@@ -8,12 +8,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from onnxpad import declared
 from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.nodes import noted
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.amounts import Pairs, is_padded
 from onnxpad.semantics.layers import EXCLUDED, LEAST
 from onnxpad.semantics.rows import ZERO, Row, since
@@ -39,7 +40,7 @@ class Fill(enum.StrEnum):
     """It is the data's zero point, an input."""
 
 
-class Inputs(NamedTuple):
+class Inputs(Struct, frozen=True):
     """The indices of an operator's inputs, by role.
 
     Attributes:
@@ -55,8 +56,7 @@ class Inputs(NamedTuple):
     zero_point: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class Layout(Struct, frozen=True, eq=False):
     """The two axes that are not spatial; a negative number counts from the last.
 
     Attributes:
@@ -134,7 +134,7 @@ _FILLS: Final[Mapping[object, Fill]] = {
 }
 
 
-class Operator(NamedTuple):
+class Operator(Struct, frozen=True):
     """What a row of the table of meaning says of a window operator, as passes ask it.
 
     Attributes:
@@ -225,7 +225,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
 """All operators with a window whose padding is rewritten, in their usual layout."""
 
 
-class NotRewritten(NamedTuple):
+class NotRewritten(Struct, frozen=True):
     """An operator with a window whose padding is not rewritten."""
 
     inputs: Inputs

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from onnxpad.semantics import numbers
 from onnxpad.semantics.layers import Fill, Layers, made_of, never_pads
@@ -48,7 +49,7 @@ def filled(
                 fill = numbers.mapped(layer.fill, function, dtype, result)
             except UnreadError:
                 fill = made_of(layer.fill)
-        found.append(layer._replace(fill=fill))
+        found.append(replace(layer, fill=fill))
     return tuple(found)
 
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
 from onnxpad.semantics.layers import EXCLUDED, Operand
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, laid_out, operator_of
@@ -33,7 +35,7 @@ UnreadableError = UnreadError
 """A node that cannot be interpreted, although it may be legal; the message says why."""
 
 
-class WindowOp(NamedTuple):
+class WindowOp(Struct, frozen=True):
     """A window operator's node, with defaults for absent attributes.
 
     Attributes:
@@ -76,7 +78,8 @@ class WindowOp(NamedTuple):
         if counts != read.counts:
             zero = Operand(read.window.zero_point) if self.zero is None else self.zero
             own = zero if counts else EXCLUDED
-        return read._replace(
+        return replace(
+            read,
             axes=self.windows,
             auto_pad=AUTO_PADS[self.auto_pad],
             pads=self.pads,
@@ -113,7 +116,7 @@ class WindowOp(NamedTuple):
         return any(window.dilation != 1 for window in self.windows)
 
 
-class TransposedOp(NamedTuple):
+class TransposedOp(Struct, frozen=True):
     """The node of a transposed convolution, with defaults for absent attributes.
 
     Attributes:
@@ -165,7 +168,7 @@ class TransposedOp(NamedTuple):
         return layout.axes(layout.rank(len(self.windows)))
 
 
-class PadOp(NamedTuple):
+class PadOp(Struct, frozen=True):
     """A `Pad` node.
 
     Attributes:
@@ -267,7 +270,7 @@ def read_window(call: Call) -> WindowOp:
             form.has_indices,
             form,
         )
-    return WindowOp(node, *known[1:])
+    return replace(known, node=node)
 
 
 @_kept
@@ -282,7 +285,14 @@ def read_transposed(call: Call) -> TransposedOp:
 
     slide, appended, wanted = spread_form(call)
     return TransposedOp(
-        call.node, laid_out(call.row, call.node.attrs), *slide[:4], appended, wanted
+        call.node,
+        laid_out(call.row, call.node.attrs),
+        slide.axes,
+        slide.auto_pad,
+        slide.pads,
+        slide.pads_written,
+        appended,
+        wanted,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -22,7 +23,6 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.schema import schema_of
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Layers
 
 FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
@@ -98,7 +98,7 @@ class Kind:
     FLOATS: Final = (float,)
 
 
-class Passed(NamedTuple):
+class Passed(Struct, frozen=True):
     """What a step makes of padded data: the step of the data alone, and layers around its result.
 
     Attributes:
@@ -125,7 +125,7 @@ the node does, as its key.
 """
 
 
-class Window(NamedTuple):
+class Window(Struct, frozen=True):
     """How the window of an operator slides over axes of its first input.
 
     Attributes:
@@ -160,7 +160,7 @@ class Window(NamedTuple):
         return self.own == ZERO and self.declaration is None
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True):
     """All that is known of one operator.
 
     Attributes:

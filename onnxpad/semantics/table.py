@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeGuard
 
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPair, ExtentPairs
 from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
@@ -74,7 +74,7 @@ def row_of(graph: Graph, node: Node) -> Row | None:
     return STEPS.get(node.op)
 
 
-class PadForm(NamedTuple):
+class PadForm(Struct, frozen=True):
     """A `Pad`, according to the specification.
 
     Attributes:

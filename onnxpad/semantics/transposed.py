@@ -107,8 +107,9 @@ def ends_of(
     and leaves open how: the third one says so. onnxruntime appends those of an `output_shape` at
     the end, and none of SAME.
     """
-    (axes, auto_pad, pads, is_written, _), appended, wanted = form
-    if auto_pad != "NOTSET" and is_written:
+    slide, appended, wanted = form
+    axes, auto_pad, pads = slide.axes, slide.auto_pad, slide.pads
+    if auto_pad != "NOTSET" and slide.pads_written:
         raise UnreadError("it has both auto_pad and pads", Reason.AUTO_PAD_AND_PADS)
     for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
         if wanted is None and not auto_pad.startswith("SAME"):

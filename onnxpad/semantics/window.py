@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, window_of
 from onnxpad.graph import Node
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Fill, Operand
 from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
@@ -31,7 +33,7 @@ AUTO_PADS: Final[Mapping[str, AutoPad]] = {
 }
 
 
-class Slide(NamedTuple):
+class Slide(Struct, frozen=True):
     """How a window slides and pads, from the attributes that all window operators share.
 
     Attributes:
@@ -54,7 +56,7 @@ SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
 """What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
 
 
-class WindowForm(NamedTuple):
+class WindowForm(Struct, frozen=True, eq=False):
     """How the window of one node slides; nodes that slide alike have one form.
 
     They are compared by identity: `Terms.form` gives the one object of a form.
@@ -123,10 +125,6 @@ class WindowForm(NamedTuple):
         return self.window.own == LEAST
 
 
-# By identity, as forms are part of many keys.
-WindowForm.__eq__ = object.__eq__  # type: ignore[method-assign]
-WindowForm.__hash__ = object.__hash__  # type: ignore[method-assign]
-
 _PLACED: Final[Mapping[str, Any]] = {
     "auto_pad": "NOTSET",
     "kernel_shape": Kind.INTS,
@@ -170,7 +168,7 @@ _ROWS: Final = (
         {**_CONVOLVING, "channels_last": 0},
         inputs=9,
         domain=_MICROSOFT,
-        window=_QUANTISED._replace(last=None),
+        window=replace(_QUANTISED, last=None),
     ),
     Row(
         "FusedConv",
@@ -185,7 +183,7 @@ _ROWS: Final = (
         frozenset({1}),
         _POOLING,
         domain=_MICROSOFT,
-        window=_MAXIMUM._replace(last=True),
+        window=replace(_MAXIMUM, last=True),
     ),
     Row(
         "QLinearAveragePool",
@@ -193,7 +191,7 @@ _ROWS: Final = (
         _QUANTISED_AVERAGING,
         inputs=5,
         domain=_MICROSOFT,
-        window=_AVERAGE._replace(zero_point=2, last=None, rounds_apart=True),
+        window=replace(_AVERAGE, zero_point=2, last=None, rounds_apart=True),
     ),
 )
 WINDOWS: Final[Mapping[tuple[str, str], Row]] = {(row.domain, row.op): row for row in _ROWS}

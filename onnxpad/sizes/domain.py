@@ -6,23 +6,23 @@ A graph is analysed for ever fewer sizes, so that a proof can use the weakest as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from onnxpad.analysis import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axes
 from onnxpad.arithmetic.size import Extent, Sizes, symbol
 from onnxpad.errors import MismatchError
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.records import dataclass
 from onnxpad.semantics.operators import operator_of
 from onnxpad.sizes.feasible import EVERYWHERE, Feasible, feasible_sizes
 
 _ROUNDS: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class SizeDomain:
+class SizeDomain(Struct, frozen=True):
     """The sizes that the open axes of a model's inputs may have.
 
     Attributes:
@@ -118,8 +118,7 @@ def _text(sizes: Sizes) -> str:
     return f"from {first} {f'to {last}' if is_limited else 'on'}{steps}"
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysedDomain:
+class AnalysedDomain(Struct, frozen=True):
     """A domain of sizes with the analysis of a graph for it.
 
     Attributes:

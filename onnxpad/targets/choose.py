@@ -8,10 +8,12 @@ writing in the order of `_ways` that is best for all targets, or stays as it cam
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
@@ -19,7 +21,6 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.pipeline.registry import every_pass
 from onnxpad.pipeline.run import Run
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
@@ -33,7 +34,7 @@ _MOST: Final = 4096
 _OWN: Final = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
-_AS_IT_CAME: Final = KEPT._replace(spelling=frozenset({"constant_amounts"}))
+_AS_IT_CAME: Final = replace(KEPT, spelling=frozenset({"constant_amounts"}))
 """Padding that stays as it came, but for amounts that are computed and always the same.
 
 Of the many ways to compute them, none was measured of which it is known that it is this one.
@@ -66,7 +67,7 @@ class Reply(NamedTuple):
     cell: Cell
 
 
-class Fate(NamedTuple):
+class Fate(Struct, frozen=True):
     """A padding of the original, and what becomes of it.
 
     Attributes:
@@ -99,7 +100,7 @@ class Fate(NamedTuple):
         return max((answer.cell.known_by for answer in self.best), key=order.index)
 
 
-class Choice(NamedTuple):
+class Choice(Struct, frozen=True):
     """How each padding of a model is to be written, so that all targets take it.
 
     Attributes:
@@ -192,7 +193,7 @@ def choose(run: Run) -> Choice:
             break
         for name in vain:
             spelling = wants[name].spelling - {*_UNGUARDED} | {without}
-            wants[name] = wants[name]._replace(spelling=spelling)
+            wants[name] = replace(wants[name], spelling=spelling)
         last = _by_key(settled(), wants)
     graph.rollback(mark)
     run.write_each(wants, _passes(options))
@@ -218,8 +219,8 @@ _UNGUARDED: Final = ("no_empty_fill", "no_guard")
 
 def _is_worse_guarded(form: Form, targets: Sequence[Target]) -> bool:
     """Whether a target is not known to take a form, unlike one without what protects a `Pad`."""
-    bare = form._replace(auto_pad="NOTSET" if form.auto_pad == "VALID" else form.auto_pad)
-    others = [bare._replace(fill=fill) if form.fill else bare for fill in ("absent", "zero")]
+    bare = replace(form, auto_pad="NOTSET" if form.auto_pad == "VALID" else form.auto_pad)
+    others = [replace(bare, fill=fill) if form.fill else bare for fill in ("absent", "zero")]
     return any(
         _READ < grade(_answer(each, form)) > min(grade(_answer(each, other)) for other in others)
         for each in targets
@@ -419,17 +420,17 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
     ways = [
         way
         for way in _WAYS
-        if all(not some or value in some for value, some in zip(way, asked, strict=False))
+        if all(not some or value in some for value, some in zip(astuple(way), asked, strict=False))
     ]
     if {"value", "no_value"} & spelling:  # an empty third input is neither
         spelling |= {"no_empty_fill"}
     is_spelled = spelling > _AS_IT_CAME.spelling and not any(asked)
-    kept = [KEPT._replace(spelling=spelling)] if is_spelled else []
+    kept = [replace(KEPT, spelling=spelling)] if is_spelled else []
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
     return [
         *kept,
-        *(each._replace(spelling=paired if each.symmetric_transpose else anew) for each in ways),
+        *(replace(each, spelling=paired if each.symmetric_transpose else anew) for each in ways),
     ]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import ClassVar, Final
 
+from msgspec.structs import asdict
+
 from onnxpad.analysis import open_axes
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
@@ -199,8 +201,8 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         options += [f"--style {each}" for each in styles][:1]
     if reason:
         reason = advised(reason, options)
-    usual = type(form)(form.op)._asdict()
-    told = {name: value for name, value in form._asdict().items() if value != usual[name]}
+    usual = asdict(type(form)(form.op))
+    told = {name: value for name, value in asdict(form).items() if value != usual[name]}
     facts = {**_said(answer), "models": [*cell.forms], "form": told}
     if options:
         facts["options"] = options

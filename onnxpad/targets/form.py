@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.arithmetic.window import Window, pool_output_size
@@ -15,7 +17,6 @@ from onnxpad.padding.ceil_mode import is_disputed
 from onnxpad.padding.crops import Crops, crop_of
 from onnxpad.padding.reading import Front, Site, SiteReader
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
@@ -39,7 +40,7 @@ DTYPES: Final[Mapping[int, str]] = {
 """Element types by their number in ONNX, by one name in every version of onnx."""
 
 
-class Form(NamedTuple):
+class Form(Struct, frozen=True):
     """How one padding is written: of a window operator, or of a `Pad` that none takes.
 
     Amounts are told as `none`, `equal` (the same at both ends of every axis), `end` (more at the
@@ -140,8 +141,8 @@ class Form(NamedTuple):
 
         A fill that is not written is zero.
         """
-        told = self._replace(fill="zero") if self.fill == "absent" else self
-        return tuple([told[place] for place in _MAIN])
+        told = replace(self, fill="zero") if self.fill == "absent" else self
+        return tuple([getattr(told, name) for name in _MAIN])
 
     @property
     def beside(self) -> tuple[object, ...]:
@@ -151,8 +152,8 @@ class Form(NamedTuple):
         model was run to show (`wide`, `count_written`, `producer`) is for cells alone.
         """
         by_attributes = int(bool(self.pad) and 0 < self.opset < 11)
-        told = self._replace(opset=by_attributes, producer="", count_written=False, wide=False)
-        return (self.fill, *[told[place] for place in _REST])
+        told = replace(self, opset=by_attributes, producer="", count_written=False, wide=False)
+        return (self.fill, *[getattr(told, name) for name in _REST])
 
     @property
     def text(self) -> str:
@@ -174,22 +175,26 @@ class Form(NamedTuple):
     def pads_alone(self) -> Form:
         """The form of the `Pad`s in front of an operator, as of those that none takes."""
         told = {name: getattr(self, name) for name in OF_A_PAD}
-        return Form("Pad", **told)._replace(rank=self.rank + 2, silent=True)
+        return replace(Form("Pad", **told), rank=self.rank + 2, silent=True)
 
     @property
     def behind_pads(self) -> Form:
         """The form of an operator without the `Pad`s in front of it."""
-        return self._replace(**OF_PADS)
+        return replace(self, **OF_PADS)
 
     @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
-        return self._replace(**_UNHEEDED) == Form(self.op)
+        return replace(self, **_UNHEEDED) == Form(self.op)
+
+
+UNSAID: Final = Form("")
+"""A form that says nothing."""
 
 
 def _usual(*names: str) -> dict[str, Any]:
     """Fields as they are in a form that says nothing of them."""
-    return {name: Form._field_defaults[name] for name in names}
+    return {name: getattr(UNSAID, name) for name in names}
 
 
 _UNHEEDED: Final = _usual(
@@ -203,8 +208,8 @@ OF_PADS: Final = _usual("pad", "mode", "outer", "negative", "beyond", "fill", "a
 OF_A_PAD: Final = ("opset", "rank", "dtype", "silent", "sized", "batched", "producer", *OF_PADS)
 """Fields that tell of a `Pad` alone."""
 
-_MAIN: Final = tuple(i for i, name in enumerate(Form._fields) if name not in BESIDE)
-_REST: Final = tuple(i for i, name in enumerate(Form._fields) if name in BESIDE)
+_MAIN: Final = tuple(name for name in Form.__struct_fields__ if name not in BESIDE)
+_REST: Final = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
 
 
 class Placed(NamedTuple):
@@ -371,7 +376,8 @@ class _Forms:
         amounts = [pair for pad in read for pair in pad.constant_amounts or ()]
         modes = {pad.mode for pad in read} - {"constant"}
         between = [str(node.op) for node in front.pads[0][1:] if not is_pad(self._graph, node)]
-        return form._replace(
+        return replace(
+            form,
             pad=max((self._source(node) for node in nodes), key=SOURCES.index),
             mode=min(modes, default="constant"),
             outer=_side(None if along is None else numbers_of(tuple(along))),
@@ -401,7 +407,7 @@ class _Forms:
         )
         front = Front(((pad.node,),), whole, is_whole=True)
         form = self._with_pads(form, front, whole, whole, range(2, rank))
-        return form._replace(sized=form.sized and form.outer != "open")
+        return replace(form, sized=form.sized and form.outer != "open")
 
     def _dtype(self, op: WindowOp | TransposedOp) -> str:
         return DTYPES.get(self._analysis.dtype(op.data) or 0, "")

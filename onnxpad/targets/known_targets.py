@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
 from onnxpad.errors import UsageError
 from onnxpad.file.toml_file import Problem, read_text
 from onnxpad.messages import and_list, meant
-from onnxpad.records import NamedTuple
 from onnxpad.targets.form import BESIDE, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
@@ -35,7 +36,7 @@ ALIASES: Final = {
 """Other names that people type, by the name of the target that each means."""
 
 
-class Standing(NamedTuple):
+class Standing(Struct, frozen=True):
     """How many of the forms a target computes rightly.
 
     Attributes:
@@ -262,7 +263,7 @@ def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 USUAL: Final = {
     name: value
-    for name, value in Form("")._asdict().items()
+    for name, value in asdict(Form("")).items()
     if name not in BESIDE - {"grouped", "uneven", "even"}
 }
 

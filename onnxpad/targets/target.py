@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from onnxpad.messages import counted
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.targets.form import BESIDE, OF_PADS, Form
 from onnxpad.targets.target_file import Value, sites
 
@@ -23,7 +25,7 @@ _SELDOM: Final = BESIDE | {"fill"}
 _WORST_FIRST: Final[Sequence[Verdict]] = ("wrong", "rejected", "fallback", "unknown", "right")
 
 
-class Condition(NamedTuple):
+class Condition(Struct, frozen=True):
     """Values that a field of a form may have: some that are listed, or numbers in a range.
 
     Attributes:
@@ -45,8 +47,7 @@ class Condition(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """An answer: what a runtime does with the forms that fulfil some conditions.
 
     Attributes:
@@ -97,7 +98,7 @@ class Cell:
         return not OF_PADS.keys().isdisjoint(conditions) and self.covers(form)
 
 
-class Fact(NamedTuple):
+class Fact(Struct, frozen=True):
     """A fact that was read of a runtime, and that no condition on a form can express.
 
     Attributes:
@@ -111,8 +112,7 @@ class Fact(NamedTuple):
     about: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class Target(Struct, frozen=True, eq=False):
     """A runtime in one version, and all that is known of it.
 
     Attributes:
@@ -154,7 +154,7 @@ class Target:
             for run, beside in _by_signature(self).get(form.signature, ())
             if run.raw is None or not form.pad or form.raw == run.raw
         ]
-        beside = form._replace(raw=False).beside
+        beside = replace(form, raw=False).beside
         close = [run for run, others in runs if beside in others]
         read = self._read(form)
         names = {name for name, _ in read.when} if read else set()
@@ -181,7 +181,7 @@ class Target:
         return f"{self.name}@{self.version}" if self.version else self.name
 
 
-class Run(NamedTuple):
+class Run(Struct, frozen=True):
     """A model that was run on a runtime.
 
     Attributes:
@@ -238,7 +238,7 @@ def _by_signature(target: Target) -> Mapping[Signature, list[tuple[Run, set[Sign
         counts = alone if len(read) == 1 else among
         beside: dict[Signature, set[Signature]] = {}
         for form in read:
-            beside.setdefault(form.signature, set()).add(form._replace(raw=False).beside)
+            beside.setdefault(form.signature, set()).add(replace(form, raw=False).beside)
         for signature, rest in beside.items():
             counts.setdefault(signature, []).append((run, rest))
     return among | alone

@@ -16,7 +16,7 @@ from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
 from onnxpad.options import typed_options
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.targets.form import DTYPES, OF_A_PAD, Form
+from onnxpad.targets.form import DTYPES, OF_A_PAD, UNSAID, Form
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
 """Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""
@@ -131,7 +131,7 @@ def parsed(
 def _condition(name: str, value: object, at: Place) -> Iterator[Problem]:
     """One field of a form: a value, a list of values, or for numbers { min = 2, max = 3 }."""
     values = value if isinstance(value, list) else [value]
-    kind = type(Form._field_defaults.get(name, ""))
+    kind = type(getattr(UNSAID, name))
     if kind is int and isinstance(value, dict):
         bounds = dict.fromkeys(("min", "max"), partial(toml.number, at[-1]))
         found = [*toml.table(bounds, (), value, at)]
@@ -194,7 +194,7 @@ def _advice(value: object, at: Place) -> Iterator[Problem]:
 _texts: Final = partial(toml.listed, toml.text)
 _topics: Final = partial(toml.listed, partial(toml.word, TOPICS))
 
-_WHEN: Final = {name: partial(_condition, name) for name in Form._fields}
+_WHEN: Final = {name: partial(_condition, name) for name in Form.__struct_fields__}
 
 _CELL: Final[Mapping[str, Check]] = {
     "about": _topics,
@@ -224,7 +224,7 @@ def _cell(value: object, at: Place) -> Iterator[Problem]:
             yield from _operator(each, (*at, "when", "op"))
         for name in when.keys() - {"op", *OF_A_PAD} if named in ("Pad", ["Pad"]) else ():
             values = when[name] if isinstance(when[name], list) else [when[name]]
-            if name in Form._fields and Form._field_defaults[name] not in values:
+            if name in _WHEN and getattr(UNSAID, name) not in values:
                 yield (*at, "when", name), f"a Pad has no {name!r}; 'outer' is of its amounts"
 
 

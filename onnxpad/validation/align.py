@@ -8,8 +8,9 @@ from operator import eq
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
@@ -29,7 +30,7 @@ class Moved(enum.Enum):
         return [0, rank - 1, *range(1, rank - 1)] if first else [0, *range(2, rank), 1]
 
 
-class Arrangement(NamedTuple):
+class Arrangement(Struct, frozen=True):
     """An array with its axes arranged to fit a shape.
 
     Attributes:
@@ -81,7 +82,7 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     moved = list(_moved(array, shape))
     ways = [each for each in moved if fits(each.array.shape, shape)]
     ways = ways or [
-        each._replace(array=fit, resized=True)
+        replace(each, array=fit, resized=True)
         for each in moved
         if (fit := _resized(each.array, shape)) is not None
     ]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from onnxpad.records import dataclass
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
 from onnxpad.runtimes.sessions import CPU, Array, Session, Source, Value, open_session
 from onnxpad.validation.align import distance, nearest
@@ -40,8 +40,7 @@ _OTHER = 1  # index of the sample whose sizes are other than the first's in all 
 _SMALLEST = 2  # index of the sample that has the smallest sizes on which the model runs
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of one run.
 
     Attributes:
@@ -61,8 +60,7 @@ class Result:
     late: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """The results of a model, and the providers on which its nodes ran.
 
     Attributes:

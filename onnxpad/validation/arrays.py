@@ -10,18 +10,18 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, let_through
 from onnxpad.messages import few
-from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text
@@ -51,8 +51,7 @@ _UNREADABLE = (
 """Exceptions of numpy for files that are truncated, encrypted, or malformed."""
 
 
-@dataclass(slots=True)
-class _Notes:
+class _Notes(Struct):
     """The notes on all arrays.
 
     Attributes:
@@ -71,8 +70,7 @@ class _Notes:
         self.all[text] = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchedInputs:
+class MatchedInputs(Struct, frozen=True, eq=False):
     """The arrays given, matched to a model's names, types and input shapes.
 
     Attributes:
@@ -99,8 +97,7 @@ class MatchedInputs:
         return *self.remarks, *(f"input {name!r} {how}" for name, (how, *_) in self.layout.items())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
+class _Entry(Struct, frozen=True, eq=False):
     name: str
     array: Array
     role: str = ""

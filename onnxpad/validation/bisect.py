@@ -6,17 +6,17 @@ Tensors are matched by name; a rewrite may remove some and add others.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+from msgspec import Struct, field
+from msgspec.structs import replace
 from onnx import AttributeProto
 
 from onnxpad.arguments import Progress
 from onnxpad.file.proto_walk import bodies
 from onnxpad.graph.attributes import read
-from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import (
@@ -57,8 +57,7 @@ _ONE_LINE = 400
 _SAME = Pairing()
 
 
-@dataclass(frozen=True, slots=True)
-class _Producer:
+class _Producer(Struct, frozen=True):
     """The node that computes a tensor, as a report shows it; its bodies read too."""
 
     label: str
@@ -107,8 +106,7 @@ def first_divergence(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Struct, frozen=True):
     """A comparison of inner tensors, for outputs that are no evidence or hide what they rest on.
 
     Attributes:
@@ -182,7 +180,8 @@ def inner_evidence(
             found[name] = frozenset(read for _, read in here.reads & there.reads)
             if here.chosen:
                 chosen.add(name)
-            if not (here.known and there.known) or here[:2] != there[:2]:
+            alike = (here.reads, here.bodies) == (there.reads, there.bodies)
+            if not (here.known and there.known and alike):
                 lost.add(name)
     border = ours.outputs | theirs.outputs
     both = {
@@ -237,7 +236,7 @@ def inner_evidence(
     )
 
 
-class _Nearest(NamedTuple):
+class _Nearest(Struct, frozen=True):
     """The nearest tensors upstream of an output that vary with the data and are no choices.
 
     Attributes:
@@ -376,8 +375,7 @@ def restless(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(Struct, frozen=True):
     """The comparison of all tensors.
 
     Attributes:

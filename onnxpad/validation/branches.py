@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
 
 from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.proto_walk import bodies, named_bodies
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto
@@ -63,7 +63,7 @@ _Tensor: TypeAlias = tuple[_Path, str]
 _Made: TypeAlias = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
 
 
-class _Graph(NamedTuple):
+class _Graph(Struct, frozen=True):
     """A graph of a model.
 
     Attributes:

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.result import Comparison
 
@@ -35,8 +35,7 @@ _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "floa
 """Float types, and the integers whose order is that of their bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """The allowed difference; by default enough for rounding.
 
     Attributes:
@@ -91,8 +90,7 @@ def compare(
     return _worst(output, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Strayed:
+class Strayed(Struct, frozen=True):
     """A slice of an output that differs by more than rounding, although the whole does not.
 
     Attributes:
@@ -268,8 +266,7 @@ def shape_text(shape: Sequence[int | str]) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     """The differences found in the blocks of two tensors so far."""
 
     scale: float

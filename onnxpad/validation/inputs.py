@@ -10,13 +10,14 @@ import math
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx.inliner
+from msgspec import Struct, field
+from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import get_attribute_value
 
@@ -24,7 +25,6 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
 from onnxpad.messages import few
-from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
@@ -116,8 +116,7 @@ class UndrawableError(ModelError):
     """An input for which no data can be drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """One input to be fed.
 
     Attributes:
@@ -137,8 +136,7 @@ class Input:
     compared: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """One output.
 
     Attributes:
@@ -152,8 +150,7 @@ class Output:
     shape: tuple[int | str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(Struct, frozen=True):
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
@@ -182,8 +179,7 @@ class Interface:
         return *self.inputs, *self.outputs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class Draw(Struct, frozen=True, eq=False):
     """Inputs for one run.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.messages import few
-from onnxpad.records import dataclass
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare
@@ -25,8 +25,7 @@ _HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of thei
 _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
 
 
-@dataclass(frozen=True, slots=True)
-class Oracle:
+class Oracle(Struct, frozen=True):
     """The expected result of a run.
 
     Attributes:

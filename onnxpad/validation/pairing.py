@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 
 import numpy as np
 import onnx
+from msgspec import Struct, field
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.errors import UsageError
 from onnxpad.file.proto_walk import bodies, walked
-from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.align import fits
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output, integer
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """The names of inputs and outputs in a second model that differ from those in the first.
 
     Attributes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, Literal, TypeAlias, cast
 
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
 from onnxpad.arithmetic.notation import Pairs, pads_text
-from onnxpad.records import NamedTuple, dataclass
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
@@ -18,8 +19,7 @@ _AS_OK = cast("Outcome", "")
 _FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The comparison of one output with its expected value.
 
     Attributes:
@@ -63,8 +63,7 @@ class Comparison:
     elements: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of a model on one set of inputs, compared with the expected outputs.
 
     Attributes:
@@ -106,8 +105,7 @@ class Run:
         return self.ok and compared and not self.excused
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """A count of the nodes of one model by provider: the one asked for, or another.
 
     Attributes:
@@ -123,8 +121,7 @@ class Placement:
     elsewhere: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Struct, frozen=True):
     """The first tensor, in topological order, that both models compute differently.
 
     Attributes:
@@ -158,8 +155,7 @@ class Divergence:
     is_pad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingDifference:
+class PaddingDifference(Struct, frozen=True):
     """A window operator whose total padding differs between the two models.
 
     Attributes:
@@ -194,7 +190,7 @@ def _in_order(total: Pairs | str) -> str:
     return str([begin for begin, _ in total] + [end for _, end in total])
 
 
-class Skipped(NamedTuple):
+class Skipped(Struct, frozen=True):
     """A comparison that was not made.
 
     Attributes:
@@ -211,8 +207,7 @@ class Skipped(NamedTuple):
         return f"{self.where}: {self.why}" if self.where else self.why
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """The verdict on a model.
 
     Attributes:
@@ -260,8 +255,8 @@ class Validation:
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""
         if not self.outcome:
-            object.__setattr__(self, "outcome", "passed" if self.ok else "failed")
-        object.__setattr__(self, "ok", self.outcome in {"passed", "repaired"})
+            force_setattr(self, "outcome", "passed" if self.ok else "failed")
+        force_setattr(self, "ok", self.outcome in {"passed", "repaired"})
 
 
 def parted(found: Validation) -> PaddingDifference | None:

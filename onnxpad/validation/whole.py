@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder, Progress
 from onnxpad.arithmetic.size import Sizes

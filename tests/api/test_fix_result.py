@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.api.fix_validation import _repairs, _specified

@@ -3,10 +3,10 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.api.validate import _check_drawn, _unproven
@@ -95,7 +95,7 @@ def test_fields_that_are_left_out() -> None:
     )
     report = FixReport("m", Options(), True, True, (), (), (), None, (Counts(), Counts()), 0.0)
     assert (report.delivery.in_memory, report.delivery.inline) == (False, False)
-    assert report.counts == ((0, 0, 0, 0), (0, 0, 0, 0))
+    assert report.counts == (Counts(0, 0, 0, 0), Counts(0, 0, 0, 0))
     assert report.outcome is Outcome.FIXED
     forms = site_form("Pad H 1+1 -> Conv"), SiteForm(tensor="x")
     change = Change("c", "n", "o", *forms, Certificate("s"))

@@ -1,12 +1,12 @@
 """What commands make of a result: files, reports and exit codes, with results given by hand."""
 
 import importlib
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from onnxpad.cli import match_command, repad_command, validate_command
 from onnxpad.cli.fix_command import require_apart, target_of
@@ -15,8 +15,7 @@ from onnxpad.errors import OutputError, UsageError
 from tests.support.rows import each_row
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """What commands use of the results of the library."""
 
     ok: bool = True

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
+from msgspec import Struct, field
+from msgspec.structs import replace
 from typer.main import get_command
 from typer.testing import Result
 
@@ -25,7 +26,6 @@ from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
 from onnxpad.pipeline import registry
-from onnxpad.records import dataclass
 from onnxpad.report import FixReport
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 from tests.support import MODELS, forks, onnxpad_runs, site_form
@@ -44,8 +44,7 @@ PASSED = Validation(ok=True, runs=(), probes=1)
 NOTHING = not_validated("input 'x' is no tensor")
 
 
-@dataclass(frozen=True)
-class Fixed(FixReport):
+class Fixed(FixReport, frozen=True, dict=True):
     """A FixResult with set answers; saving writes a mark."""
 
     name: str = "model"
@@ -67,8 +66,7 @@ class Fixed(FixReport):
 UNCHANGED = Fixed(changes=(), validation=None, changed=False)
 
 
-@dataclass()
-class Api:
+class Api(Struct):
     """The api's two functions, answering as told and remembering what they were asked."""
 
     fixed: Fixed | BaseException = field(default_factory=Fixed)

@@ -56,7 +56,7 @@ def test_an_error_that_an_interrupt_became_is_an_interrupt(command: str, tmp_pat
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
 
 
-@pytest.mark.parametrize("module", ["onnxpad.runtimes", "onnxpad.cli", "dataclasses", "signal"])
+@pytest.mark.parametrize("module", ["onnxpad.runtimes", "onnxpad.cli", "msgspec", "signal"])
 def test_an_interrupt_of_any_import_is_told_in_one_line(module: str) -> None:
     program = f"""
 import sys

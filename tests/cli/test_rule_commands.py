@@ -2,15 +2,14 @@
 
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import onnx
 import pytest
+from msgspec.structs import asdict
 
 import onnxpad.doctor.examine
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
-from onnxpad.finding import Page
 from onnxpad.pipeline.registry import catalogue
 from onnxpad.targets.known_targets import every
 from tests.support import one, onnxpad_runs
@@ -29,7 +28,7 @@ class TestRules:
         assert (document["command"], document["exit_code"], result.exit_code) == ("rule", 0, 0)
         assert [rule["code"] for rule in document["rules"]] == list(catalogue())
         for rule, page in zip(document["rules"], catalogue().values(), strict=True):
-            assert rule == {field.name: getattr(page, field.name) for field in fields(Page)}
+            assert rule == asdict(page)
 
 
 class TestTargets:

@@ -5,11 +5,12 @@ padding that differs is told instead.
 """
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
 import onnx
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 import onnxpad
 from onnxpad.graph import Graph
@@ -64,16 +65,16 @@ def _told(site: PaddingSite) -> str:
         value = getattr(site, field.name)
         if field.name == "findings":
             parts.append(" ".join(f"{each.code} {each.node} {each.reason_code}" for each in value))
-        elif field.name not in _UNTOLD and (field.default is MISSING or value != field.default):
+        elif field.name not in _UNTOLD and (field.default is NODEFAULT or value != field.default):
             parts.append(f"{field.name} {_plain(value)}" if [*facts([value])] else "")
     return "; ".join(filter(None, parts))
 
 
 def _plain(value: Any) -> str:
     """A value in short; of a record those fields that are not empty."""
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+    if isinstance(value, tuple):
         return f"({', '.join(map(_plain, value))})"
-    return " ".join(_parts(value)) if hasattr(value, "__record_fields__") else str(value)
+    return " ".join(_parts(value)) if isinstance(value, Struct) else str(value)
 
 
 def _parts(value: Any) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """What is moved past a step: the layer as its row says, and the node as it stays right."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import astuple, replace
 from onnx import helper, numpy_helper
 
 from onnxpad.analysis import Analysis
@@ -89,7 +90,7 @@ def test_a_step_on_bare_data_is_as_onnxruntime_runs_it(op: str) -> None:
         case = replace(drawn.drawn(seed, op), open=frozenset())
         if len(case.layers) != 1 or case.layers[0].fill not in drawn.NUMBERS:
             continue
-        ((amounts, fill),) = case.layers
+        amounts, fill = astuple(case.layers[0])
         pairs = tuple((int(str(begin)), int(str(end))) for begin, end in amounts)
         model = case.model()
         try:

@@ -11,7 +11,6 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import onnxpad
-from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.finding import Assumption
@@ -508,7 +507,7 @@ def test_the_manual_quotes_the_finding_and_its_numbers() -> None:
         ours, theirs = facts["onnxruntime"], facts["specification"]
         assert isinstance(ours, dict)
         assert isinstance(theirs, dict)
-        pads = [pair_text(tuple(each["pads"])) for each in (ours, theirs)]
+        pads = ["{}+{}".format(*each["pads"]) for each in (ours, theirs)]
         told = [pads[0], ours["windows"], pads[1], theirs["windows"]]
         assert row.format(*(told if "elements" in row else told[::2])) in text
 

@@ -1,6 +1,6 @@
 """What a failed verdict says of the reason to bar a change."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from onnxpad.pipeline.heal import _reason
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation

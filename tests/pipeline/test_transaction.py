@@ -7,8 +7,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import Options
@@ -38,7 +36,7 @@ class Told:
         self.same = same
         self.asked: list[tuple[str, ...]] = []
 
-    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+    def take(self, facts: object) -> None:
         self.asked.append(("take",))
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:

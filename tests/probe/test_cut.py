@@ -105,7 +105,7 @@ def test_a_cut_runs_and_gives_what_the_whole_has_there(proto: onnx.ModelProto) -
         sized = onnx.ModelProto()
         sized.CopyFrom(proto)
         dims = sized.graph.input[0].type.tensor_type.shape.dim
-        sizes = (1, dims[1].dim_value, *scene.shape[2:]) if window else scene.shape
+        sizes = (1, dims[1].dim_value, *scene.shapes[0][2:]) if window else scene.shapes[0]
         for dim, size in zip(dims, sizes, strict=True):
             dim.dim_value = size
         try:
@@ -178,13 +178,13 @@ def test_channels_and_batch_are_cut_away() -> None:
         initializers=PADS,
     )
     ((scene, model),) = cut(proto).scenes
-    assert scene.shape == (1, 1, 9, 8)
+    assert scene.shapes[0] == (1, 1, 9, 8)
     assert len(model.SerializeToString()) < 2000
 
 
 def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
     proto = one("a = Pad (x, p) y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {PADS}")
-    heights = {scene.shape[2] for scene, _ in cut(proto).scenes}
+    heights = {scene.shapes[0][2] for scene, _ in cut(proto).scenes}
     assert {1, 2, 3, 4} <= heights
     assert max(heights) > 50
     for modulus in (2, 3, 4):
@@ -197,7 +197,7 @@ def test_magnified_data_and_batches_stay_small() -> None:
         "t = ConvTranspose <strides = [16, 16]> (x, v) r = Relu (t) y = ConvTranspose (r, v)",
         inputs="float[N, 2, H, V] x, float[2, 2, 16, 16] v",
     )
-    shapes = [scene.shape for scene, _ in cut(proto, "t").scenes]
+    shapes = [scene.shapes[0] for scene, _ in cut(proto, "t").scenes]
     assert {shape[0] for shape in shapes} == {1, 2, 3, 4}
     assert {shape[2] for shape in shapes} >= {16, 32, 48, 64}
     assert 60 < max(shape[2] for shape in shapes) < 400
@@ -225,7 +225,7 @@ def test_every_remainder_that_the_amounts_know_is_there() -> None:
     """Amounts that pad to a multiple of 32 are something else for each remainder."""
     found = cut(one(TO_MULTIPLE, inputs=OPEN, initializers=REMAINDERS)).scenes
     for axis in (2, 3):
-        assert {scene.shape[axis] % 32 for scene, _ in found} == set(range(32))
+        assert {scene.shapes[0][axis] % 32 for scene, _ in found} == set(range(32))
 
 
 def operators(found: Neighbourhood) -> list[list[str]]:
@@ -488,7 +488,6 @@ def ran(runs: int, detail: str = "", *, ok: bool = True, repairs: bool = False) 
         ([ran(3), ran(2, "far", ok=False)], False, "far (data 1x3, 2)", False, 0),
         ([], None, "not probed: no scene", False, 0),
         ([UnprobeableError("open")], None, "not probed: open", False, 0),
-        ([ran(3), UnprobeableError("open")], None, "not probed: open", False, 0),
     ],
 )
 @pytest.mark.parametrize("specified", [False, True])
@@ -501,10 +500,9 @@ def test_what_a_probe_says_of_its_runs(
     asked: list[bool] = []
 
     def cuts(tensor: object, roots: object, scenes: Sequence[Scene]) -> Iterator[onnx.ModelProto]:
-        for _, result in zip(scenes, results, strict=True):
-            if isinstance(result, UnprobeableError):
-                raise result
-            yield onnx.ModelProto()
+        if results and isinstance(results[0], UnprobeableError):
+            raise results[0]
+        return iter([onnx.ModelProto()] * len(scenes))
 
     def compared(
         sides: Sequence[tuple[Scene, object, object]], specified: bool

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.analysis import Analysis

@@ -2,11 +2,11 @@
 
 import json
 import math
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import fields, replace
 
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
@@ -86,12 +86,12 @@ def change(
         removed=("pad1",),
         probe="equal on 6 inputs",
     )
-    return replace(base, **values)  # type: ignore[arg-type]
+    return replace(base, **values)
 
 
 def refusal(node: str, reason: str = "the pads depend on the height", **values: object) -> Finding:
     base = Finding("PAD501", Severity.INFO, node, "Conv", f"SAME_UPPER on {node}", reason)
-    return replace(base, **values)  # type: ignore[arg-type]
+    return replace(base, **values)
 
 
 def warning(node: str, code: str = "PAD201") -> Finding:
@@ -130,7 +130,7 @@ def fixed(**values: object) -> FixReport:
         delivery=Delivery(**delivery),  # type: ignore[arg-type]
     )
     rest = {name: value for name, value in values.items() if name not in delivery}
-    return replace(base, **rest)  # type: ignore[arg-type]
+    return replace(base, **rest)
 
 
 class TestFixText:
@@ -338,7 +338,7 @@ def validated(*runs: Run, unproven: tuple[str, ...] = (), **values: object) -> V
         inputs="",
         reference="",
         providers=("CPUExecutionProvider",),
-        validation=replace(base, **values),  # type: ignore[arg-type]
+        validation=replace(base, **values),
         unproven=unproven,
         seconds=0.5,
     )

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import astuple
+
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
@@ -67,7 +69,7 @@ def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: 
     assert context.wanted(node) == Wanted(style, chosen, symmetric_transpose=style == "symmetric")
     assert context.outer is None
     other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
-    assert other.wanted(node)[2:4] == (True, True)
+    assert astuple(other.wanted(node))[2:4] == (True, True)
 
 
 def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:

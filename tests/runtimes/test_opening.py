@@ -5,13 +5,13 @@ No session is opened, and no process started.
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import astuple
 
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ProviderError
@@ -190,7 +190,7 @@ def test_where_nodes_ran(engine: Engine, tmp_path: Path) -> None:
 def plain(asked: Any) -> Any:
     """What is asked, with the bytes of models in place of what carries them."""
     if isinstance(asked, Opening):
-        return tuple(plain(getattr(asked, each.name)) for each in fields(asked))
+        return tuple(map(plain, astuple(asked)))
     if isinstance(asked, Blob):
         return asked.data
     return type(asked)(map(plain, asked)) if isinstance(asked, list | tuple) else asked

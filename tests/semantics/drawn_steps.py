@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.analysis import Analysis
@@ -47,8 +48,7 @@ _WHOLE: Final = ("Ceil", "Floor", "Round")
 _OPSETS: Final = (7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 19, 21, 22, 23, 24, 25)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One node on data of a shape, which has layers around it; `open` axes have a name alone."""
 
     op: str

@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import onnx
@@ -13,7 +13,6 @@ from onnx import helper, numpy_helper
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown, evaluate
 from onnxpad.graph import Graph
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand
 from onnxpad.semantics.rows import Call, Passed, Row, UnreadError

@@ -8,7 +8,6 @@ import pytest
 from onnx import TensorProto
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from onnxpad.probe.cut import _FUSED, _RESULT, _SCALES, _WEIGHT_ZERO
 from onnxpad.semantics.operators import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -30,18 +29,6 @@ def test_an_attribute_decides_the_layout() -> None:
     assert laid_out(row, {"channels_last": 1}).layout is CHANNELS_LAST
     other = OPERATORS["", "QLinearConv"].row
     assert laid_out(other, {"channels_last": 1}).layout is CHANNELS_FIRST
-
-
-@each_row("key", [*OPERATORS])
-def test_a_probe_feeds_all_of_a_quantised_row(key: tuple[str, str]) -> None:
-    """Scales and zero points by the names in the schema, and the function applied to a result."""
-    latest, op = SCHEMAS[key][-1], key[1]
-    place = {each.name.lower(): index for index, each in enumerate(latest.inputs)}
-    result = (place["y_scale"], place["y_zero_point"]) if "y_scale" in place else None
-    scales = [place[name] for name in ("x_scale", "w_scale") if name in place]
-    left_out = {name for name in latest.attributes if "activation" in name}
-    assert (_SCALES.get(op, ()), _RESULT.get(op)) == ((*scales,), result)
-    assert (_WEIGHT_ZERO.get(op), {*_FUSED.get(op, ())}) == (place.get("w_zero_point"), left_out)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """The table of rows against the schemas of onnx: each attribute, default, version and input."""
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any, Final
 
 import onnx
 import pytest
+from msgspec.structs import replace
 from onnx import helper
 
 from onnxpad import declared
@@ -67,12 +67,12 @@ def test_a_row_is_as_its_schemas_say(row: Row) -> None:
 def test_a_row_that_contradicts_its_schema_is_found() -> None:
     elu = rows()["", "Elu"]
     for other in (
-        elu._replace(attributes={}),
-        elu._replace(attributes={"alpha": 2.0}),
-        elu._replace(attributes={"alpha": 1}),
-        elu._replace(attributes={"alpha": Kind.FLOAT}),
-        elu._replace(attributes={"alpha": 1.0, "beta": 1.0}),
-        elu._replace(inputs=2),
+        replace(elu, attributes={}),
+        replace(elu, attributes={"alpha": 2.0}),
+        replace(elu, attributes={"alpha": 1}),
+        replace(elu, attributes={"alpha": Kind.FLOAT}),
+        replace(elu, attributes={"alpha": 1.0, "beta": 1.0}),
+        replace(elu, inputs=2),
     ):
         assert contradictions(other)
 
@@ -98,7 +98,7 @@ def refused(model: onnx.ModelProto, **changed: Any) -> bool:
     if row is None:
         return True
     try:
-        Call(graph, Analysis(graph), one, row._replace(**changed))
+        Call(graph, Analysis(graph), one, replace(row, **changed))
     except UnreadError:
         return True
     return False
@@ -112,14 +112,14 @@ def test_an_unknown_version_or_attribute_is_refused(row: Row) -> None:
     (one,) = graph.nodes
     version = checked_version(graph, one, row)
     with pytest.raises(UnreadError):
-        checked_version(graph, one, row._replace(versions=frozenset({version + 99})))
+        checked_version(graph, one, replace(row, versions=frozenset({version + 99})))
     for name in expected(SCHEMAS[row.op][version]):
         one.attrs = {name: object()}
         with pytest.raises(UnreadError):
             checked_version(graph, one, row)
     one.attrs = {"more": 1}
     with pytest.raises(UnreadError):
-        checked_version(graph, one, row._replace(attributes={**row.attributes, "more": 1}))
+        checked_version(graph, one, replace(row, attributes={**row.attributes, "more": 1}))
 
 
 def test_an_attribute_of_another_version_or_type_is_refused() -> None:

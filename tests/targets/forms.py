@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnx
+from msgspec.structs import asdict
 from onnx import helper
 
 import onnxpad
@@ -36,7 +37,7 @@ HEADER: Final = """\
 """
 
 _LEFT_OUT: Final = {"domain", "raw", "wide", "count_written", "producer"}
-_USUAL: Final = Form("")._asdict()
+_USUAL: Final = asdict(Form(""))
 _NEWEST_BY_ATTRIBUTES: Final = 10
 """The last opset in which amounts of a `Pad` are an attribute; later ones are not written."""
 
@@ -93,7 +94,7 @@ def sites(model: onnx.ModelProto) -> list[dict[str, Any]]:
     return [
         {
             name: each
-            for name, each in found.form._asdict().items()
+            for name, each in asdict(found.form).items()
             if name not in _LEFT_OUT
             and each != _USUAL[name]
             and (name != "opset" or int(each) <= _NEWEST_BY_ATTRIBUTES)

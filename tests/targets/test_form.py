@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import asdict
 
 from onnxpad.graph import Graph
 from onnxpad.options import Options
@@ -23,9 +24,9 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
     """The fields of each form in a graph that are not those of no padding at all."""
     model = one(text, inputs=inputs, outputs="float[] y", initializers=", ".join(weights or (W,)))
     placed = [each.form for each in forms_of(Run(Graph.read(model), Options()).analysed())]
-    usual = Form("")._asdict() | USUAL
+    usual = asdict(Form("")) | USUAL
     return [
-        {name: each for name, each in form._asdict().items() if each != usual[name]}
+        {name: each for name, each in asdict(form).items() if each != usual[name]}
         for form in placed
     ]
 

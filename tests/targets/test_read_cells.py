@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from onnxpad.targets import known_targets as targets
 from onnxpad.targets.form import Form
@@ -174,7 +175,7 @@ def told(target: Target, topic: str) -> bool:
 def opened(forms: Iterable[Form]) -> list[Form]:
     """The same forms at sizes that are not known."""
     return [
-        form._replace(sized=False, pads=form.pads if form.auto_pad == "NOTSET" else "open")
+        replace(form, sized=False, pads=form.pads if form.auto_pad == "NOTSET" else "open")
         for form in forms
     ]
 
@@ -334,7 +335,7 @@ def test_no_cell_says_right_of_a_model_that_was_not(target: Target) -> None:
     for run in target.runs:
         (opset,) = re.findall(r'"" : (\d+)', models[run.form]["model"])
         for site in sites[run.form, run.style] if run.verdict != "right" else ():
-            form = site._replace(opset=int(opset), raw=run.raw is True)
+            form = replace(site, opset=int(opset), raw=run.raw is True)
             read = next((cell for cell in target.cells if cell.covers(form)), None)
             if read is not None and read.verdict == "right":
                 wrong.append((target.name, run.label))

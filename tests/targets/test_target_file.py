@@ -108,7 +108,7 @@ def test_the_example_of_the_manual_is_a_file() -> None:
     spelled = re.findall(r"`(\w+)`", block_of_spellings())
     assert set(SPELLINGS) <= set(spelled)
     fields = re.findall(r"^\| (`.*?) \|", pages()["targets"], re.MULTILINE)
-    assert set(Form._fields) <= set(re.findall(r"`(\w+)`", " ".join(fields)))
+    assert {*Form.__struct_fields__} <= set(re.findall(r"`(\w+)`", " ".join(fields)))
 
 
 def block_of_spellings() -> str:
@@ -128,9 +128,9 @@ def test_every_error_is_told() -> None:
 
 
 def test_words_are_those_of_a_form() -> None:
-    assert set(WORDS) < set(Form._fields)
+    assert set(WORDS) < {*Form.__struct_fields__}
     for name, words in WORDS.items():
-        assert Form._field_defaults[name] in words
+        assert getattr(Form(""), name) in words
 
 
 def test_verdicts() -> None:

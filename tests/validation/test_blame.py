@@ -1,7 +1,8 @@
 """What a failed validation is blamed on: a reference, some padding, or the first tensor."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from onnxpad.validation.result import (
     Comparison,

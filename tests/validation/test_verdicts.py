@@ -3,10 +3,10 @@
 Results of a provider that this machine lacks are judged here too.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from onnxpad.runtimes.sessions import CPU
 from onnxpad.validation.answers import Result

@@ -146,6 +146,7 @@ def _mod(call: Call) -> Elements:
 
 
 ARITHMETIC: dict[str, ValueRule] = {
+    "Abs": _elementwise(1, size.absolute, None),
     "Add": _elementwise(2, operator.add, floats.add),
     "And": _logic(2, size.minimum),
     "Cast": _cast,

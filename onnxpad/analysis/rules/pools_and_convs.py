@@ -29,7 +29,7 @@ from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, for
 def of_row(row: Row) -> ShapeRule:
     """Make the rule for the shape of an operator of the table."""
     window = row.window
-    place = row.transposed[0] if row.transposed else window and window.weight
+    place = row.transposed[0] if row.transposed else None if window is None else window.weight
 
     def rule(call: Call) -> Shape:
         last = window is not None and window.last
@@ -114,6 +114,8 @@ def _transposed_sizes(
 ) -> list[Extent]:
     if wanted is not None:
         return list(wanted)
+    if min(map(min, slide.pads)) < 0:
+        raise UnreadError("pads are negative, which the specification forbids")
     sizes: list[Extent] = []
     axes = zip(data, _windows(slide), slide.pads, paddings, strict=True)
     for size, window, pads, padding in axes:

@@ -7,21 +7,21 @@ one long axis for each remainder.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
-from onnxpad.records import dataclass
 
 _SEARCHED: Final = 400
 """Sizes up to which the first one is looked for from which on everything repeats."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """How the second of two conventions differs from the first, at sizes of some remainders.
 
     Attributes:
@@ -40,8 +40,7 @@ class Deviation:
     divisor: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
+class Parting(Struct, frozen=True):
     """Two sets of conventions that compute the same at some sizes and not at others.
 
     Attributes:
@@ -63,8 +62,7 @@ class Parting:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """Conventions compared at all sizes of each axis.
 
     Attributes:

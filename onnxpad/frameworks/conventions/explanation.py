@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.window import Window
 from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.by_size import Survey, survey
@@ -19,11 +21,9 @@ from onnxpad.frameworks.conventions.table import (
     Convention,
     conventions_for,
 )
-from onnxpad.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """The node of a model that an explanation is about.
 
     Attributes:
@@ -42,8 +42,7 @@ class About:
     ceil_mode: bool = False
 
 
-@dataclass(frozen=True)
-class ExplainReport:
+class ExplainReport(Struct, frozen=True, dict=True):
     """All conventions for one operator at its size.
 
     Attributes:

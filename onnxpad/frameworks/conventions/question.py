@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
     pool_output_size,
     transposed_output_size,
 )
-from onnxpad.records import dataclass
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
 OPS: Final[tuple[Op, ...]] = get_args(Op)
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """One axis for which a convention is asked.
 
     Attributes:
@@ -40,8 +40,7 @@ class Axis:
         return (self.window.extent - 1) // 2
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """An operator over some axes, for which conventions are asked.
 
     Attributes:
@@ -87,8 +86,7 @@ class Question:
         return any(window.dilation > 1 for window in self.windows)
 
 
-@dataclass(frozen=True, slots=True)
-class AxisAnswer:
+class AxisAnswer(Struct, frozen=True):
     """The answer of a convention on one axis.
 
     Attributes:
@@ -108,8 +106,7 @@ class AxisAnswer:
     output_padding: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer of a convention for an operator.
 
     Attributes:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import (
     halves,
@@ -29,13 +31,11 @@ from onnxpad.frameworks.conventions.question import (
 )
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
-from onnxpad.records import dataclass
 
 _MOST: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """Sums `begin + end` that give a size of the output.
 
     Attributes:
@@ -57,8 +57,7 @@ class Totals:
         return first <= begin <= last and self.least <= begin + end <= self.most
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """The need of an output size on one axis.
 
     Attributes:
@@ -76,8 +75,7 @@ class Need:
     nearest: int
 
 
-@dataclass(frozen=True, slots=True)
-class NumberChange:
+class NumberChange(Struct, frozen=True):
     """A change of one thing that gives an axis of a model the output size asked for.
 
     Attributes:
@@ -95,8 +93,7 @@ class NumberChange:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """The need of an output size, and the paddings that meet it.
 
     Attributes:

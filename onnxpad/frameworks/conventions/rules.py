@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.window import (
     Side,
     Window,
@@ -22,7 +24,6 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Question
-from onnxpad.records import NamedTuple
 
 Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
 """The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;
@@ -53,7 +54,7 @@ Limit: TypeAlias = Callable[[Axis, AxisAnswer], str]
 """Why a convention has no such padding on an axis, in a few words; empty if it has."""
 
 
-class PaddingRule(NamedTuple):
+class PaddingRule(Struct, frozen=True):
     """How a convention pads one operator.
 
     Attributes:

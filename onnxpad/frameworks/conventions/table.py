@@ -11,13 +11,14 @@ A framework is a row of rows: the conventions that it follows for an intent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import OPS, Answer, Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.rules import Demand, Limit, PaddingRule
-from onnxpad.records import dataclass
 
 
 class AbsentError(UsageError):
@@ -33,8 +34,7 @@ class AbsentError(UsageError):
         self.title = title
 
 
-@dataclass(frozen=True, slots=True)
-class Convention:
+class Convention(Struct, frozen=True):
     """A framework's way to pad.
 
     Attributes:
@@ -166,14 +166,14 @@ def _to_multiple(axis: Axis, found: AxisAnswer) -> str:
 
 def _windows(rule: PaddingRule, *demands: Demand) -> dict[Op, PaddingRule]:
     """A rule for convolutions and pools, whose pools have further demands."""
-    pool = rule._replace(demands=demands)
+    pool = replace(rule, demands=demands)
     return {"conv": rule, "maxpool": pool, "avgpool": pool}
 
 
 def _pools(rule: PaddingRule, limit: Limit, *demands: Demand) -> dict[Op, PaddingRule]:
     """A rule for pools that have a limit to the padding; demands are those of averages."""
-    pool = rule._replace(limits=(limit,))
-    return {"maxpool": pool, "avgpool": pool._replace(demands=demands)}
+    pool = replace(rule, limits=(limit,))
+    return {"maxpool": pool, "avgpool": replace(pool, demands=demands)}
 
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
@@ -199,11 +199,11 @@ _TORCH_TRANSPOSED: Final = PaddingRule(
 
 def _onnx(rule: PaddingRule) -> dict[Op, PaddingRule]:
     """The specification's: size * stride outputs, or less where the full output is shorter."""
-    return {**_windows(rule), "convtranspose": rule._replace(appends_given=True)}
+    return {**_windows(rule), "convtranspose": replace(rule, appends_given=True)}
 
 
 def _demanding(rule: PaddingRule, *demands: Demand) -> PaddingRule:
-    return rule._replace(demands=demands)
+    return replace(rule, demands=demands)
 
 
 _TENSORFLOW: Final = "TensorFlow, core/framework/kernel_shape_util.cc"
@@ -276,10 +276,10 @@ _ROWS: Final = (
         "Caffe, src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, pooling_layer.cpp",
         {
             **_windows(
-                _HALF_OR_NUMBER._replace(rounding="up if padded", limits=(_below_kernel,)),
+                replace(_HALF_OR_NUMBER, rounding="up if padded", limits=(_below_kernel,)),
                 _undilated,
             ),
-            "conv": _HALF_OR_NUMBER._replace(rounding="toward 0"),
+            "conv": replace(_HALF_OR_NUMBER, rounding="toward 0"),
             "convtranspose": _HALF_OR_NUMBER,
         },
         counts=True,
@@ -296,15 +296,15 @@ _ROWS: Final = (
     Convention(
         "pytorch-ceil",
         "PyTorch, aten/src/ATen/native/Pool.h",
-        _pools(_NUMBER._replace(rounding="up"), _to_half_the_kernel, _undilated),
+        _pools(replace(_NUMBER, rounding="up"), _to_half_the_kernel, _undilated),
         counts=True,
     ),
     Convention(
         "caffe-ceil",
         "Caffe, src/caffe/layers/pooling_layer.cpp",
         {
-            op: _NUMBER._replace(
-                rounding="up if padded", limits=(_below_kernel,), demands=(_undilated,)
+            op: replace(
+                _NUMBER, rounding="up if padded", limits=(_below_kernel,), demands=(_undilated,)
             )
             for op in ("maxpool", "avgpool")
         },
@@ -315,7 +315,7 @@ _ROWS: Final = (
         "paddle-ceil",
         "PaddlePaddle, PoolOutputSize in phi/kernels/funcs/pooling.h",
         {
-            op: _NUMBER._replace(rounding="up, kept", demands=(_undilated,))
+            op: replace(_NUMBER, rounding="up, kept", demands=(_undilated,))
             for op in ("maxpool", "avgpool")
         },
     ),
@@ -335,8 +335,8 @@ _ROWS: Final = (
         "keras-output-padding",
         "Keras, src/backend/common/backend_utils.py",
         {
-            "convtranspose": _CROP_SAME._replace(
-                output="parity", demands=(_apart,), limits=(_keras_appends,)
+            "convtranspose": replace(
+                _CROP_SAME, output="parity", demands=(_apart,), limits=(_keras_appends,)
             )
         },
     ),
@@ -383,7 +383,7 @@ PYTORCH_PADDING: Final = Convention(
     {
         "conv": _NUMBER,
         **_pools(_NUMBER, _to_half_the_kernel, _undilated),
-        "convtranspose": _NUMBER._replace(appends_given=True, limits=(_torch_appends,)),
+        "convtranspose": replace(_NUMBER, appends_given=True, limits=(_torch_appends,)),
     },
     counts=True,
 )
@@ -415,8 +415,7 @@ transposed), `valid` pads nothing, and `causal` lets no output read a later inpu
 INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(Struct, frozen=True):
     """A framework, with the conventions that it follows.
 
     Attributes:
@@ -476,7 +475,7 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
     return replace(row, rules={**row.rules, "convtranspose": transposed})
 
 
-_REACHING: Final = _HALF_OR_NUMBER._replace(limits=(_to_multiple,))
+_REACHING: Final = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
 
 
 def _framework(
@@ -505,7 +504,7 @@ _FRAMEWORKS: Final = (
         "PyTorch",
         (
             *_rows("pytorch-same"),
-            _with("pytorch-half", _TORCH_TRANSPOSED._replace(usual="least")),
+            _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least")),
         ),
         (PYTORCH_PADDING,),
         by_number=(PYTORCH_PADDING,),

@@ -8,8 +8,9 @@ differs from what the framework divides by.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
 from onnxpad.frameworks.conventions.effect import divisors

@@ -8,9 +8,11 @@ since all conventions depend on that remainder alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
 from onnxpad.arithmetic.window import (
@@ -27,7 +29,6 @@ from onnxpad.frameworks.conventions.table import (
     Intent,
 )
 from onnxpad.padding.padding import Padding
-from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import Pairs, is_padded
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
@@ -42,8 +43,7 @@ SAME_LOWER, causal, one of the two at some sizes only, explicit padding, or noth
 _POOLS: Final = frozenset({"maxpool", "avgpool"})
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """Whether an operator fits a framework.
 
     Attributes:
@@ -63,8 +63,7 @@ class Fit:
     same_at: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+class Case(Struct, frozen=True, eq=False, dict=True):
     """The facts that decide which conventions an operator fits; operators that are alike share it.
 
     Axes along which a window of one element slides by one are left out, unless all are such.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import same_of
@@ -18,7 +20,6 @@ from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import Pairs, is_padded
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
@@ -42,8 +43,7 @@ Left: TypeAlias = tuple[Context, Node, str]
 """An operator whose padding is not known, the graph that it is in, and why."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Padded:
+class Padded(Struct, frozen=True, eq=False):
     """A window operator with all padding that its own could be, as conventions are about that.
 
     Attributes:

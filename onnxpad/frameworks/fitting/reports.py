@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ _STAYS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPadding:
+class ModelPadding(Struct, frozen=True):
     """The padding of a model.
 
     Attributes:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import Pair, Pairs, onnx_order, pairs_of
 
 
-class Candidate(NamedTuple):
+class Candidate(Struct, frozen=True):
     """A padding with the name of where it comes from.
 
     Attributes:
@@ -162,8 +163,8 @@ def _cropping(made: Iterable[Candidate]) -> Iterator[Candidate]:
             output_padding = tuple(
                 by + max(-end, 0) for by, (_, end) in zip(more, pads, strict=True)
             )
-            yield each._replace(
-                padding=replace(each.padding, pads=kept, output_padding=output_padding)
+            yield replace(
+                each, padding=replace(each.padding, pads=kept, output_padding=output_padding)
             )
 
 
@@ -186,7 +187,7 @@ def resized(site: Site, more: int, *, at_end: bool) -> Padding | None:
 
 
 _CROPS: Final = {
-    "onnx-same-lower": _CROP._replace(odd="begin"),
+    "onnx-same-lower": replace(_CROP, odd="begin"),
     "paddle-same": _CROP,
 }
 """Rules of transposed convolutions in place of the table's: those tried reach size * stride."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from onnxpad.frameworks.conventions.table import Intent
-from onnxpad.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(Struct, frozen=True):
     """An operator whose padding became a framework's.
 
     Attributes:
@@ -32,8 +32,7 @@ class Rewritten:
     attributes_after: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """An operator whose padding stays.
 
     Attributes:
@@ -51,8 +50,7 @@ class Unchanged:
     is_same: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OutputChange:
+class OutputChange(Struct, frozen=True):
     """One output of both models.
 
     Attributes:
@@ -76,8 +74,7 @@ class OutputChange:
         return self.before == self.after and self.max_abs == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """How much the outputs change.
 
     Attributes:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
@@ -225,7 +227,7 @@ def _require_runnable(
         op = site.op
         assert isinstance(op, WindowOp)
         pads = ((0, 0),) * len(op.windows)
-        form = op._replace(auto_pad=auto_pad, pads=pads, pads_written=False).form
+        form = replace(op, auto_pad=auto_pad, pads=pads, pads_written=False).form
         if misreads_same(form):
             raise AbsentError(
                 f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "

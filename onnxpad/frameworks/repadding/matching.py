@@ -13,13 +13,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, groupby, islice, product, repeat
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.arguments import Progress
@@ -319,9 +319,9 @@ class _Task:
         found = [*map(self._outputs, repeat(point), samples or self._all, map(list, wanted))]
         seen = trial(wanted, found, self.closeness)
         if any(each is None for each in found):  # nearer where it fails further downstream
-            seen = seen._replace(gap=_FAILED - self._reach_of_failure)
+            seen = replace(seen, gap=_FAILED - self._reach_of_failure)
         elif self._fails and seen.gap:
-            seen = seen._replace(gap=_FAILED + seen.gap)
+            seen = replace(seen, gap=_FAILED + seen.gap)
         return seen
 
     # Solving
@@ -733,7 +733,7 @@ class _Task:
             if at and (sizes is not None or not chosen.padding.is_same):
                 here = () if sizes is None else sizes[place]
                 padding = self._writable(site, chosen.padding, here)
-                told = chosen._replace(padding=padding)
+                told = replace(chosen, padding=padding)
                 yield place, told, padding.amounts(here, site.windows), here
 
     def _writable(self, site: Site, padding: Padding, sizes: tuple[int, ...]) -> Padding:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from onnxpad.frameworks.repadding.search import Trial
-from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.align import Moved, nearest
 
@@ -22,8 +22,7 @@ _COARSE = 2e-2
 """The same for types of fewer bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Closeness:
+class Closeness(Struct, frozen=True):
     """When an output counts as reproduced.
 
     Attributes:

@@ -17,14 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import combinations, islice, product
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from onnxpad.records import NamedTuple, dataclass
+from msgspec import Struct, field
 
 Point: TypeAlias = tuple[int, ...]
 """The index of the option of every operator."""
@@ -55,7 +53,7 @@ _BETTER: Final = 1e-6
 """The share by which an error must become smaller to count."""
 
 
-class Trial(NamedTuple):
+class Trial(Struct, frozen=True):
     """The evaluation of one point.
 
     Attributes:
@@ -84,8 +82,7 @@ Effect: TypeAlias = npt.NDArray[np.float64] | None
 """The change of the answer by a move; None where the answers cannot be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """The options of all operators.
 
     Attributes:
@@ -146,8 +143,7 @@ class Space:
                     yield move
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """One search.
 
     Attributes:

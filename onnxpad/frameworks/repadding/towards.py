@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
@@ -24,14 +26,12 @@ from onnxpad.graph.walk import downstream
 from onnxpad.messages import meant
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.amounts import Pairs, is_padded
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """An operator that is to pad as a framework does.
 
     Attributes:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal, TypeAlias
 
-from onnxpad.records import dataclass
+from msgspec import Struct, field
 
 Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """A convention of the whole model that was tried.
 
     Attributes:
@@ -28,8 +26,7 @@ class Tried:
     operators: int
 
 
-@dataclass(frozen=True, slots=True)
-class Repadded:
+class Repadded(Struct, frozen=True):
     """One operator whose padding became another.
 
     Attributes:
@@ -53,8 +50,7 @@ class Repadded:
     keras: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Distinguishable:
+class Distinguishable(Struct, frozen=True):
     """An operator whose padding decides at the sizes of the reference.
 
     Attributes:
@@ -70,8 +66,7 @@ class Distinguishable:
     others: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Matching:
+class Matching(Struct, frozen=True, dict=True):
     """The verdict with all that was found and tried.
 
     Attributes:

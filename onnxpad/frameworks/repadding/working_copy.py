@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.reading import Site
-from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import MICROSOFT, Fill
@@ -31,8 +31,7 @@ _CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its P
 _CONSTANT_OF_SHAPE = 9
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingCopy:
+class WorkingCopy(Struct, frozen=True):
     """The copy, and how it is fed.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import same_of

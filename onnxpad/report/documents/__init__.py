@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from onnxpad.records import dataclass
+from msgspec import Struct
 
 View: TypeAlias = Literal["brief", "full", "page"]
 """How much a builder tells: what fits a screen, all of it in words, or all of it with pictures."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A text with indents of its own; a plain text is a line too, whose rest stands further right.
 
     Attributes:
@@ -36,8 +35,7 @@ def line_of(text: str) -> Line:
     return Line(text.lstrip(" "), indent, f"{indent}    ")
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Names or labels, each with a text.
 
     Attributes:
@@ -49,8 +47,7 @@ class Pairs:
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeNames:
+class NodeNames(Struct, frozen=True):
     """Names of nodes: as many of the first ones as there is room for, and the number of others.
 
     Attributes:
@@ -67,8 +64,7 @@ class NodeNames:
 Cell: TypeAlias = str | Sequence[str] | NodeNames
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table.
 
     Attributes:
@@ -85,15 +81,13 @@ class Table:
     is_listing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tallies:
+class Tallies(Struct, frozen=True):
     """Numbers by name, each before and after; twice the same where there is only one."""
 
     counts: Sequence[tuple[str, int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A block that pages draw and texts leave out.
 
     Attributes:
@@ -103,8 +97,7 @@ class Picture:
     subject: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Blocks that belong together: a section of a document, or a part of one under a title.
 
     Attributes:
@@ -121,8 +114,7 @@ class Group:
 Block: TypeAlias = "str | Line | Pairs | Table | Tallies | Picture | Group"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """All that a report says.
 
     Attributes:

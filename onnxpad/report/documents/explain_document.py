@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
-from onnxpad.arithmetic.notation import axis_names, pads_text, pair_text
+from msgspec.structs import replace
+
+from onnxpad.arithmetic.notation import axis_names, pads_text
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
@@ -187,7 +189,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _pads(answer: Answer) -> str:
     """The pads of each axis, with what is appended to the output."""
-    said = pads_text(answer.pads) if len(answer.pads) > 1 else pair_text(answer.pads[0])
+    said = pads_text(answer.pads).removeprefix("L ")
     appended = [axis.output_padding or 0 for axis in answer.axes]
     if not any(appended):
         return said
@@ -209,7 +211,7 @@ def _usual(explanation: ExplainReport) -> Iterator[str]:
         rules = [CONVENTIONS[name].rules[question.op] for name in (one, other)]
         if rules[0].usual == rules[1].usual or not rules[0].takes:
             continue
-        if rules[0] != rules[1]._replace(usual=rules[0].usual):
+        if rules[0] != replace(rules[1], usual=rules[0].usual):
             continue
         if explanation.answer(one) == explanation.answer(other):
             continue

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
@@ -127,7 +129,7 @@ def _told(topic: str, cell: Cell, *others: Cell) -> Line:
 def _topic(cell: Cell) -> str:
     """The topic of the first form that a cell's conditions name."""
     first: dict[str, Any] = {name: each.values[0] for name, each in cell.when if each.values}
-    return topic_of(Form("")._replace(**first))
+    return topic_of(replace(Form(""), **first))
 
 
 def _groups(target: Target) -> Iterator[Group]:

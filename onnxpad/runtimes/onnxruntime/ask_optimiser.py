@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import onnx
+from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
@@ -167,8 +168,8 @@ def _as_ours(
     if node is None or pad is None or isinstance(pad, UnreadableError):
         return []
     if pad.value is None:  # take the value that onnxruntime's constant folding found
-        pad = pad._replace(value=met.pad.value)
+        pad = replace(pad, value=met.pad.value)
     windows = {id(each.window): each for each in reached if each.pad.node is node}
     if not windows:
         return [Exposed(pad, node, (), met.why, met.general)]
-    return [each._replace(pad=pad, why=met.why, general=met.general) for each in windows.values()]
+    return [replace(each, pad=pad, why=met.why, general=met.general) for each in windows.values()]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
@@ -25,13 +26,12 @@ from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import BLOCK, runs_in_blocks
 from onnxpad.semantics.operators import Fill, operator_of, windowed
 from onnxpad.semantics.read_nodes import UnreadableError, WindowOp, pad_giving, read_window
 
 
-class Hazard(NamedTuple):
+class Hazard(Struct, frozen=True):
     """The harm that onnxruntime would do if it knew a shape: to a pool, in its NCHWc kernel.
 
     Attributes:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from onnxpad.arithmetic.size import (
     Extent,
     Unknown,
@@ -144,7 +146,7 @@ def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> Re
 
 
 def _disagreement(op: WindowOp, sizes: Sequence[Extent], kind: int | None) -> RefusalError | None:
-    form = op.form._replace(pads_written=False) if op.pads_written else op.form
+    form = replace(op.form, pads_written=False) if op.pads_written else op.form
     for place, size in enumerate(sizes):
         theirs, ours = specification(form, place, size, kind), onnxruntime(form, place, size, kind)
         if ours is None or theirs is None:
@@ -179,7 +181,7 @@ def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type
     kind = dtype()
     for place, size in enumerate(sizes()):
         placed = onnxruntime(form, place, size, kind)
-        if placed is None and onnxruntime(form._replace(pads_written=False), place, size, kind):
+        if placed is None and onnxruntime(replace(form, pads_written=False), place, size, kind):
             return "auto_pad beside pads"
         if placed is None:
             if op.operator.pools:

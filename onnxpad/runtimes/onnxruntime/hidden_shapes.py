@@ -12,6 +12,8 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body
 from onnxpad.analysis.shape_inference_check import Sizes, disagreements
@@ -21,7 +23,6 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.runtimes.onnxruntime.departures import CHANGED
@@ -229,7 +230,7 @@ def _may_lose_axes(graph: Graph, analysis: Analysis, node: Node) -> bool:
     return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
 
 
-class _Wrong(NamedTuple):
+class _Wrong(Struct, frozen=True):
     """A node that onnx's shape inference is wrong about.
 
     Attributes:

@@ -19,9 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from onnxpad.errors import ProviderError
 from onnxpad.messages import shortened
-from onnxpad.records import dataclass
 from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.runtime import EngineError, Opening, Optimisation
 
@@ -175,8 +176,7 @@ def _native(path: str) -> str | bytes:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class _BytesPath:
+class _BytesPath(Struct, frozen=True):
     """A path to a model that is not UTF-8; onnxruntime takes bytes alone for the model itself."""
 
     path: bytes

@@ -277,20 +277,18 @@ class Neighbours:
             tensor = pending.pop()
             if graph.is_output(tensor):
                 return None
-            for use in graph.uses(tensor):
+            uses = graph.uses(tensor)
+            for use in uses:
                 if use.index < 0:
                     return None
                 if self._passes_on(use, moves=moves):
                     pending.append(use.node.outputs[0])
+                elif len(uses) == 1:
+                    found[use] = use
                 else:
-                    names = tuple(each.name for each in use.node.inputs)
-                    same = (
-                        use.node.op,
-                        use.node.domain,
-                        names,
-                        str(sorted(use.node.attrs.items())),
-                    )
-                    found[same] = use
+                    node = use.node
+                    names = tuple(each.name for each in node.inputs)
+                    found[node.op, node.domain, names, str(sorted(node.attrs.items()))] = use
         return None
 
     def _passes_on(self, use: Use, *, moves: bool) -> bool:

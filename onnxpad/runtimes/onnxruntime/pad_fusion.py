@@ -17,6 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
@@ -24,7 +26,6 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.nodes import held_bodies
 from onnxpad.graph.walk import downstream, upstream
 from onnxpad.messages import Named
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.amounts import is_padded, is_plain_zero
 from onnxpad.semantics.operators import Operator, operator_of
@@ -60,7 +61,7 @@ Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | Named]
 _RIGHT: Final = Named.of("")
 
 
-class Exposed(NamedTuple):
+class Exposed(Struct, frozen=True):
     """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
 
     Attributes:

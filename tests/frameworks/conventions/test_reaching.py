@@ -1,10 +1,10 @@
 """The padding that gives an output size, against all pads of small operators."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question

@@ -1,11 +1,11 @@
 """One session of a copy computes what each choice computes once it is written into the model."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import replace
 
 from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
 from onnxpad.frameworks.repadding.matching import type_of_data

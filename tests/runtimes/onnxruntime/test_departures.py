@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
@@ -57,7 +58,7 @@ def test_engines_disagree_where_they_place_windows_otherwise(
 ) -> None:
     read = same(op, opset, auto_pad, **given)
     for window, size in product(WINDOWS, range(1, 9)):
-        node = read._replace(windows=(window, ONE))
+        node = replace(read, windows=(window, ONE))
         spec, ort = (each(node.form, 0, size, dtype) for each in (specification, onnxruntime))
         assert spec is not None
         runs = ort is not None and ort.runs == 1
@@ -76,7 +77,7 @@ def test_engines_disagree_where_they_place_windows_otherwise(
 
 def test_pads_that_depend_on_a_size_are_none() -> None:
     def pads(read: WindowOp, window: Window, size: Extent) -> object:
-        return runtime_pads(read._replace(windows=(window, ONE)), 0, size, FLOAT)
+        return runtime_pads(replace(read, windows=(window, ONE)), 0, size, FLOAT)
 
     read = same("Conv", 22, "SAME_UPPER")
     assert pads(read, Window(3, 2), symbol("n")) is None
@@ -102,10 +103,10 @@ def test_why_onnxruntime_does_not_run_it(
     op: str, given: dict[str, Any], windows: tuple[Window, ...], told: str
 ) -> None:
     read = same(op, 22, "SAME_UPPER", **given)
-    read = read._replace(windows=windows)
+    read = replace(read, windows=windows)
     assert why_not_run(read, lambda: (4, 6), lambda: FLOAT) == told
     is_pads = told == "auto_pad beside pads"
-    valid = why_not_run(read._replace(auto_pad="VALID"), lambda: (4, 6), lambda: FLOAT)
+    valid = why_not_run(replace(read, auto_pad="VALID"), lambda: (4, 6), lambda: FLOAT)
     assert valid == (told if is_pads else "")
 
 
@@ -129,7 +130,7 @@ N, FIVEFOLD = symbol("n"), symbol("m", Sizes(5, 400, 5))
 def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) -> None:
     """The first size at which both have a result, and what each makes of it."""
     read = same(op, 22, "SAME_UPPER")
-    refusal = disagreement(read._replace(windows=(window, ONE)), (size, 4), BYTE)
+    refusal = disagreement(replace(read, windows=(window, ONE)), (size, 4), BYTE)
     assert refusal is not None
     text = str(refusal)
     for said in ("onnxruntime pads ", "the specification pads ", "and gives "):
@@ -140,7 +141,7 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
     assert facts["dilations"] == [window.dilation, 1]
     at = facts["size"]
     assert isinstance(at, int)
-    node = read._replace(windows=(window, ONE))
+    node = replace(read, windows=(window, ONE))
     for name, engine in (("onnxruntime", onnxruntime), ("specification", specification)):
         placed = engine(node.form, 0, at, BYTE)
         assert placed is not None
@@ -150,7 +151,7 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
 def test_an_open_kernel_is_told_by_no_number() -> None:
     read = same("LpPool", 22, "SAME_UPPER")
     assert isinstance(N, Size)
-    node = read._replace(windows=(OpenWindow(N, 5), ONE))
+    node = replace(read, windows=(OpenWindow(N, 5), ONE))
     refusal = disagreement(node, (5, 4), BYTE)
     assert refusal is not None
     assert refusal.facts["kernel"] is None
