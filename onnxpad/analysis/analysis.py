@@ -13,7 +13,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from msgspec import Struct
 from onnx.helper import get_all_tensor_dtypes
 
@@ -158,12 +157,11 @@ class Analysis:
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
         value = self.value(tensor)
-        if value is None or value.data.size != 1:
-            return None
-        element = value.data.reshape(-1)[0]
-        if isinstance(element, np.generic):
-            element = element.item()
-        return element if isinstance(element, int | float) else None
+        return (
+            value.flat[0]
+            if value is not None and len(value.flat) == 1 and is_constant(value)
+            else None
+        )
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""

@@ -440,17 +440,6 @@ def test_rank_that_cannot_be_told_is_none(text: str) -> None:
     assert shape_of(model) is None
 
 
-@each_row("op", ["Max", "Mean", "Min", "Sum"], at_once=8)
-@pytest.mark.parametrize("other", [(3,), (1, 3)])
-def test_operators_that_broadcast_since_opset_8_have_no_shape_before(
-    op: str, other: tuple[int, ...]
-) -> None:
-    model = single(op, {"x": SMALL, "y": zeros(*other)}, 7)
-    graph = Graph.from_proto(model)
-    assert Analysis(graph).shape(graph.tensor("y0")) is None
-    assert compare(model).runs == 0  # nor does onnxruntime run it
-
-
 @each_row(
     ("text", "expected"),
     [

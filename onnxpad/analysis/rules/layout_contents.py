@@ -18,10 +18,6 @@ from onnxpad.semantics.moving import bounds_of
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axis_of
 
 
-def _same(call: Call) -> Elements:
-    return call.value_of(0).data
-
-
 def _reshape(call: Call) -> Elements:
     data = call.value_of(0).data
     if data.size != product(call.sizes):
@@ -58,10 +54,6 @@ def _gather(call: Call) -> Elements:
     positions = [axis_of(index, data.shape[axis]) for index in indices]
     taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), known(shape)), axis)
     return np.asarray(taken, dtype=object)
-
-
-def _expand(call: Call) -> Elements:
-    return np.broadcast_to(call.value_of(0).data, call.sizes)
 
 
 def _split(call: Call) -> Elements:
@@ -110,24 +102,16 @@ def _constant_of_shape(call: Call) -> Elements:
     return filled(array.reshape(-1)[0], call.sizes)
 
 
-def _shape(call: Call) -> Elements:
-    return elements(dimensions(call), call.sizes)
-
-
-def _size(call: Call) -> Elements:
-    return filled(fit(product(call.shape_of(0)), call.kind), ())
-
-
 LAYOUT: dict[str, ValueRule] = {
     **named(_reshape, "Flatten Reshape Squeeze Unsqueeze"),
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
+    "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
     "Gather": _gather,
-    "Identity": _same,
+    "Identity": lambda call: call.value_of(0).data,
     "Pad": _pad,
-    "Shape": _shape,
-    "Size": _size,
+    "Shape": lambda call: elements(dimensions(call), call.sizes),
+    "Size": lambda call: filled(fit(product(call.shape_of(0)), call.kind), ()),
     "Slice": _slice,
     "Split": _split,
     "Transpose": _transpose,

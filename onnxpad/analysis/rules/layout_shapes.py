@@ -154,30 +154,20 @@ def _gather(call: Call) -> Shape:
     return (*shape[:axis], *indices, *shape[axis + 1 :])
 
 
-def _expand(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    return broadcast([shape, call.integers(1)])
-
-
 def _tile(call: Call) -> Shape:
-    if call.version < 6:
-        raise UnreadError("a Tile of opset 5 and before")
-    shape = call.shape_of(0)
-    repeats = call.integers(1)
+    shape, repeats = call.shape_of(0), call.integers(1)
     if len(repeats) != len(shape):
         raise UnreadError("a Tile with another number of repeats than axes")
     return tuple(size * repeat for size, repeat in zip(shape, repeats, strict=True))
 
 
 def _space_to_depth(call: Call) -> Shape:
-    batch, channels, *spatial = call.ranked_shape_of(0, 4)
-    block = _block(call)
+    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
     return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
 
 
 def _depth_to_space(call: Call) -> Shape:
-    batch, channels, *spatial = call.ranked_shape_of(0, 4)
-    block = _block(call)
+    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
     return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
 
 
@@ -192,36 +182,20 @@ def dimensions(call: Call) -> Shape:
     """Return the elements that a Shape node gives."""
     shape = call.shape_of(0)
     begin, end = call.integer("start", 0), call.integer("end", len(shape))
-    begin, end = (
-        min(max(index + len(shape) if index < 0 else index, 0), len(shape))
-        for index in (begin, end)
-    )
     return shape[begin:end]
-
-
-def _shape(call: Call) -> Shape:
-    return (len(dimensions(call)),)
-
-
-def _scalar(call: Call) -> Shape:
-    return ()
-
-
-def _constant_of_shape(call: Call) -> Shape:
-    return call.integers(0)
 
 
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
+    "ConstantOfShape": lambda call: call.integers(0),
     "DepthToSpace": _depth_to_space,
-    "Expand": _expand,
+    "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
     "Flatten": _flatten,
     "Gather": _gather,
     "Pad": _pad,
     "Reshape": _reshape,
-    "Shape": _shape,
-    "Size": _scalar,
+    "Shape": lambda call: (len(dimensions(call)),),
+    "Size": lambda call: (),
     "Slice": _slice,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,

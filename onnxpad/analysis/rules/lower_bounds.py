@@ -40,11 +40,6 @@ def bound_of(call: Call | None, dtype: int | None) -> Bound:
     return bound if bound >= 0 else max(bound, _LEAST.get(dtype, NONE))
 
 
-def _first(call: Call) -> Bound:
-    """The bound of the first input, whose elements are moved, dropped or repeated."""
-    return call.bound_of(0)
-
-
 def _all(call: Call) -> Bound:
     """The least bound of the inputs, whose elements are put together."""
     places = range(call.op == "Where", len(call.node.inputs))
@@ -61,13 +56,9 @@ def _keeps_signs(call: Call) -> Bound:
     return 0 if call.kind in FLOATS and _all(call) >= 0 else NONE
 
 
-def _never_negative(call: Call) -> Bound:
+def _positive(call: Call) -> Bound:
     """0, whatever is read; for floating point, as the magnitude of an integer may wrap around."""
     return 0 if call.kind in FLOATS else NONE
-
-
-def _relu(call: Call) -> Bound:
-    return 0
 
 
 def _is_narrow(call: Call) -> bool:
@@ -165,7 +156,7 @@ def _is_number(array: npt.NDArray[Any]) -> bool:
 
 BOUNDS: Final[dict[str, Rule]] = {
     **named(
-        _first,
+        lambda call: call.bound_of(0),
         "DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity Reshape Slice"
         " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
     ),
@@ -176,7 +167,7 @@ BOUNDS: Final[dict[str, Rule]] = {
         " Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
     ),
     **named(_keeps_signs, "Add Mean Mul Sum"),
-    **named(_never_negative, "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
+    **named(_positive, "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Cast": _cast,
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
@@ -184,7 +175,7 @@ BOUNDS: Final[dict[str, Rule]] = {
     "MaxPool": _max_pool,
     "Pad": _pad,
     "QuantizeLinear": _quantised,
-    "Relu": _relu,
+    "Relu": lambda call: 0,
     **named(_activated, "FusedConv", MICROSOFT),
 }
 """Operators whose result has a lower bound. Others, and further outputs but of Split, have none."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from onnxpad.analysis.rule_api import Call, ShapeRule, named
-from onnxpad.analysis.rules.axis_math import agreed, broadcast
+from onnxpad.analysis.rules.axis_math import broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Unknown
@@ -24,14 +24,8 @@ def _as_data(call: Call) -> Shape:
 
 
 def _broadcasting(call: Call) -> Shape:
-    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.version < 8:
-        shapes = call.shapes()
-        if len({len(shape) for shape in shapes}) != 1:
-            raise UnreadError(f"{call.op} before opset 8 with different ranks")
-        return tuple(map(agreed, zip(*shapes, strict=True)))
-    if call.version < 7:
-        return call.shape_of(0)  # the second input was broadcast to the first
-    return broadcast(call.shapes())
+    # Before opset 7 the second input was broadcast to the first.
+    return call.shape_of(0) if call.version < 7 else broadcast(call.shapes())
 
 
 def _normalization(call: Call) -> Shape:
@@ -41,15 +35,6 @@ def _normalization(call: Call) -> Shape:
         return shape
     axis = axis_of(call.integer("axis", -1), len(shape))
     return (*shape[:axis], *(1 for _ in shape[axis:]))
-
-
-def _batch_normalization(call: Call) -> Shape:
-    return call.shape_of(0 if call.output == 0 else 1)
-
-
-def _dynamic_quantize(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    return shape if call.output == 0 else ()
 
 
 def _matmul(call: Call) -> Shape:
@@ -100,18 +85,13 @@ def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
 
 
 def _q_linear_elementwise(call: Call) -> Shape:
-    left = call.shape_of(0)
-    right = call.shape_of(3)
-    return broadcast([left, right])
+    return broadcast([call.shape_of(0), call.shape_of(3)])
 
 
 def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
-    shapes = []
-    for index in range(2, len(call.node.inputs), 3):
-        shape = call.shape_of(index)
-        shapes.append(shape)
-    return concatenated(shapes, call.integer("axis", 1))
+    parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
+    return concatenated(parts, call.integer("axis", 1))
 
 
 BROADCASTING = (
@@ -151,8 +131,8 @@ SHAPES: dict[str, ShapeRule] = {
     ),
     **named(_matmul, "MatMul MatMulInteger"),
     **named(_normalization, "LayerNormalization RMSNormalization"),
-    "BatchNormalization": _batch_normalization,
-    "DynamicQuantizeLinear": _dynamic_quantize,
+    "BatchNormalization": lambda call: call.shape_of(int(call.output > 0)),
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
     "Gemm": _gemm,
     "PRelu": _broadcasting,
     **named(
