@@ -87,8 +87,8 @@ _Question: TypeAlias = tuple["Analysis", Kind, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    After edits were undone, every answer is worked out anew; once a round of edits is over, every
-    answer that left something unknown.
+    Answers follow the edits of the graph by themselves: those that were given since edits which were
+    undone are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
@@ -347,7 +347,6 @@ class Analysis:
         return found[call.output] if call.output < len(found) else NOTHING
 
     def _reads_constants(self, call: Call) -> bool:
-        """Whether all inputs of a node are constants."""
         return all(is_constant(self.value(each)) for each in call.node.inputs if each.name)
 
     def _call(self, tensor: Any) -> Call | None:
@@ -364,7 +363,6 @@ class Analysis:
         return tensor.name in self._graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
-        """Return the shape of an input, an initializer or a Constant."""
         if self._input_shapes is None:
             self._input_shapes = self._symbols()
         if tensor.name in self._input_shapes:
@@ -434,7 +432,6 @@ def value_rules() -> dict[str, ValueRule]:
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer leaves something unknown."""
     if isinstance(answer, Value):
         answer = answer.flat
     if isinstance(answer, tuple):

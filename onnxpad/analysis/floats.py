@@ -250,7 +250,6 @@ def _to_whole(function: Callable[[float], int], a: float) -> Real:
 
 
 def _is_same(a: float, b: float) -> bool:
-    """Whether two numbers are equal, the sign of a zero included."""
     return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
 
 

@@ -214,14 +214,12 @@ def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
 
 
 def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
-    """The sizes that a tensor type declares; None where it declares no shape."""
     if not tensor.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
 
 
 def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None]) -> int | None:
-    """The index of the first output for which the two have different sizes."""
     for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
         if ours is None or theirs is None:
             continue

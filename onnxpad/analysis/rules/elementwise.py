@@ -46,7 +46,6 @@ def _elementwise(
 
 
 def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
-    """Fold the inputs, from the first on."""
 
     def rule(call: Call) -> Elements:
         operands = call.all_elements(call.kind)
@@ -61,7 +60,6 @@ def _refuse_old_broadcast(call: Call) -> None:
 
 
 def _comparison(function: IntegerFunction) -> ValueRule:
-    """Compare two inputs of integers or truth values."""
 
     def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
@@ -104,7 +102,6 @@ def _cast(call: Call) -> Elements:
 
 
 def _conversion(source: int, target: int) -> Callable[[Any], object]:
-    """Return the function that casts an element."""
     if source == target:
         return lambda a: a
     if source in REALS:

@@ -52,7 +52,6 @@ def _keeps_sign(call: Call) -> Bound:
 
 
 def _keeps_signs(call: Call) -> Bound:
-    """0 where no input is negative."""
     return 0 if call.kind in FLOATS and _all(call) >= 0 else NONE
 
 
