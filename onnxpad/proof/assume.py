@@ -28,7 +28,6 @@ from onnxpad.semantics.layers import Layer, Layers, Operand, around, crops, is_f
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import padding_row, row_of
 
-_MOVING: Final = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _FAR: Final = 256  # tensors downstream that are looked at, and upstream
 
 
@@ -201,8 +200,7 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
     """
 
     def kept(node: Node) -> Sequence[Tensor]:
-        keeps = node.op in KEEPING | _MOVING
-        return node.inputs[:1] if keeps and graph.is_standard(node) else ()
+        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
 
     graph, tensor = graph.home(tensor)
     *_, first = upstream([tensor], kept)
