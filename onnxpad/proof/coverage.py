@@ -98,11 +98,7 @@ class _Settling:
         return self._proved()
 
     def _reread(self, tensor: Tensor) -> None:
-        """Reads a tensor anew, and notes what is to be shown of it.
-
-        Raises:
-            DiffersError: It is another one now, is read, and is not to be proved.
-        """
+        """Reads a tensor anew, and notes what is to be shown of it."""
         before, old = self._before(tensor), self._replaced.get(tensor)
         now, proof = self._reader.reread(tensor, before)
         wanted = before if old is None else self._before(old)
@@ -116,11 +112,7 @@ class _Settling:
         return self._was[tensor] if tensor in self._was else self._reader.read(tensor)
 
     def _proved(self) -> dict[Tensor, Equal]:
-        """What is shown of each tensor that is to be proved.
-
-        Raises:
-            DiffersError: One is not shown to be what it should be.
-        """
+        """What is shown of each tensor that is to be proved."""
         reader = self._reader
         found: dict[Tensor, Equal] = {}
         for tensor, (now, _, _) in self._claims.items():

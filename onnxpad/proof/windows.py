@@ -330,11 +330,7 @@ def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
 def _compared(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows; the inner layers that both share are treated as data.
-
-    Raises:
-        DiffersError: As `compare` has it.
-    """
+    """Compares two windows; the inner layers that both share are treated as data."""
     inner, *rest = _parted(old, new)
     outer = rest[0], rest[1]
     axes = zip(old.form.spatial, sizes, strict=True)
@@ -464,12 +460,7 @@ def _as_read(
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> Compared:
-    """Compares two windows, each as one of the engines reads it.
-
-    Raises:
-        DiffersError: They do not read the same positions, or they read other fills and take no
-            maximum.
-    """
+    """Compares two windows, each as one of the engines reads it."""
     engine = engines[1]
     defined = runs_where(places[0])
     form = pair[0].form
@@ -560,11 +551,7 @@ def _check_covers_less(
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> None:
-    """Raises unless two windows cover all data without padding at no size.
-
-    Raises:
-        DiffersError: They may, and onnxruntime then rounds otherwise.
-    """
+    """Raises unless two windows cover all data without padding at no size."""
     defined = runs_where(places[0])
     for window, its in zip(pair, places, strict=True):
         axes = zip(window.form.spatial, window.form.axes, its, sizes, defined, strict=True)
