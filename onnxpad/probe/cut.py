@@ -185,9 +185,10 @@ class NeighbourhoodProbe:
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
         graph, analysis = self._facts.graph, self._facts.analysis
-        term = self._facts.reader.read(tensor)
-        form = term.head.form if isinstance(term.head, Slid) else None
-        padding = term.head.layers if isinstance(term.head, Slid) else term.layers
+        term, node = self._facts.reader.read(tensor), tensor.producer
+        form, padding = None, term.layers
+        if isinstance(term.head, Slid) and node is not None and gathering(graph, node) is not None:
+            form, padding = term.head.form, term.head.layers
         shapes = [analysis.shape(graph.tensor(root)) for root in roots]
         if shapes[0] is None and form is not None:
             shapes[0] = tuple(symbol(f"{roots[0]}[{axis}]") for axis in range(form.rank))
