@@ -148,13 +148,17 @@ def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
     ("body", "codes"),
     [
         (
-            't = ConvTranspose <auto_pad = "SAME_LOWER", kernel_shape = [2, 2], strides = [4, 4]>'
-            " (x, w) y = Slice (t, from, to, axis)",
+            (
+                't = ConvTranspose <auto_pad = "SAME_LOWER", strides = [4, 4]> (x, w)'
+                " y = Slice (t, from, to, axis)"
+            ),
             ["PAD401", "PAD402"],
         ),
         (
-            'a = Pad (x, p, f) y = MaxPool <auto_pad = "SAME_UPPER", dilations = [1, 3],'
-            " kernel_shape = [3, 3], strides = [2, 2]> (a)",
+            (
+                'a = Pad (x, p, f) y = MaxPool <auto_pad = "SAME_UPPER", dilations = [1, 3],'
+                " kernel_shape = [3, 3], strides = [2, 2]> (a)"
+            ),
             ["PAD101", "PAD201"],
         ),
     ],
