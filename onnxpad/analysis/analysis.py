@@ -87,8 +87,9 @@ _Question: TypeAlias = tuple["Analysis", Kind, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    Answers follow the edits of the graph by themselves: those that were given since edits which were
-    undone are worked out anew, and, once a round of passes is over, those that left something open.
+    Answers follow the edits of the graph by themselves: those that were given since edits which
+    were undone are worked out anew, and, once a round of passes is over, those that left something
+    open.
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
