@@ -49,7 +49,7 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     if len(gains) > 1:
         return None
     if gains == {0}:
-        return _remainder(f, period, symbol)
+        return _remainder(f, period, symbol) or _half(f, period, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
@@ -106,15 +106,39 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     modulus = period * symbol.sizes.step
     for sign in (1, -1):
         offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
-        shifted = _times(symbol, sign, offset)
-        whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
-        rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.sizes.step)
-        top = join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
-        text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
+        text, rest = _rest(symbol, sign, offset, modulus)
+        rest = quasi_affine.divide(rest, symbol.sizes.step)
         function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
         if function == f:
             return Formula(_multiple(factor, text, symbol.sizes.step), constant, function)
     return None
+
+
+def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
+    """Return f as constant + floor(((b + n) mod P) / 2), or with -n or ceil; None unless it is."""
+    if symbol.sizes.step > 1:
+        return None
+    steps = [f.at(index + 1) - f.at(index) for index in range(period)]
+    for sign, jump in ((1, min(steps)), (-1, max(steps))):
+        # At this value the remainder wraps: to 0, or to its greatest.
+        value = symbol.sizes.value(steps.index(jump) + 1)
+        text, rest = _rest(symbol, sign, (-value if sign > 0 else value - 1) % period, period)
+        for rounded, up in (("floor", 0), ("ceil", 1)):
+            half = quasi_affine.divide(quasi_affine.translate(rest, up), 2)
+            constant = f.at(0) - half.at(0)
+            function = quasi_affine.translate(half, constant)
+            if function == f:
+                return Formula(f"{rounded}({text}/2)", constant, function)
+    return None
+
+
+def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, QuasiAffine]:
+    """Return (offset + sign * n) mod modulus, as text and as a function of the index."""
+    shifted = _times(symbol, sign, offset)
+    whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
+    top = join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
+    text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
+    return text, quasi_affine.add(shifted, whole)
 
 
 def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:

@@ -75,13 +75,16 @@ class Editor:
         self._probe = probe
         self._seen: set[tuple[Place, SiteForm]] = set()
         self.prover = Prover(context.graph, context.domains, context.signs)
+        self._decided = ""
 
     def settle(self, pass_: Pass, match: Match) -> None:
         """Commits a change, or takes it back: then it is tried again only after another one."""
         place = place_of(pass_, match)
         if place in self.undone:
             return
-        mark = self.context.mark()
+        context, mark = self.context, self.context.mark()
+        if self._decided not in {"", pass_.code}:  # what was disputed has one meaning now
+            self.prover, self._decided = Prover(context.graph, context.domains, context.signs), ""
         self.prover.begin()
         try:
             self.made.append(self.commit(pass_, match))
@@ -89,8 +92,9 @@ class Editor:
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
         else:
             self.undone.clear()
+            self._decided = pass_.code if match.decides else self._decided
             return
-        self.context.rollback(mark)
+        context.rollback(mark)
         self.prover.undo()
         told = kept_back(match.finding, why.code, f"undone: {why}")
         self.undone[place] = replace(told, evidence=Facts(told.evidence, **why.facts))

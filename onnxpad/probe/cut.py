@@ -45,7 +45,7 @@ from onnxpad.semantics.rows import FLOATS, lowest
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
-_TYPES: Final = frozenset(get_all_tensor_dtypes())
+_TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
 # Operators that work element by element: of one tensor, finite wherever it is, and of several.
 _CURVES: Final = frozenset(
     {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
@@ -185,9 +185,10 @@ class NeighbourhoodProbe:
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
         graph, analysis = self._facts.graph, self._facts.analysis
-        term = self._facts.reader.read(tensor)
-        form = term.head.form if isinstance(term.head, Slid) else None
-        padding = term.head.layers if isinstance(term.head, Slid) else term.layers
+        term, node = self._facts.reader.read(tensor), tensor.producer
+        form, padding = None, term.layers
+        if isinstance(term.head, Slid) and node is not None and gathering(graph, node) is not None:
+            form, padding = term.head.form, term.head.layers
         shapes = [analysis.shape(graph.tensor(root)) for root in roots]
         if shapes[0] is None and form is not None:
             shapes[0] = tuple(symbol(f"{roots[0]}[{axis}]") for axis in range(form.rank))
@@ -500,7 +501,8 @@ class _Cutting:
             taps = self._taps_of(node, row, shape)
             if row.scatters:
                 return {**names, **dict(self._spread(node, row, shape, taps[:1]))}
-            dtype = self._analysis.dtype(weight) or self._dtype
+            known = self._analysis.dtype(weight)
+            dtype = self._dtype if known is None else self._type(weight.name)
             names[inputs.weight] = self._small(taps + _middle(dtype), dtype)
             # A power of 2 with which a quantised result seldom saturates.
             scale = 2.0 ** (REACH * int(np.abs(taps).sum()) // 256).bit_length()

@@ -21,7 +21,7 @@ from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.walk import upstream
 from onnxpad.messages import Named
 from onnxpad.proof.read import Reader
-from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
+from onnxpad.proof.term import DiffersError, Slid, Stepped, Term
 from onnxpad.proof.windows import Comparison, Sizes, compare
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layer, Layers, Operand, around, crops, is_finite
@@ -86,7 +86,8 @@ class Facts:
         for place, size in enumerate(found if Unknown in map(type, found) else ()):
             if isinstance(size, Unknown):
                 name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
-                found[place] = symbol(f"{name}[{place}]", Range(self._least_size(data)))
+                least = 0 if held is None or data.layers else least_size(self.graph, held[0])
+                found[place] = symbol(f"{name}[{place}]", Range(least))
         return tuple(found)
 
     def shape(self, term: Term) -> tuple[Extent, ...] | None:
@@ -191,32 +192,12 @@ class Facts:
         except (UnreadError, ModelError):
             return False
 
-    def _least_size(self, data: Term) -> int:
-        """The least size that an axis of data may have: 1 or, where it is computed, 0.
-
-        The axes of the main graph's inputs have elements. Runtimes refuse a convolution without
-        window.
-        """
-        graph, head = self.graph, data.head
-        while True:
-            if isinstance(head, Source):
-                tensor = self.reader.holder(data)
-                is_input = graph.is_main and head.name in graph.inputs
-                return int(is_input) if tensor is None else least_size(graph, tensor)
-            if isinstance(head, Slid):
-                return 1 if head.form.window.rounding == "floor" else 0
-            shortens = isinstance(head, Stepped) and head.key[0] in ("Slice", "Split")
-            keeps = (
-                isinstance(head, Applied) and head.written[0] == 0 and head.written[1] in KEEPING
-            )
-            if data.layers or shortens or not (keeps or isinstance(head, Stepped | Ranked)):
-                return 0
-            data = data.args[0]
-            head = data.head
-
 
 def least_size(graph: Graph, tensor: Tensor) -> int:
-    """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
+    """The least size that a spatial axis of a tensor may have: 1 or, where it is computed, 0.
+
+    The axes of the main graph's inputs have elements. Runtimes refuse a convolution without window.
+    """
 
     def kept(node: Node) -> Sequence[Tensor]:
         return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
@@ -228,12 +209,10 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
     if first.outer is not None and graph.parent is not None:
         return least_size(graph.parent, first.outer)
     if first.name in graph.inputs:
-        return 1 if graph.is_main else 0  # what is passed to a body or function is computed
+        return int(graph.is_main)  # what is passed to a body or function is computed
     node = first.producer
     row = None if node is None or first is not node.outputs[0] else padding_row(graph, node)
-    # Runtimes refuse a convolution without a window.
-    floors = row is not None and row.window is not None and row.window.rounding == "floor"
-    return 1 if floors else 0
+    return int(row is not None and row.window is not None and row.window.rounding == "floor")
 
 
 def _keeps(layers: Layers, others: Layers) -> bool:

@@ -18,9 +18,10 @@ from onnxpad.proof.assume import Facts
 from onnxpad.proof.coverage import settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN
-from onnxpad.proof.term import DiffersError, Equal, Spread, Stepped, Term, Terms
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term, Terms
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
+from onnxpad.semantics.table import row_of
 from onnxpad.sizes.domain import AnalysedDomain, AnalysedDomains
 
 _MOST_PADS: Final = 16
@@ -197,8 +198,9 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     """The names of the first tensors upstream of one around which there is no padding."""
     found: list[str] = []
     start = graph.origin(tensor)
-    first = start.producer
-    through = behind or first is None or not (reader.slides(first) or first.op == "Pad")
+    first, head = start.producer, reader.read(start).head
+    slides = first is not None and reader.slides(first)
+    through = behind or first is None or not (slides or first.op == "Pad")
     pending = [(start, 0)]
     seen: set[Tensor] = set()
     while pending:
@@ -206,20 +208,28 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
         if at in seen:
             continue
         seen.add(at)
-        node = None if pads >= _MOST_PADS else at.producer
-        if node is not first and node is not None:
-            is_pad = reader.adds_padding(node, first)
-            pads += is_pad
-            node = node if is_pad or (through and reader.read(at).is_open) else None
-        data = () if node is None else reader.data(node)
-        if node is None or not data:
+        node, term = at.producer, reader.read(at)
+        row = None if node is None or pads >= _MOST_PADS else row_of(graph, node)
+        if node is None or row is None or not node.inputs:
             found.append(at.name)
             continue
+        if node is not first:
+            is_pad = row.op == "Pad" and (term.layers or term is reader.read(node.inputs[0]))
+            # Copies around the data are a layer before a maximum.
+            copies = slides and isinstance(head, Slid) and head.form.compares
+            is_pad = is_pad or (copies and isinstance(term.head, Copied))
+            pads += bool(is_pad)
+            if not (is_pad or (through and term.is_open)):
+                found.append(at.name)
+                continue
         # What a transposed convolution spreads, and what indices count, is a root.
         counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
         if node.op == "ConvTranspose" or (counts and reader.slides(node)):
             pads = _MOST_PADS
-        pending += [(graph.origin(each), pads) for each in reversed(data)]
+        handed = [
+            each for each in node.inputs if row.step is not None and reader.read(each).is_open
+        ]
+        pending += [(graph.origin(each), pads) for each in reversed(handed or node.inputs[:1])]
     return tuple(found)
 
 

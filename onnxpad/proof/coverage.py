@@ -51,25 +51,6 @@ def settle(
     return _Settling(facts, replaced, trust).run(touched)
 
 
-def _written_anew(touched: Sequence[Touched], graph: Graph) -> list[Tensor]:
-    """The tensors to read anew.
-
-    Raises:
-        DiffersError: The body of a node was edited.
-    """
-    found: list[Tensor] = []
-    for node, was, _ in touched:
-        if not graph.has_node(node):
-            continue
-        if was is None and graph.runs_graphs(node):
-            raise DiffersError(
-                f"the rewrite also edits the bodies of {node.op} {graph.label(node)!r}",
-                touched=graph.label(node),
-            )
-        found += filter(_NAME, node.outputs)
-    return found
-
-
 class _Settling:
     """One edit that is being settled.
 
@@ -90,64 +71,48 @@ class _Settling:
 
     def run(self, touched: Sequence[Touched]) -> dict[Tensor, Equal]:
         """Settles the edit, as `settle` has it."""
-        for each in touched:
-            for tensor in filter(_NAME, each.node.outputs):
+        graph, written = self._graph, list[Tensor]()
+        for node, was, _ in touched:
+            outputs = [*filter(_NAME, node.outputs)]
+            for tensor in outputs:
                 self._was.setdefault(tensor, self._reader.forget(tensor))
-        for tensor in self._reader.unread(_written_anew(touched, self._graph)[::-1]):
+            if graph.has_node(node):
+                written += outputs
+                if was is None and graph.runs_graphs(node):
+                    label = graph.label(node)
+                    said = f"the rewrite also edits the bodies of {node.op} {label!r}"
+                    raise DiffersError(said, touched=label)
+        for tensor in self._reader.unread(written[::-1]):
             self._reread(tensor)
         for new, old in self._replaced.items():
-            if new in self._claims:
-                continue
-            wanted = self._before(old)
-            if wanted is None:
-                raise self._unaccounted(new)
-            self._claims[new] = self._reader.read(new), wanted, None
-        for each in touched:
-            if each.was is None and each.again and self._graph.has_node(each.node):
-                self._check_unread(each.node)
+            if new not in self._claims:
+                wanted = self._before(old)
+                if wanted is None:
+                    raise self._unaccounted(new)
+                self._claims[new] = self._reader.read(new), wanted, None
+        for node, was, again in touched:
+            # A new node that was altered: its results are read nowhere, or are to be proved.
+            for tensor in node.outputs if was is None and again and graph.has_node(node) else ():
+                if tensor not in self._claims and graph.is_read(tensor):
+                    raise self._unaccounted(tensor)
         return self._proved()
 
     def _reread(self, tensor: Tensor) -> None:
-        """Reads a tensor anew, and notes what is to be shown of it.
-
-        Raises:
-            DiffersError: It is another one now, is read, and is not to be proved.
-        """
-        before = self._before(tensor)
+        """Reads a tensor anew, and notes what is to be shown of it."""
+        before, old = self._before(tensor), self._replaced.get(tensor)
         now, proof = self._reader.reread(tensor, before)
-        wanted = self._wanted(tensor, before, now)
+        wanted = before if old is None else self._before(old)
+        if old is None and (now is before or (self._replaced and not self._graph.is_read(tensor))):
+            wanted = None  # it may change
         self._reader.keep(tensor, now if wanted is None else wanted)
         if wanted is not None:
             self._claims[tensor] = now, wanted, proof
 
-    def _check_unread(self, node: Node) -> None:
-        """Raises where a result of a new node that was altered is read, and not to be proved.
-
-        Raises:
-            DiffersError: One is.
-        """
-        for tensor in node.outputs:
-            if tensor not in self._claims and self._graph.is_read(tensor):
-                raise self._unaccounted(tensor)
-
     def _before(self, tensor: Tensor) -> Term | None:
         return self._was[tensor] if tensor in self._was else self._reader.read(tensor)
 
-    def _wanted(self, tensor: Tensor, before: Term | None, now: Term) -> Term | None:
-        """The term to which that of a tensor must be equal; None where it may change."""
-        old = self._replaced.get(tensor)
-        if old is not None:
-            return self._before(old)
-        # It may differ by the signs of zeros, which were lost when it was proved before.
-        must_stay = not self._replaced or self._graph.is_read(tensor)
-        return before if must_stay and now is not before else None
-
     def _proved(self) -> dict[Tensor, Equal]:
-        """What is shown of each tensor that is to be proved.
-
-        Raises:
-            DiffersError: One is not shown to be what it should be.
-        """
+        """What is shown of each tensor that is to be proved."""
         reader = self._reader
         found: dict[Tensor, Equal] = {}
         for tensor, (now, _, _) in self._claims.items():

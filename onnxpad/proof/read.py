@@ -32,7 +32,6 @@ from onnxpad.proof.term import (
 )
 from onnxpad.semantics.amounts import ExtentPairs, is_padded
 from onnxpad.semantics.layers import (
-    LEAST,
     NO_LAYERS,
     Layer,
     Layers,
@@ -209,32 +208,6 @@ class Reader:
         row = padding_row(self._graph, node)
         return row is not None and row.window is not None
 
-    def adds_padding(self, node: Node, before: Node | None) -> bool:
-        """Whether a node is a `Pad` that adds a layer around its data, if anything.
-
-        Copies around the data are a layer before a maximum.
-        """
-        if node.op != "Pad" or row_of(self._graph, node) is None:
-            return False
-        found = self.read(node.outputs[0])
-        if isinstance(found.head, Copied):
-            row = None if before is None else padding_row(self._graph, before)
-            return row is not None and row.window is not None and row.window.own == LEAST
-        return bool(found.layers) or found is self.read(node.inputs[0])
-
-    def data(self, node: Node) -> Sequence[Tensor]:
-        """The operands of a node whose padding it hands on, or over which it slides."""
-        row = row_of(self._graph, node)
-        if row is None or not node.inputs:
-            return ()
-        if row.step is None:
-            return node.inputs[:1]
-        try:
-            places = Call(self._graph, self._analysis, node, row).data_places()
-        except (UnreadError, ModelError):
-            return ()
-        return [node.inputs[place] for place in places]
-
     def forget(self, tensor: Tensor) -> Term | None:
         """Drops the term of a tensor, so that it is read anew; returns it, if there was one."""
         term = self._known.pop(tensor, None)
@@ -332,11 +305,7 @@ class Reader:
         return self.terms.make(Applied((node.outputs.index(tensor), *says, *itself)), args)
 
     def _meant(self, node: Node, output: int, row: Row, args: tuple[Term, ...]) -> Term | None:
-        """The term of an output of a node by its row; None where the row has no meaning for it.
-
-        Raises:
-            ModelError, UnreadError: Likewise.
-        """
+        """The term of an output of a node by its row; None where the row has no meaning for it."""
         if row.window is not None:
             form = read_window(self._graph, self._analysis, node).read
             check_limit(node, form)
@@ -413,11 +382,7 @@ class Reader:
     # Steps
 
     def _stepped(self, call: Call, args: tuple[Term, ...]) -> Term:
-        """The term of a step: layers that commute with it come around it.
-
-        Raises:
-            UnreadError: It is none.
-        """
+        """The term of a step: layers that commute with it come around it."""
         assert call.row.step is not None
         places = call.data_places()
         inner = [args[place].layers for place in places]

@@ -102,11 +102,7 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
 
 
 def _ruled(pair: Pair) -> Found:
-    """What the first rule that applies says of a pair.
-
-    Raises:
-        DiffersError: No rule applies, or one says how the terms differ.
-    """
+    """What the first rule that applies says of a pair."""
     for rule in (congruent, layers, *RULES.get(type(pair.old.head), ())):
         found = rule(pair)
         if found is not None:
@@ -267,11 +263,7 @@ def _arguments(pair: Pair) -> list[tuple[Term, Term]]:
 
 
 def _check_layers(pair: Pair, otherwise: str) -> None:
-    """Raises unless the padding is the same, but for the signs of zeros that nothing can tell.
-
-    Raises:
-        DiffersError: It is not, `otherwise` says how; or something may tell the signs.
-    """
+    """Raises unless the padding is the same, but for the signs of zeros that nothing can tell."""
     new, old = pair.new.layers, pair.old.layers
     if new == old:
         return
@@ -314,9 +306,6 @@ def _check_crops(
 
     Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For a
     window of -inf some kernels give -inf and some the lowest finite number.
-
-    Raises:
-        DiffersError: The data certainly holds infinities or NaN.
     """
     if not (old.compares and old.is_same != new.is_same and dtype in {None, *FLOATS}):
         return frozenset()
@@ -334,9 +323,6 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
     """The rule by which averages are equal of which one alone has zeros of a `Pad` in its sum.
 
     Padding of its own is in no sum, so one of -0.0 alone stays that.
-
-    Raises:
-        DiffersError: Something downstream may tell 0.0 from -0.0.
     """
     if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
         return rule
@@ -345,22 +331,14 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
 
 
 def _check_zeros_unseen(pair: Pair) -> None:
-    """Raises where something downstream may tell 0.0 from -0.0.
-
-    Raises:
-        DiffersError: It may, or nothing is known of what is downstream.
-    """
+    """Raises where something downstream may tell 0.0 from -0.0."""
     if pair.at is None:
         raise DiffersError("something downstream may tell 0.0 from -0.0")
     pair.facts.check_zeros_unseen(pair.at)
 
 
 def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
-    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win.
-
-    Raises:
-        DiffersError: It may.
-    """
+    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win."""
     if dtype in FLOATS and floor <= 0 and pair.at is not None:
         pair.facts.check_zeros_unseen(pair.at)
 
@@ -368,11 +346,7 @@ def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
 def _check_loses(
     pair: Pair, found: Comparison, dtype: int | None, data: Term
 ) -> tuple[str, frozenset[Assumption]]:
-    """The rule and the assumptions by which different fills lose every comparison in a maximum.
-
-    Raises:
-        DiffersError: A fill may win, or a window may read no data at all.
-    """
+    """The rule and the assumptions by which different fills lose every comparison in a maximum."""
     pair.facts.check_finite(data)
     floor = pair.facts.bound(data)
     assumptions: frozenset[Assumption] = frozenset()
@@ -396,11 +370,7 @@ def _check_loses(
 def _check_lost(
     found: Comparison, each: Compared, dtype: int | None, floor: float
 ) -> frozenset[Assumption]:
-    """The assumptions under which the fills of two windows lose, as one engine reads them.
-
-    Raises:
-        DiffersError: One may win, or a window may read no data at all.
-    """
+    """The assumptions under which the fills of two windows lose, as one engine reads them."""
     assumptions: set[Assumption] = set()
     replaced: set[object] = set()
     sides: list[Layers] = []

@@ -26,7 +26,7 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
-from onnxpad.arithmetic.window import AnyWindow
+from onnxpad.arithmetic.window import AnyWindow, meets_data
 from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
@@ -126,28 +126,6 @@ def canonical(
 def divides_by_all(engine: str, form: WindowForm) -> bool:
     """Whether an average divides by its whole kernel even where that reaches past all padding."""
     return engine == ONNXRUNTIME and divides_by_kernel(form)
-
-
-def meets_data(form: WindowForm, place: int, read: Reach, size: Extent, some: Extent) -> bool:
-    """Whether every window reads an element of the data on an axis, at the sizes that count.
-
-    Args:
-        form: The window.
-        place: The axis, among those over which it slides.
-        read: Its reach there.
-        size: The size of the data there.
-        some: 1 at the sizes that count.
-    """
-    axis = form.axes[place]
-    last = read.start + (read.windows - 1) * axis.stride
-    conditions = [
-        less_equal(1, size),
-        less_equal(0, read.start + axis.extent - 1),
-        less_equal(last, size - 1),
-    ]
-    if axis.dilation != 1 and axis.kernel != 1:
-        conditions.append(less_equal(axis.dilation, size))  # or it might step over short data
-    return all(always(where(some, each, 1)) is True for each in conditions)
 
 
 def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | None) -> bool:
@@ -352,11 +330,7 @@ def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
 def _compared(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows; the inner layers that both share are treated as data.
-
-    Raises:
-        DiffersError: As `compare` has it.
-    """
+    """Compares two windows; the inner layers that both share are treated as data."""
     inner, *rest = _parted(old, new)
     outer = rest[0], rest[1]
     axes = zip(old.form.spatial, sizes, strict=True)
@@ -379,8 +353,9 @@ def _compared(
     for judge, engine, places in each:
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
             _check_covers_less(outer, places, inner_sizes)
-        if found and _read_alike(engine, outer, places, found[0]):
-            continue
+        by_all = any(divides_by_all(engine, window.form) for window in outer)
+        if found and places == found[0].places and not by_all:
+            continue  # it reads both in exactly the way of the first one
         try:
             found.append(_as_read((judge, engine), outer, places, inner_sizes))
         except DiffersError as error:
@@ -479,28 +454,13 @@ def _without(layer: Layer, inner: Layer) -> Layer:
     return replace(layer, amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
 
 
-def _read_alike(
-    engine: str,
-    pair: Sequence[Slid],
-    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
-    first: Compared,
-) -> bool:
-    """Whether another engine reads a pair in exactly the way of the first one."""
-    return places == first.places and not any(divides_by_all(engine, each.form) for each in pair)
-
-
 def _as_read(
     engines: tuple[str, str],
     pair: tuple[Slid, Slid],
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> Compared:
-    """Compares two windows, each as one of the engines reads it.
-
-    Raises:
-        DiffersError: They do not read the same positions, or they read other fills and take no
-            maximum.
-    """
+    """Compares two windows, each as one of the engines reads it."""
     engine = engines[1]
     defined = runs_where(places[0])
     form = pair[0].form
@@ -528,7 +488,8 @@ def _as_read(
         text = f"{told}on axis {axis} the first window starts at"
         _check_equal(engine, axis, text, was.start, now.start)
     differs = ""
-    if not _known_and_equal(first.layers, second.layers):
+    read = [n for layer in first.layers for pair in layer.amounts for n in pair]
+    if Unknown in map(type, read) or first.layers != second.layers:
         reads = _text(second.layers), _text(first.layers)
         differs = f"outside of the data it would read {reads[0]} instead of {reads[1]}"
         if not form.compares:
@@ -575,17 +536,12 @@ def _why_fills_differ(
     return Reason.DIVISOR_DIFFERS, {}
 
 
-def _known_and_equal(one: Layers, other: Layers) -> bool:
-    known = all(isinstance(n, int | Size) for layer in one for pair in layer.amounts for n in pair)
-    return known and one == other
-
-
 def blind_axis(comparison: Comparison, each: Compared) -> int | None:
     """An axis on which a window may read no data; None where there is none."""
-    form = comparison.pair[0].form
-    for place, axis in enumerate(form.spatial):
-        size, some = comparison.sizes[place], each.defined[place]
-        if not meets_data(form, place, each.first.axes[place], size, some):
+    form, read = comparison.pair[0].form, each.first.axes
+    axes = zip(form.spatial, form.axes, read, comparison.sizes, each.defined, strict=True)
+    for axis, window, (start, windows, _), size, some in axes:
+        if not meets_data(window, size, start, start + (windows - 1) * window.stride, some):
             return axis
     return None
 
@@ -595,11 +551,7 @@ def _check_covers_less(
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> None:
-    """Raises unless two windows cover all data without padding at no size.
-
-    Raises:
-        DiffersError: They may, and onnxruntime then rounds otherwise.
-    """
+    """Raises unless two windows cover all data without padding at no size."""
     defined = runs_where(places[0])
     for window, its in zip(pair, places, strict=True):
         axes = zip(window.form.spatial, window.form.axes, its, sizes, defined, strict=True)
@@ -625,46 +577,35 @@ def _said(fill: object) -> object:
     """A fill as data. 0 and 0.0 are one fill, whichever was read first: whole numbers are ints."""
     if isinstance(fill, float) and fill.is_integer():
         return int(fill)
-    return _word(fill) if isinstance(fill, Operand) else fill
-
-
-def _word(fill: object) -> str:
-    return "the value of an operand" if isinstance(fill, Operand) else str(fill)
+    return "the value of an operand" if isinstance(fill, Operand) else fill
 
 
 def _text(layers: Layers) -> str:
-    fills = [
-        f"{layer.fill:g}"
-        if isinstance(layer.fill, int | float)
-        else _FILLS.get(str(layer.fill), _word(layer.fill))
-        for layer in layers
-    ]
-    return ", then ".join(fills) or "nothing"
+    fills = [_said(layer.fill) for layer in layers]
+    told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
+    return ", then ".join(told) or "nothing"
 
 
 def _axes_facts(
     axes: Sequence[tuple[int, Reach, Extent, AnyWindow]],
 ) -> list[Mapping[str, object]]:
-    return [_axis_facts(*axis) for axis in axes]
-
-
-def _axis_facts(axis: int, read: Reach, size: Extent, window: AnyWindow) -> dict[str, object]:
-    """One axis of a window over data of a size, as data; by remainder, where it varies."""
+    """The axes of a window over data of some sizes, as data; by remainder, where they vary."""
     from onnxpad.arithmetic.residue_table import residue_table
 
-    facts: dict[str, object] = {
-        "axis": axis,
-        "start": _datum(read.start),
-        "windows": _datum(read.windows),
-        "size": _datum(size),
-        "kernel": _datum(window.kernel),
-        "stride": window.stride,
-        "dilation": window.dilation,
-    }
-    table = residue_table({"size": size, "start": read.start, "windows": read.windows}, size)
-    if table is not None:
-        facts["cases"] = table
-    return facts
+    found: list[Mapping[str, object]] = []
+    for axis, read, size, window in axes:
+        facts: dict[str, object] = {
+            "axis": axis,
+            "start": _datum(read.start),
+            "windows": _datum(read.windows),
+            "size": _datum(size),
+            "kernel": _datum(window.kernel),
+            "stride": window.stride,
+            "dilation": window.dilation,
+        }
+        table = residue_table({"size": size, "start": read.start, "windows": read.windows}, size)
+        found.append(facts if table is None else {**facts, "cases": table})
+    return found
 
 
 def _datum(extent: Extent) -> int | str:
