@@ -533,7 +533,7 @@ _ENGINES: Final = (
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._sizes, 'call.flag("ceil_mode")', "False"),
+            pools_and_convs._sizes_read, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )
