@@ -207,7 +207,7 @@ _SITES: Final = (
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
     _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._constant,
             "constant_in_effect(size, window,",
-            "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
+            "constant_in_effect(size, __import__('msgspec').structs.replace(window, dilation=1),"),
     _mutant("sizes of an image whose channels are last", "SAME_UPPER", JUDGE, Sites.spatial,
             "layout.spatial(shape)", "layout.spatial((1, *shape[:-1]))"),
     _mutant("pads win over VALID", "MaxPool, VALID with pads", JUDGE, Sites._proposed,
