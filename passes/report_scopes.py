@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.analysis.bodies_and_calls import MOST_NODES, Inside
 from onnxpad.errors import ModelError
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Location, Severity
@@ -22,8 +21,7 @@ class ReportScopes(Pass):
     ## What it does
     Names each `Pad` and `auto_pad` where no other rule looks: in bodies of custom operators,
     functions of an unknown opset, and malformed ones. It says where:
-    `mine.While 'x' > body > Conv 'c'`. It also names bodies and functions that run with too many
-    different sizes to analyse each.
+    `mine.While 'x' > body > Conv 'c'`.
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
     ## Example
@@ -59,13 +57,6 @@ class ReportScopes(Pass):
             except ModelError as error:
                 place, reason = function_label(light), "the function is malformed"
                 yield self._match(place, Node("function", place, {}, None), str(error), reason)
-        for place, node in Inside.of(graph).left.items():
-            reason = (
-                "what reads its results is told nothing of their sizes: of bodies and functions "
-                f"{MOST_NODES:,} nodes are analysed, and more in large models"
-            )
-            message = "more calls with different sizes than are told apart"
-            yield self._match(place, node, message, reason)
 
     def _in_bodies(self, graph: Graph, node: Node, reason: str = "") -> Iterator[Match]:
         """The padding in the bodies of a node; without a reason only where others do not look."""

@@ -53,7 +53,7 @@ from onnxpad.semantics.layers import LEAST
 from onnxpad.semantics.read_nodes import WindowOp
 from onnxpad.semantics.rows import ZERO, Call
 from onnxpad.semantics.steps import STEPS
-from onnxpad.semantics.table import pad_of
+from onnxpad.semantics.table import amounts_of, pad_of
 from onnxpad.semantics.window import WINDOWS
 
 JUDGE: Final = "judge"
@@ -368,11 +368,11 @@ _OPERATORS: Final = (
             "_own(call, window, counts or slide.pads_written, zero)"),
     _mutant("axes are read one off", "Pad Conv, axes", PROBES, semantics_table.over_axes,
             "full[place] = pair", "full[place ^ 1] = pair"),
-    _mutant("axes are sorted", "Pad Conv, axes", PROBES, pad_of,
-            "known if axes_known", "tuple(sorted(known)) if axes_known"),
-    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, pad_of,
+    _mutant("axes are sorted", "Pad Conv, axes", PROBES, amounts_of,
+            "axes = call.numbers(3)", "axes = tuple(sorted(call.numbers(3)))"),
+    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, amounts_of,
             "_pairs(flat, axes)", "tuple(zip(flat[::2], flat[1::2]))"),
-    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, pad_of,
+    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, amounts_of,
             "_pairs(flat, axes)", "tuple((end, begin) for begin, end in _pairs(flat, axes))"),
     _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, pad_of,
             "0 if filler is None else call.element(2)", "0"),
@@ -491,34 +491,31 @@ _SIGNS: Final = (
     _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, BOUNDS, "Sub",
            BOUNDS["Add"]),
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
-            lower_bounds._pad, "min(data, 0 if fill is None else (yield fill))", "data"),
+            lower_bounds._pad, "min(data, call.bound_of(2) if call.has(2) else 0)", "data"),
     _entry("a sum keeps the sign of one", "Pad MaxPool, 0 behind Add", VALIDATION, BOUNDS, "Add",
            BOUNDS["Max"]),
     _entry("the least is never below any", "Pad MaxPool, 0 behind Min", VALIDATION, BOUNDS, "Min",
            BOUNDS["Max"]),
     _mutant("the signs of a Concat are those of its first input",
             "Pad MaxPool, 0 behind Concat", VALIDATION, lower_bounds._all,
-            'case.node.inputs[1 if case.node.op == "Where" else 0 :]', "case.node.inputs[:1]"),
+            'range(call.op == "Where", len(call.node.inputs))', "[0]"),
     _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
-            lower_bounds._dequantised, "case.limits(2)[1]", "0"),
+            lower_bounds._dequantised, "_limits(call, 2)[1]", "0"),
     _entry("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
            BOUNDS, "Resize", BOUNDS["AveragePool"]),
 )
 
 _ENGINES: Final = (
     _mutant("Transpose does nothing", "Transpose", PROBES, layout_contents._transpose,
-            'call.integers("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
+            'call.ints("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
     _mutant("Slice forgets which way it goes", "torch", PROBES, layout_contents._slice,
-            "first + step * np.arange(call.shape[axis])", "np.arange(call.shape[axis])"),
+            "first + step * np.arange(call.sizes[axis])", "np.arange(call.sizes[axis])"),
     _mutant("Concat turns round", "torch", PROBES, layout_contents._concat,
             "np.concatenate(parts,", "np.concatenate(parts[::-1],"),
     _mutant("Gather counts from the wrong end", "Gather from the end", PROBES,
-            layout_contents._gather, "axis_in(index, data.shape[axis]) for", "abs(index) for"),
+            layout_contents._gather, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
     _mutant("Split starts at the begin", "Split", PROBES, layout_contents._split,
             "begin = sum(sizes[: call.output])", "begin = 0"),
-    _mutant("Tile repeats each", "Tile", PROBES, layout_contents._tile,
-            "np.tile(data, (yield from call.known_integers_of(1)))",
-            "np.repeat(data, (yield from call.known_integers_of(1)))"),
     _mutant("Div rounds down", "Div of negatives", PROBES, elementwise._quotient,
             "size.trunc_div(a, b)", "size.floor_div(a, b)"),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,
@@ -536,7 +533,7 @@ _ENGINES: Final = (
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._pool_sizes, "ceil_mode = slide.ceil", "ceil_mode = False"),
+            pools_and_convs._sizes_read, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )

@@ -17,7 +17,7 @@ import pytest
 from onnx import numpy_helper, shape_inference
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.rules.pools_and_convs import SLIDING
 from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.graph import Graph
 from tests.analysis.agreement import differences
@@ -176,7 +176,7 @@ def test_what_an_older_operator_set_lacks_is_not_compared(opset: int) -> None:
     """Cases of the newest opset under the name of another: some mean nothing there."""
     found = set()
     for case in specification():
-        if not any(node.op_type in WINDOWS for node in case.model.graph.node):
+        if not any(node.op_type in SLIDING for node in case.model.graph.node):
             continue
         model = onnx.ModelProto()
         model.CopyFrom(case.model)

@@ -13,32 +13,34 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from msgspec import Struct
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
+from onnxpad.analysis.bodies_and_calls import computed_by
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
     LIMIT,
-    Ask,
+    NONE,
+    NOTHING,
+    Bound,
     Call,
     Kind,
+    NeededError,
+    PassedFacts,
     ShapeRule,
-    UndeterminedError,
     ValueRule,
     known,
     rule_name,
 )
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
-from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
+from onnxpad.analysis.rules.pools_and_convs import SLIDING, of_row
 from onnxpad.analysis.rules.shape_table import SHAPES
-from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements, is_constant
+from onnxpad.analysis.value import INT64, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
-from onnxpad.semantics.operators import laid_out
+from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ _LARGEST = INTEGERS[INT64][1]
 _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
 
-_SHAPE_RULES = SHAPES | WINDOWS
+_SHAPE_RULES = SHAPES | SLIDING
 
 
 _Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
@@ -81,13 +83,14 @@ class OpenAxis(Struct, frozen=True):
     symbol: str
 
 
-Memory: TypeAlias = dict[Any, Any]
-_Frame: TypeAlias = tuple["Analysis", Memory, Any, Ask[Any]]
-"""An analysis that works out an answer: where to keep it, what it is about, and the rule."""
+_Question: TypeAlias = tuple["Analysis", Kind, Any]
 
 
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
+
+    Answers follow the edits of the graph by themselves: those given since edits that were undone
+    are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
@@ -100,6 +103,7 @@ class Analysis:
         dims: Mapping[str, Extent] | None = None,
         outer: Analysis | None = None,
         input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
+        caller: Analysis | None = None,
     ) -> None:
         """Analyse a graph.
 
@@ -108,8 +112,9 @@ class Analysis:
             dims: Sizes of axes of the graph's inputs, by the name of their symbol. A number may
                 also stand under the name of a dimension, for all axes that have it.
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
-                tensors the body may read. Where that is rolled back or asked again, so must this.
-            input_facts: For a body or a function: what is known of its inputs, by name.
+                tensors the body may read.
+            input_facts: For a function: what is known of its inputs, by name.
+            caller: For a function: the analysis by whose rules it is asked.
         """
         self._graph = graph
         self._dims = dict(dims or {})
@@ -118,9 +123,15 @@ class Analysis:
         self._input_facts = input_facts
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
-        self._open: list[tuple[dict[Any, Any], Any]] = []
-        self._places: dict[Any, dict[Any, int]] = {}
+        self._shapes = self._known[Kind.SHAPE]
         self._input_shapes: dict[str, Shape | None] | None = None
+        self._edits = graph.model.journal
+        self._count, self._settled = self._edits.count, self._edits.settled
+        self._undone = len(self._edits.undone)
+        self._marks = [(self._edits.mark(), [0] * len(Kind))]
+        asks = outer or caller
+        self._asked: list[_Question] = [] if asks is None else asks._asked
+        self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
 
     def shape(self, tensor: Any) -> Shape | None:
         """Return the sizes of a tensor's axes; None where its rank is unknown.
@@ -129,11 +140,9 @@ class Analysis:
         several axes have one name, each is a symbol of its own; the later ones are called
         `name (input[axis])`.
         """
-        known = self._known[Kind.SHAPE]
         # A short way for the most frequent question.
-        is_known = tensor in known
-        shape: Shape | None = known[tensor] if is_known else self._answer(Kind.SHAPE, tensor)
-        return shape
+        shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
+        return self._answer(Kind.SHAPE, tensor) if shape is None else shape
 
     def value(self, tensor: Any) -> Value | None:
         """Return the content of a small tensor; None where it is not evaluated at all."""
@@ -150,124 +159,128 @@ class Analysis:
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
         value = self.value(tensor)
-        if value is None or value.data.size != 1:
-            return None
-        element = value.data.reshape(-1)[0]
-        if isinstance(element, np.generic):
-            element = element.item()
-        return element if isinstance(element, int | float) else None
+        return (
+            value.flat[0]
+            if value is not None and len(value.flat) == 1 and is_constant(value)
+            else None
+        )
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
-    def mark(self) -> tuple[int, ...]:
-        """Return a point to roll back to: the number of answers of each kind."""
-        return tuple(map(len, self._known))
+    def bound(self, tensor: Any) -> Bound:
+        """Return a number that no element of a tensor is below; -inf where none is known."""
+        bound: Bound | None = self._answer(Kind.BOUND, tensor)
+        return NONE if bound is None else bound
 
-    def rollback(self, mark: tuple[int, ...]) -> None:
-        """Forget the answers given since a mark: after edits are undone they may be wrong."""
-        for memory, count in zip(self._known, mark, strict=True):
-            while len(memory) > count:
-                memory.popitem()
-        self._places.clear()
-        self._inside.clear()
+    def call(self, node: Node) -> Call:
+        """Return what rules read of a node, about its first output."""
+        # No rule is for an operator without a name.
+        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
+        return Call(self._graph, self, node, op, 0)
 
-    def ask_again(self) -> bool:
-        """Forget unknown answers, which edits may have made known; return whether any was."""
-        forgotten = bool(self._open)
-        for memory, tensor in self._open:
-            memory.pop(tensor, None)
-        self._open.clear()
-        if forgotten:
-            self._inside.clear()
-        return forgotten
-
-    def of_body(self, body: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
-        """Return a new analysis of a body in the graph."""
-        return Analysis(body, outer=self, input_facts=input_facts)
-
-    def of_function(self, function: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
-        """Return a new analysis of a function of the model."""
-        return Analysis(function, input_facts=input_facts)
+    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
+        """Return a new analysis of a body in the graph, or of a function that it calls."""
+        outer = self if graph.parent else None
+        return Analysis(graph, outer=outer, input_facts=input_facts, caller=self)
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
-        """Answer a request and all that it depends on."""
-        memory = self._known[kind]
-        if tensor in memory:
-            return memory[tensor]
-        is_source = tensor.producer is None and tensor.outer is None
-        if kind is Kind.VALUE and is_source and not self._is_input(tensor):
-            found = memory[tensor] = self._constant_value(tensor)  # a short way for pads
-            return found
-        return self.answered(self._start(kind, tensor), memory, tensor)
+        """Answer a question, and before it all that the answer depends on, with a stack.
 
-    def answered(self, rule: Ask[Any], memory: Memory | None = None, subject: Any = None) -> Any:
-        """Answer all that a rule asks for, with an explicit stack, and return what it returns.
-
-        Args:
-            rule: The rule. It may ask this analysis, or others by a pair of one and a kind.
-            memory: Where to keep the answer, under `subject`.
-            subject: The tensor that is asked about.
+        A question counts as unanswerable until it is answered, so cycles end. One that fails does
+        so in the rule that asks, as whoever looks into bodies and functions may go on.
         """
-        here, memory = self, {} if memory is None else memory
-        waiting: list[_Frame] = []
-        answer: Any = None
-        failure: ModelError | None = None
-        while True:
-            try:
-                wanted, needed = rule.send(answer) if failure is None else rule.throw(failure)
-            except (StopIteration, UndeterminedError) as end:
-                answer, failure = end.value if isinstance(end, StopIteration) else None, None
-                memory[subject] = answer
-                if _is_open(answer):
-                    here._open.append((memory, subject))
-            except ModelError as error:  # whoever looks into bodies and functions may go on
-                answer, failure = None, error
-            else:
-                there, wanted = wanted if isinstance(wanted, tuple) else (here, wanted)
-                known = there._known[wanted]
-                answer, failure = known.get(needed), None
-                if answer is None and needed not in known:
-                    waiting.append((here, memory, subject, rule))
-                    here, memory, subject = there, known, needed
-                    rule = there._start(wanted, needed)
-                continue
-            if not waiting:
-                break
-            here, memory, subject, rule = waiting.pop()
-        if failure is not None:
-            raise failure
-        return answer
+        if self._count != self._edits.count:
+            self._follow()
+        memory, asked = self._known[kind], self._asked
+        if tensor in memory:
+            answer = memory[tensor]
+            if answer is None and asked and (self, kind, tensor) in self._failed:
+                raise self._failed[self, kind, tensor]
+            return answer
+        if asked:
+            raise NeededError(self, kind, tensor)
+        self._ask(self, kind, tensor)
+        try:
+            while asked:
+                there, wanted, at = asked[-1]
+                try:
+                    there._known[wanted][at] = there._found(wanted, at)
+                except UnreadError:
+                    pass  # it stays unknown
+                except NeededError as needed:
+                    self._ask(*needed.question)
+                    continue
+                except ModelError as error:
+                    self._failed[there, wanted, at] = error
+                asked.pop()
+            if (self, kind, tensor) in self._failed:
+                raise self._failed[self, kind, tensor]
+        finally:
+            asked.clear()
+            self._failed.clear()
+        return memory[tensor]
 
-    def _start(self, kind: Kind, tensor: Any) -> Ask[Any]:
-        """Begin to answer a request; until then its answer counts as unknown, so cycles end."""
-        self._known[kind][tensor] = None
-        outer = None if self.outer is None else tensor.outer
-        if outer is not None:
-            return self._captured(kind, outer)
+    def _ask(self, there: Analysis, kind: Kind, tensor: Any) -> None:
+        """Put a question; after one about a shape, what its rule is likely to ask first."""
+        memory, asked = there._known[kind], self._asked
+        while tensor not in memory:
+            memory[tensor] = None
+            asked.append((there, kind, tensor))
+            node = tensor.producer
+            if kind is not Kind.SHAPE or node is None or not node.inputs:
+                break
+            tensor = node.inputs[0]
+
+    def _follow(self) -> None:
+        """Forget answers that rest on edits which were undone, or that edits may have made known.
+
+        Each mark has a number of edits, and how many answers there were before the last of them.
+        """
+        journal, marks = self._edits, self._marks
+        if undone := journal.undone[self._undone :]:
+            lengths = [len(memory) for memory in self._known]
+            while marks and marks[-1][0] > min(undone):
+                _, lengths = marks.pop()
+            for memory, length in zip(self._known, lengths, strict=True):
+                while len(memory) > length:
+                    memory.popitem()
+        if journal.settled != self._settled:
+            for memory in self._known:
+                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
+                    del memory[tensor]
+            marks.clear()
+        if undone or not marks:
+            self._inside.clear()
+        if not marks or journal.mark() > marks[-1][0]:
+            lengths = [len(memory) if marks else 0 for memory in self._known]
+            marks.append((journal.mark(), lengths))
+        self._count, self._settled = journal.count, journal.settled
+        self._undone = len(journal.undone)
+
+    def _found(self, kind: Kind, tensor: Any) -> Any:
+        """Work out an answer, by a rule that may need others."""
+        if self.outer is not None and tensor.outer is not None:
+            return self.outer._answer(kind, tensor.outer)
         if kind is Kind.SHAPE:
             return self._shape(tensor)
         if kind is Kind.VALUE:
             return self._value(tensor)
-        return self._dtype(tensor)
+        return self._dtype(tensor) if kind is Kind.DTYPE else self._bound(tensor)
 
-    def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
-        """Answer for a tensor that a body captures from the graph around it."""
-        return (yield (self.outer, kind), tensor)
-
-    def _shape(self, tensor: Any) -> Ask[Shape | None]:
+    def _shape(self, tensor: Any) -> Shape | None:
         call = self._call(tensor)
         if call is None:
             return self._declared_shape(tensor)
         rule = self._shape_rule(call)
         if rule is None:
-            return (yield from self._computed(call)).shape
-        shape = yield from rule(call)
+            return self._computed(call).shape
+        shape = rule(call)
         for extent in shape:
             if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
-                raise UndeterminedError(f"{call.op} gives an impossible size")
+                raise UnreadError(f"{call.op} gives an impossible size")
         return shape
 
     def _shape_rule(self, call: Call) -> ShapeRule | None:
@@ -278,25 +291,24 @@ class Analysis:
         if own is None:
             return None
         self.declared.add(own)
-        return of_row(laid_out(declared_row(own), {}))
+        return of_row(declared_row(own))
 
-    def _dtype(self, tensor: Any) -> Ask[int | None]:
-        found = yield from self._written_dtype(tensor)
-        return found if found in _DTYPES else None
-
-    def _written_dtype(self, tensor: Any) -> Ask[int | None]:
-        """Return a tensor's element type as the model has it: onnx may not know that type."""
+    def _dtype(self, tensor: Any) -> int | None:
+        """Return a tensor's element type, unless onnx does not know it."""
+        found: int | None
         call = self._call(tensor)
         if call is None:
             declared = self._graph.declared(tensor)
-            if declared is not None and not declared[0] and self._is_input(tensor):
-                return self._input_facts.get(tensor.name, NOTHING).dtype
-            return declared[0] or None if declared else None
-        if self._shape_rule(call) is None:
-            return (yield from self._computed(call)).dtype
-        return (yield from DTYPES.get(call.op, first_input_dtype)(call))
+            found = None if declared is None else declared[0]
+            if declared is not None and not found and self._is_input(tensor):
+                found = self._input_facts.get(tensor.name, NOTHING).dtype
+        elif self._shape_rule(call) is None:
+            found = self._computed(call).dtype
+        else:
+            found = DTYPES.get(call.op, first_input_dtype)(call)
+        return found if found in _DTYPES else None
 
-    def _value(self, tensor: Any) -> Ask[Value | None]:
+    def _value(self, tensor: Any) -> Value | None:
         call = self._call(tensor)
         if call is None:
             return self._constant_value(tensor)
@@ -304,69 +316,51 @@ class Analysis:
         if rule is None:
             return None
         # Both come first, so that no rule makes a large array or works out its own shape.
-        shape: Shape | None = yield Kind.SHAPE, tensor
-        dtype: int | None = yield Kind.DTYPE, tensor
+        shape, dtype = self.shape(tensor), self.dtype(tensor)
         if shape is None or dtype is None:
             return None
-        call.shape, call.dtype = known(shape), dtype
-        elements = math.prod(call.shape)
-        if elements > CONSTANT_LIMIT or (
-            elements > LIMIT and not (yield from self._reads_constants(call))
-        ):
+        call.sizes, call.kind = known(shape), dtype
+        if math.prod(call.sizes) > LIMIT:
             return None
         try:
-            data = yield from rule(call)
+            data = rule(call)
         except (ValueError, IndexError):
             # numpy refuses operands that do not fit, and so does every runtime.
             return None
-        return Value(dtype, data) if data.shape == call.shape else None
+        return Value(dtype, data) if data.shape == call.sizes else None
 
-    def _computed(self, call: Call) -> Ask[PassedFacts]:
+    def _bound(self, tensor: Any) -> Bound:
+        from onnxpad.analysis.rules.lower_bounds import bound_of, least_element
+
+        array = self._graph.constant(tensor)
+        if array is not None:
+            return least_element(array)
+        return bound_of(self._call(tensor), self.dtype(tensor))
+
+    def _computed(self, call: Call) -> PassedFacts:
         """Return what is known of an output of a node with bodies, or of a call of a function."""
-        node: Node = call.node
+        node = call.node
         if not self._graph.runs_graphs(node):
             return NOTHING
         if id(node) not in self._inside:
-            # All that the bodies will ask for comes first, so that no long chain of nodes needs a
-            # deep Python stack.
-            for tensor in self._graph.sources(node):
-                if tensor.name:
-                    for kind in (Kind.SHAPE, Kind.DTYPE, Kind.VALUE):
-                        yield kind, tensor
-            self._inside[id(node)] = yield from computed_by(self._graph, self, node)
+            self._inside[id(node)] = computed_by(self._graph, self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
-
-    def _reads_constants(self, call: Call) -> Ask[bool]:
-        """Whether all inputs of a node are constants."""
-        for tensor in call.node.inputs:
-            if tensor.name and not is_constant((yield Kind.VALUE, tensor)):
-                return False
-        return True
 
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None where no node but a Constant does."""
         node = tensor.producer
         if node is None or node.op == "Constant":
             return None
-        # No rule is for an operator without a name.
-        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
-        return Call(node, op, self._graph.opset, self._place(node, tensor))
-
-    def _place(self, node: Any, tensor: Any) -> int:
-        """Return the index of a tensor among its node's outputs; a Split may have thousands."""
-        first = node.outputs[0]
-        if tensor is first:
-            return 0
-        if tensor not in self._places.get(first, ()):
-            self._places[first] = {each: place for place, each in enumerate(node.outputs)}
-        return self._places[first][tensor]
+        call = self.call(node)
+        if tensor is not node.outputs[0]:
+            call.output = node.outputs.index(tensor)
+        return call
 
     def _is_input(self, tensor: Any) -> bool:
         return tensor.name in self._graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
-        """Return the shape of an input, an initializer or a Constant."""
         if self._input_shapes is None:
             self._input_shapes = self._symbols()
         if tensor.name in self._input_shapes:
@@ -436,9 +430,8 @@ def value_rules() -> dict[str, ValueRule]:
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer leaves something unknown."""
     if isinstance(answer, Value):
         answer = answer.flat
-    elif not isinstance(answer, tuple):
-        return answer is None
-    return Unknown in map(type, answer)
+    if isinstance(answer, tuple):
+        return Unknown in map(type, answer)
+    return answer is None or answer == NONE

@@ -29,8 +29,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.analysis.rounding import FLOATS, constant
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import (
     Extent,
@@ -42,6 +43,7 @@ from onnxpad.arithmetic.size import (
     modulo,
     trunc_div,
 )
+from onnxpad.semantics.rows import FORMATS
 
 
 class Scaled(Struct, frozen=True):
@@ -74,22 +76,37 @@ Real: TypeAlias = float | Scaled | Quotient | Unknown
 
 def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
     """Return mantissa * 2^exponent where the type holds it exactly at every size."""
-    kind = FLOATS[dtype]
+    precision, smallest, greatest = FORMATS[dtype]
     low, high = bounds(mantissa)
     if isinstance(mantissa, Unknown) or low is None or high is None:
         return _unknown(mantissa)
-    while max(-low, high) > 2**kind.precision and always(modulo(mantissa, 2)) is False:
+    while max(-low, high) > 2**precision and always(modulo(mantissa, 2)) is False:
         mantissa, low, high, exponent = floor_div(mantissa, 2), low // 2, high // 2, exponent + 1
     largest = max(-low, high)
-    if largest > 2**kind.precision or exponent < kind.smallest:
-        return Unknown(f"a float that is exact only up to 2^{kind.precision}")
-    if largest.bit_length() + exponent > kind.largest:
+    if largest > 2**precision or exponent <= smallest - precision:
+        return Unknown(f"a float that is exact only up to 2^{precision}")
+    if largest.bit_length() + exponent > greatest + 1:
         return Unknown("a float that may overflow")
     if isinstance(mantissa, Size):
         return Scaled(mantissa, exponent)
     if not mantissa:
         return ZERO
     return math.ldexp(float(largest if high > 0 else -largest), exponent)
+
+
+def constant(number: float, dtype: int) -> float | Unknown:
+    """Round a double result to a type, where every engine gives the same.
+
+    An engine may keep a float32 number between two operations on float16, and round in the end.
+    """
+    precision, smallest, greatest = FORMATS[dtype]
+    if not abs(number) <= math.ldexp(2.0**precision - 1, greatest + 1 - precision):
+        return Unknown("a float that is not finite")
+    rounded = float(tensor_dtype_to_np_dtype(dtype).type(number))
+    is_normal = math.ldexp(1.0, smallest) <= abs(rounded) < math.inf
+    if rounded != number and (dtype == TensorProto.FLOAT16 or not is_normal):
+        return Unknown("a float that may be rounded in more than one way")
+    return rounded
 
 
 def from_integer(number: Extent, dtype: int) -> Real:
@@ -134,7 +151,7 @@ def _moved(a: Quotient, number: int, dtype: int) -> Real:
     assert high is not None
     largest = max(-low, high) // abs(a.denominator) + 1 + abs(number)
     power = 1 << (largest.bit_length() - 1)
-    if a.moved or 3 * power * abs(a.denominator) >= 2 ** (FLOATS[dtype].precision + 1):
+    if a.moved or 3 * power * abs(a.denominator) >= 2 ** (FORMATS[dtype][0] + 1):
         return Unknown("a quotient plus a number, rounded twice")
     numerator = a.numerator + number * a.denominator
     if not isinstance(numerator, Size):
@@ -174,9 +191,9 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
         denominator = denominator * 2 ** (f - e)
     low, high = bounds(numerator)
     if isinstance(numerator, Size) and low is not None and high is not None:
-        if max(-low, high) < 2 ** FLOATS[dtype].precision:
+        if max(-low, high) < 2 ** FORMATS[dtype][0]:
             return Quotient(numerator, denominator)
-        return Unknown(f"a quotient of more than {FLOATS[dtype].precision} bits")
+        return Unknown(f"a quotient of more than {FORMATS[dtype][0]} bits")
     return _unknown(numerator)
 
 
@@ -226,11 +243,6 @@ def ceil(a: Real, dtype: int) -> Real:
     return scaled(_divided(size.ceil_div, a), 0, dtype)
 
 
-def rectified(a: Real, dtype: int) -> Real:
-    """Return the greater of a and 0."""
-    return maximum(a, 0.0, dtype)
-
-
 def _to_whole(function: Callable[[float], int], a: float) -> Real:
     """Round a constant to an integer; engines differ on the sign where -0.5 is rounded to 0."""
     whole = float(function(a)) if a and math.isfinite(a) else a
@@ -238,7 +250,6 @@ def _to_whole(function: Callable[[float], int], a: float) -> Real:
 
 
 def _is_same(a: float, b: float) -> bool:
-    """Whether two numbers are equal, the sign of a zero included."""
     return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
 
 

@@ -15,12 +15,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 import onnx
 from msgspec import Struct
-from msgspec.structs import replace
 from onnx import TensorProto, shape_inference
-from onnx.helper import make_tensor
+from onnx.helper import make_tensor, make_tensor_value_info
 
-from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import NMAX, Unknown
+from onnxpad.analysis import Analysis, is_constant
+from onnxpad.arithmetic.size import NMAX, Extent, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.schema import schema_of
@@ -50,24 +49,19 @@ class Disagreement(NamedTuple):
     inferred: Sizes
 
 
-class _Known(Struct, frozen=True):
-    """The facts about a tensor that shape inference gets.
+class _Question(Struct, frozen=True):
+    """An operator as shape inference gets it.
 
     Attributes:
-        sizes: The sizes of its axes.
-        complete: Whether each size is a number or follows from the sizes of the graph's inputs.
-        dtype: The type of the elements, where these are known.
-        elements: The elements of a single number or a short list; None where unknown.
+        inputs: Each with its elements where these are known, else with its sizes; None for one that
+            is left out.
+        outputs: The sizes that the analysis derived.
     """
 
-    sizes: Sizes
-    complete: bool
-    dtype: int = TensorProto.UNDEFINED
-    elements: tuple[int | float, ...] | None = None
+    inputs: Sequence[onnx.TensorProto | onnx.ValueInfoProto | None]
+    outputs: Sequence[Sizes | None]
 
 
-_Question: TypeAlias = tuple[Sequence[_Known | None], Sequence[Sizes | None]]
-"""The inputs of an operator, and the sizes of its outputs that the analysis derived."""
 _Questions: TypeAlias = Mapping[Node, _Question]
 
 
@@ -84,7 +78,7 @@ def disagreements(
     nodes = islice(graph.nodes, NODES) if among is None else among
     questions = _questions(graph, analysis, nodes)
     for node, answer in _answers(graph, questions) if questions else ():
-        _, derived = questions[node]
+        derived = questions[node].outputs
         place = _difference(derived, answer)
         if place is not None:
             yield Disagreement(node, node.outputs[place], derived[place] or (), answer[place] or ())
@@ -155,39 +149,37 @@ def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _
         return None
     if complete and not _is_doubtful(analysis, node):
         return None
-    outputs: list[Sizes | None] = []
-    for tensor in node.outputs:
-        known = _known(analysis, tensor)
-        if complete and tensor.name and (known is None or not known.complete):
-            return None
-        outputs.append(None if known is None else known.sizes)
+    shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
+    if complete and any(shape is None or Unknown in map(type, shape) for shape in shapes):
+        return None
     inputs = []
     for tensor in node.inputs:
-        known = _known(analysis, tensor)
-        # Exporters write 0 for an unknown size.
-        if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
+        known = _known(analysis, tensor) if tensor.name else None
+        if tensor.name and known is None:
             return None
         inputs.append(known)
-    return inputs, outputs
+    return _Question(inputs, [None if shape is None else _sizes(shape) for shape in shapes])
 
 
-def _known(analysis: Analysis, tensor: Tensor) -> _Known | None:
-    """The facts about a tensor; None where its rank is unknown, or it has no name.
+def _sizes(shape: Sequence[Extent]) -> Sizes:
+    return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
-    Nor are there any where shape inference would miscount the elements, in int32 or in floats.
+
+def _known(analysis: Analysis, tensor: Tensor) -> onnx.TensorProto | onnx.ValueInfoProto | None:
+    """What shape inference gets of a tensor; None where its rank is unknown.
+
+    Nor is there anything where it would miscount the elements, in int32 or in floats, or where a
+    size is 0, which exporters write for an unknown one.
     """
-    shape = analysis.shape(tensor) if tensor.name else None
-    if shape is None:
+    shape = analysis.shape(tensor)
+    if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
         return None
-    sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
-    if math.prod(filter(None, sizes)) > NMAX:
-        return None
-    known = _Known(sizes, complete=Unknown not in map(type, shape))
     if len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes):
         value = analysis.value(tensor)
-        if value is not None and {int, float}.issuperset(map(type, value.flat)):
-            return replace(known, dtype=value.dtype, elements=value.flat)
-    return known
+        if value is not None and is_constant(value):
+            return make_tensor("", value.dtype, value.data.shape, value.flat)
+    # No size depends on the type.
+    return None if 0 in sizes else make_tensor_value_info("", TensorProto.FLOAT, sizes)
 
 
 def _answers(graph: Graph, questions: _Questions) -> Iterator[tuple[Node, Sequence[Sizes | None]]]:
@@ -206,41 +198,28 @@ def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
     """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
-    for number, (asked, (inputs, outputs)) in enumerate(questions.items()):
+    for number, (asked, question) in enumerate(questions.items()):
         node = graph.node_proto(asked)
         node.ClearField("domain")
         node.ClearField("input")
-        for place, known in enumerate(inputs):
+        for place, known in enumerate(question.inputs):
             node.input.append(f"{number}<{place}" if known else "")
-            if known:
-                _declare(model.graph, node.input[-1], known)
-        node.output[:] = [f"{number}>{place}" for place in range(len(outputs))]
+            if known is not None:
+                known.name = node.input[-1]
+                is_held = isinstance(known, onnx.TensorProto)
+                (model.graph.initializer if is_held else model.graph.input).append(known)
+        node.output[:] = [f"{number}>{place}" for place in range(len(question.outputs))]
         model.graph.node.append(node)
     return model
 
 
-def _declare(graph: onnx.GraphProto, name: str, known: _Known) -> None:
-    """Adds a tensor to a graph: an initializer where its elements are known, else an input."""
-    if known.elements is not None:
-        dims = [len(known.elements)] * len(known.sizes)
-        graph.initializer.append(make_tensor(name, known.dtype, dims, known.elements))
-        return
-    tensor = graph.input.add(name=name).type.tensor_type
-    tensor.elem_type = TensorProto.FLOAT  # no size depends on it
-    tensor.shape.SetInParent()
-    for size in known.sizes:
-        tensor.shape.dim.add(dim_value=size)  # None sets nothing
-
-
 def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
-    """The sizes that a tensor type declares; None where it declares no shape."""
     if not tensor.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
 
 
 def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None]) -> int | None:
-    """The index of the first output for which the two have different sizes."""
     for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
         if ours is None or theirs is None:
             continue

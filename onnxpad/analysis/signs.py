@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator
+from typing import Any, Final
 
+import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import NONE, Bound, UndeterminedError
-from onnxpad.analysis.value import BOOL, INTEGERS
+from onnxpad.analysis.rule_api import Bound
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
 from onnxpad.semantics.operators import gathering, operator_of
+from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS
 
-if TYPE_CHECKING:
-    from onnxpad.analysis.infinities import Infinities
-    from onnxpad.analysis.rules.lower_bounds import Ask
+_NEAR: Final = 24
+"""Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
 
-# The least element of each type that has one, other than -inf.
-_LEAST: Final[Mapping[int | None, Bound]] = {
-    BOOL: 0,
-    **{dtype: least for dtype, (least, _) in INTEGERS.items()},
-}
+_GROWTH: Final = 256
+"""By how much operators are taken to multiply magnitudes, as slopes do and sums of elements."""
+
+# Operators whose result has numbers of the first input; of all inputs; that compute with these.
+_MOVING: Final = frozenset({
+    "Abs", "Ceil", "Clip", "Conv", "ConvTranspose", "DepthToSpace", "Dropout", "Expand", "Flatten",
+    "Floor", "Gather", "Gemm", "GlobalMaxPool", "Identity", "MatMul", "MaxPool", "Neg", "Pad",
+    "Relu", "Reshape", "Resize", "Round", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze", "Upsample",
+})  # fmt: skip
+_JOINING: Final = frozenset({"Concat", "Max", "Min", "Where"})
+_COMPUTING: Final = frozenset({
+    "Add", "AveragePool", "BatchNormalization", "Cast", "Div", "Exp", "GlobalAveragePool",
+    "LeakyRelu", "Log", "Mul", "PRelu", "Pow", "Reciprocal", "Sqrt", "Sub", "Sum",
+})  # fmt: skip
+_POLES: Final = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
@@ -47,27 +56,6 @@ class Signs:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
-        self._known: dict[Tensor, Bound] = {}
-
-    @cached_property
-    def _infinities(self) -> Infinities:
-        from onnxpad.analysis.infinities import Infinities  # only maxima ask for them
-
-        around = None if self._outer is None else self._outer._infinities
-        return Infinities(self._graph, self._analysis, around)
-
-    def mark(self) -> int:
-        """A point to roll back to: the number of answers."""
-        return len(self._known)
-
-    def rollback(self, mark: int) -> None:
-        """Forgets the answers since a mark, as edits of the graph are undone."""
-        while len(self._known) > mark:
-            self._known.popitem()
-
-    def ask_again(self) -> None:
-        """Drops negative answers: after edits the proof may succeed."""
-        self._known = {tensor: bound for tensor, bound in self._known.items() if bound >= 0}
 
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a tensor can be below zero (NaN is not below zero)."""
@@ -75,44 +63,66 @@ class Signs:
 
     def bound(self, tensor: Tensor) -> Bound:
         """A number that no element of a tensor is below; -inf where none is known."""
-        known = self._known
-        if tensor in known:
-            return known[tensor]
-        stack = [self._start(tensor)]
-        answer: Bound | None = None
-        while stack:
-            asked, rule = stack[-1]
-            try:
-                needed = rule.send(answer)  # type: ignore[arg-type]
-            except (StopIteration, UndeterminedError) as end:
-                answer = end.value if isinstance(end, StopIteration) else NONE
-                known[asked] = answer
-                stack.pop()
-            else:
-                answer = known.get(needed)
-                if answer is None:
-                    stack.append(self._start(needed))
-        return known[tensor]
+        return self._analysis.bound(tensor)
 
-    def _start(self, tensor: Tensor) -> tuple[Tensor, Ask]:
-        """Begins to look for a bound; until it is found there is none, so cycles end."""
-        self._known[tensor] = NONE
-        return tensor, self._search(tensor)
+    def infinite(self, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+        """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
-    def _search(self, tensor: Tensor) -> Ask:
-        from onnxpad.analysis.rules.lower_bounds import bound_of, least_element
+        They are in a constant, or operators make them of constants alone. What is computed of a
+        fill near the greatest number of its type is taken for infinite. Only few tensors upstream
+        are looked at, and only some operators.
 
-        array = self._graph.constant(tensor)
-        if array is not None:
-            return least_element(array)
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.bound(tensor.outer)
-        bound = yield from bound_of(tensor, self._graph, self._analysis)
-        return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
+        Args:
+            tensor: The tensor.
+            computed: Whether more is computed of it.
+        """
+        graph, near = self._graph, [(tensor, computed)]
+        for at, is_computed in near:
+            array, node, read = graph.constant(at), at.producer, list[Tensor]()
+            if array is not None:
+                if _is_infinite(array, is_computed):
+                    return at
+            elif at.outer is not None and self._outer is not None:
+                if (found := self._outer.infinite(at.outer, computed=is_computed)) is not None:
+                    return found
+            elif node is not None and graph.is_standard(node) and not graph.refers(node):
+                fills = node.op == "Pad" and node.attrs.get("mode", "constant") == "constant"
+                fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
+                if _is_infinite(fill, is_computed) or self._is_pole(node):
+                    return at
+                if node.op in _MOVING and (node.op != "MaxPool" or self._passes_fill(node)):
+                    read = node.inputs[: 3 if fills else 1]
+                elif node.op in _JOINING | _COMPUTING:
+                    read, is_computed = node.inputs, is_computed or node.op in _COMPUTING
+            for each in read:
+                if each.name and (each, is_computed) not in near and len(near) < _NEAR:
+                    near.append((each, is_computed))
+        return None
 
-    def infinite(self, tensor: Tensor) -> Tensor | None:
-        """Where infinities or NaN in a tensor come from; None is no proof that it holds none."""
-        return self._infinities.origin(tensor)
+    def _is_pole(self, node: Node) -> bool:
+        """Whether a node divides by a constant zero, or may have a pole at constants."""
+        if node.op not in _POLES:
+            return False
+        arrays = [self._graph.constant(each) for each in node.inputs if each.name]
+        if node.op == "Div" and arrays[-1] is not None:
+            return not arrays[-1].all()
+        return not any(array is None for array in arrays)
+
+    def _passes_fill(self, pool: Node) -> bool:
+        """Whether a window of a MaxPool may lie wholly in `Pad`s before it and in its own pads.
+
+        Then it passes their value on. Amounts that are not known do not count.
+        """
+        kernel = pool.attrs.get("kernel_shape")
+        if not isinstance(kernel, list) or not kernel:
+            return False
+        total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1).T
+        tensor = pool.inputs[0]
+        while (pad := pad_giving(self._graph, self._analysis, tensor)) is not None:
+            total = total + np.array(pad.over(len(kernel) + 2) or [(0, 0)] * (len(kernel) + 2))[2:]
+            tensor = pad.data
+        spans = (np.array(kernel) - 1) * (pool.attrs.get("dilations") or 1) + 1
+        return bool((total >= spans[:, np.newaxis]).any())
 
     def telling(self, tensor: Tensor) -> Named | None:
         """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
@@ -145,22 +155,29 @@ class Signs:
                     yield each
 
 
+def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
+    """Whether an array holds infinities or NaN, or numbers of which more is computed near these."""
+    if array.dtype.kind != "f" or not array.size:
+        return False
+    greatest = np.finfo(array.dtype).max
+    return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
+
+
 def _tellers(graph: Graph) -> frozenset[str]:
     """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
-    main = graph.main
-    if main not in _FOUND:
+    notes = graph.model.notes
+    if _tellers not in notes:
+        main = graph.main
         inside = (main, *main.inside(), *main.functions())
-        _FOUND[main] = frozenset(
+        notes[_tellers] = frozenset(
             node.op
             for each in (*inside, *(body for one in main.functions() for body in one.inside()))
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
         )
-    return _FOUND[main]
-
-
-_FOUND: Final[WeakKeyDictionary[Graph, frozenset[str]]] = WeakKeyDictionary()
+    found: frozenset[str] = notes[_tellers]
+    return found
 
 
 def _tells(graph: Graph, node: Node, index: int) -> bool:

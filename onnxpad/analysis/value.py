@@ -12,8 +12,8 @@ import numpy.typing as npt
 from msgspec import Struct
 from onnx import TensorProto
 
-from onnxpad.analysis.rounding import FLOATS
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
+from onnxpad.semantics.rows import FLOATS, INTEGERS
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]
@@ -24,17 +24,8 @@ INT64 = int(TensorProto.INT64)
 UINT8 = int(TensorProto.UINT8)
 FLOAT = int(TensorProto.FLOAT)
 
-INTEGERS: dict[int, tuple[int, int]] = {
-    int(TensorProto.INT8): (-(2**7), 2**7 - 1),
-    int(TensorProto.INT16): (-(2**15), 2**15 - 1),
-    INT32: (-(2**31), 2**31 - 1),
-    INT64: (-(2**63), 2**63 - 1),
-    UINT8: (0, 2**8 - 1),
-    int(TensorProto.UINT16): (0, 2**16 - 1),
-    int(TensorProto.UINT32): (0, 2**32 - 1),
-    int(TensorProto.UINT64): (0, 2**64 - 1),
-}
-"""Least and greatest value of each integer type."""
+REALS = FLOATS - {TensorProto.BFLOAT16}
+"""The floating-point types that are evaluated."""
 
 
 class Value(Struct, frozen=True, dict=True):
@@ -92,7 +83,7 @@ def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | 
         return array.astype(object)
     if dtype == BOOL:
         return array.astype(np.int8).astype(object)
-    if dtype in FLOATS:
+    if dtype in REALS:
         return array.astype(np.float64).astype(object)
     return None
 

@@ -57,10 +57,11 @@ class Journal:
     """The edits of all graphs of a model, in order, with the functions that undo them.
 
     Attributes:
-        count: The number of edits made or undone: while it stays the same, so does the model.
+        count: A number that grows with edits made or undone: while it stays, so does the model.
         inner: The number of those in bodies and functions that were made.
         declared: The number of those that declared another shape of an input.
-        undone: How often edits were undone.
+        undone: The points to which edits were undone.
+        settled: The count when the round of passes began that is under way.
         suspects: Tensors that lost a use since the last sweep, with the `Edits` of their graph.
     """
 
@@ -69,7 +70,8 @@ class Journal:
         self.count = 0
         self.inner = 0
         self.declared = 0
-        self.undone = 0
+        self.undone: list[int] = []
+        self.settled = 0
         self.suspects: dict[Tensor, Edits] = {}
         self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._touched: list[tuple[int, View, Node, Was | None]] = []
@@ -80,7 +82,7 @@ class Journal:
 
     def rollback(self, mark: int) -> None:
         """Undoes everything since a mark, the latest first."""
-        self.undone += len(self._steps) > mark
+        self.undone.append(mark)
         while len(self._steps) > mark:
             self.count += 1
             undo, arguments = self._steps.pop()
@@ -188,13 +190,9 @@ class Edits:
 
     def declare_output(self, name: str, declared: Declared) -> None:
         """Changes the declared shape of an output."""
-        known = self._view.redeclared_outputs
-        before = known.get(name)
-        known[name] = declared
-        if before is None:
-            self._record(known.pop, name)
-        else:
-            self._record(known.__setitem__, name, before)
+        before = self._view.redeclared_outputs
+        self._view.redeclared_outputs = {**before, name: declared}
+        self._record(setattr, self._view, "redeclared_outputs", before)
 
     def undeclare(self, name: str) -> None:
         """Drops the value_info of a tensor."""

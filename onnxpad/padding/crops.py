@@ -205,7 +205,7 @@ class Crops:
         """
         graph, full, at = self._graph, self._op.node.outputs[0], taking.last.outputs[0]
         was = self._reader.read(at)
-        edits, known, proved = graph.mark(), self._analysis.mark(), self._signs.mark()
+        edits = graph.mark()
         try:
             new = self.take(taking)
             graph.sweep()
@@ -219,8 +219,6 @@ class Crops:
             raise RefusalError(error.code, error.said, **error.facts) from error
         finally:
             graph.rollback(edits)
-            self._analysis.rollback(known)
-            self._signs.rollback(proved)
         return replace(taking, stays=stays)
 
     def _stages(self) -> Iterator[Stage]:

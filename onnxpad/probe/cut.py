@@ -45,7 +45,7 @@ from onnxpad.semantics.rows import FLOATS, lowest
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
-_TYPES: Final = frozenset(get_all_tensor_dtypes())
+_TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
 # Operators that work element by element: of one tensor, finite wherever it is, and of several.
 _CURVES: Final = frozenset(
     {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
@@ -501,7 +501,8 @@ class _Cutting:
             taps = self._taps_of(node, row, shape)
             if row.scatters:
                 return {**names, **dict(self._spread(node, row, shape, taps[:1]))}
-            dtype = self._analysis.dtype(weight) or self._dtype
+            known = self._analysis.dtype(weight)
+            dtype = self._dtype if known is None else self._type(weight.name)
             names[inputs.weight] = self._small(taps + _middle(dtype), dtype)
             # A power of 2 with which a quantised result seldom saturates.
             scale = 2.0 ** (REACH * int(np.abs(taps).sum()) // 256).bit_length()

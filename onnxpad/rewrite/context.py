@@ -106,8 +106,6 @@ class Context:
         self.absorbed: set[str] = set()
         self.closed = ""
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
-        analyses = [each.analysis for each in self.domains]
-        self._parts: list[Any] = [graph, *analyses, self.signs]
 
     @cached_property
     def open_sites(self) -> DynamicSites:
@@ -302,24 +300,19 @@ class Context:
             return [each for each in found if each.ends in before]
         return found
 
-    def mark(self) -> list[tuple[Any, Any]]:
-        """A point to roll back to: how much of the graph and of what is known of it there is."""
-        return [(part, part.mark()) for part in self._parts]
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return self.graph.mark()
 
-    def rollback(self, mark: list[tuple[Any, Any]]) -> None:
-        """Undoes every edit since a mark, and forgets all answers given since.
+    def rollback(self, mark: int) -> None:
+        """Undoes every edit since a mark.
 
         `absorbed` stays: it spares a trial, and only says what is worth writing.
         """
-        for part, at in mark:
-            part.rollback(at)
-        self.sites.wording.forget()
-        self._listed = None
+        self.graph.rollback(mark)
 
-    def ask_again(self) -> None:
-        """Forgets unknown answers, which edits may have made known."""
-        forgotten = [each.analysis.ask_again() for each in self.domains]
-        if any(forgotten):
-            self._listed = None
-        self.signs.ask_again()
-        self.sites.wording.ask_again()
+    def settle(self) -> None:
+        """Begins a round of passes, in which unknown answers are worked out anew."""
+        journal = self.graph.model.journal
+        if journal.count != journal.settled:
+            journal.count = journal.settled = journal.count + 1

@@ -52,11 +52,6 @@ def less(one: Pairs, other: Pairs) -> Pairs:
     return tuple([(b0 - b1, e0 - e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True)])
 
 
-def is_negative_zero(value: float | None) -> bool:
-    """Whether a value is -0.0, which equals 0.0 but is a different fill."""
-    return value is not None and value == 0 and math.copysign(1, value) < 0
-
-
 def is_plain_zero(value: float | None) -> bool:
     """Whether a fill is 0 but not -0.0: an omitted fill means 0.0."""
-    return value == 0 and not is_negative_zero(value)
+    return value is not None and value == 0 and math.copysign(1, value) > 0

@@ -23,7 +23,7 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, named
+from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, axes_of, axis_of, named
 from onnxpad.semantics.window import LONGEST
 
 Bounds: TypeAlias = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
@@ -196,6 +196,8 @@ def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, ExtentPair], Bounds]:
     shape, crops, others = call.shape(), {}, []
     for axis, (start, end, step) in sorted(bounds_of(call, rank_of(call, layers)).items()):
         size = Unknown("the rank is unknown") if shape is None else shape[axis]
+        if not _are_known((start, end)):
+            raise UnreadError("the bounds are unknown")
         pair = _cropped(size, start, end) if step == 1 else None
         if pair is None:
             others.append((axis, (start, end, step)))
@@ -210,17 +212,15 @@ def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, i
     Raises:
         UnreadError: They are unknown.
     """
-    starts: Sequence[Extent] | None
-    ends: Sequence[Extent] | None
     axes: Sequence[int] | None = None
     steps: Sequence[int] | None = None
     if call.version < 10:
-        starts, ends, axes = (call.attribute(name) for name in ("starts", "ends", "axes"))
+        starts, ends, axes = map(call.attribute, ("starts", "ends", "axes"))
     else:
         starts, ends = call.integers(1), call.integers(2)
         axes = None if call.operand(3) is None else call.numbers(3)
         steps = None if call.operand(4) is None else call.numbers(4)
-    if starts is None or ends is None or not _are_known((*starts, *ends)):
+    if starts is None or ends is None:
         raise UnreadError("the bounds are unknown")
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
@@ -296,31 +296,6 @@ def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
     if layers and rank not in (None, len(layers[0].amounts)):
         raise UnreadError("the layers are not of the rank of the data")
     return len(layers[0].amounts) if layers else rank
-
-
-def axis_of(axis: int, rank: int | None) -> int:
-    """An axis, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis.
-    """
-    if rank is None:
-        return axis
-    if not -rank <= axis < rank:
-        raise UnreadError(f"there is no axis {axis}")
-    return axis % rank
-
-
-def axes_of(axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
-    """Axes, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis, or one is named twice.
-    """
-    found = tuple([axis_of(axis, rank) for axis in axes])
-    if len(set(found)) < len(found):
-        raise UnreadError("an axis is named twice")
-    return found
 
 
 def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:

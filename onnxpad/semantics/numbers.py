@@ -16,31 +16,13 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.semantics.layers import Fill, either_zero, fill_of, is_either_zero, is_zero, number_of
-from onnxpad.semantics.rows import FLOATS, UnreadError
+from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, UnreadError
 
 Number: TypeAlias = float | int
 Numbers: TypeAlias = Iterable[Number]
 """What a result may be: more than one number only for zeros of both signs."""
 
-_FLOATS: Final[Mapping[int, tuple[int, int, int]]] = {
-    TensorProto.FLOAT: (24, -126, 127),
-    TensorProto.DOUBLE: (53, -1022, 1023),
-    TensorProto.FLOAT16: (11, -14, 15),
-    TensorProto.BFLOAT16: (8, -126, 127),
-}
-"""Bits of the significand, least and greatest exponent of a normal number."""
-_INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
-    TensorProto.BOOL: (0, 1),
-    TensorProto.INT8: (-(2**7), 2**7 - 1),
-    TensorProto.INT16: (-(2**15), 2**15 - 1),
-    TensorProto.INT32: (-(2**31), 2**31 - 1),
-    TensorProto.INT64: (-(2**63), 2**63 - 1),
-    TensorProto.UINT8: (0, 2**8 - 1),
-    TensorProto.UINT16: (0, 2**16 - 1),
-    TensorProto.UINT32: (0, 2**32 - 1),
-    TensorProto.UINT64: (0, 2**64 - 1),
-}
-NUMBERS: Final = FLOATS | frozenset(_INTEGERS) - {TensorProto.BOOL}
+NUMBERS: Final = FLOATS | frozenset(INTEGERS)
 """The element types of numbers that are known here."""
 _ROUNDED: Final[Mapping[int, Any]] = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}
 _OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -98,14 +80,14 @@ def exact(number: Number, dtype: int) -> Number:
     Raises:
         UnreadError: The type does not hold it exactly, or it is NaN or subnormal there.
     """
-    holds = _is_float if dtype in _FLOATS else _is_integer
+    holds = _is_float if dtype in FORMATS else _is_integer
     if not holds(number, dtype):
         raise UnreadError(f"{number} is no normal number of element type {dtype}")
-    return float(number) if dtype in _FLOATS else int(number)
+    return float(number) if dtype in FORMATS else int(number)
 
 
 def _is_float(number: Number, dtype: int) -> bool:
-    precision, low, high = _FLOATS[dtype]
+    precision, low, high = FORMATS[dtype]
     found = float(number)
     if found == 0 or math.isinf(found):
         return True
@@ -118,7 +100,7 @@ def _is_float(number: Number, dtype: int) -> bool:
 
 
 def _is_integer(number: Number, dtype: int) -> bool:
-    low, high = _INTEGERS.get(dtype, (1, 0))
+    low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
     return math.isfinite(number) and low <= number <= high and number == int(number)
 
 
@@ -128,7 +110,7 @@ def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
     Raises:
         UnreadError: Engines may differ on it.
     """
-    if dtype not in _FLOATS:
+    if dtype not in FORMATS:
         if op == "Div":
             raise UnreadError("a quotient of integers is not specified for every sign")
         return exact(_OPERATIONS[op](a, b), dtype)
@@ -142,7 +124,7 @@ def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
     if math.isinf(a) or math.isinf(b):
         return exact(result, dtype)
     true = _OPERATIONS[op](Fraction(a), Fraction(b))
-    if math.isinf(result) or (true and abs(true) < Fraction(2) ** _FLOATS[dtype][1]):
+    if math.isinf(result) or (true and abs(true) < Fraction(2) ** FORMATS[dtype][1]):
         raise UnreadError("a result that overflows, or is subnormal")
     if dtype not in _ROUNDED and Fraction(result) != true:
         raise UnreadError("a result that is rounded to 16 bits")
@@ -174,7 +156,7 @@ def quantised(number: Number, scale: Number, zero_point: int, dtype: int) -> int
         UnreadError: It is infinite, overflows, or is so close to a tie that engines which multiply
             by the reciprocal of the scale may round it otherwise.
     """
-    low, high = _INTEGERS[dtype]
+    low, high = INTEGERS[dtype]
     if math.isinf(number):
         raise UnreadError("a quantised infinity")
     from fractions import Fraction

@@ -14,10 +14,10 @@ from onnx import TensorProto
 
 from onnxpad.semantics import numbers
 from onnxpad.semantics.layers import Layers
-from onnxpad.semantics.moving import axis_of, check_free, rank_of
+from onnxpad.semantics.moving import check_free, rank_of
 from onnxpad.semantics.numbers import Number, Numbers
 from onnxpad.semantics.pointwise import filled
-from onnxpad.semantics.rows import FLOATS, Call, Passed, UnreadError, named
+from onnxpad.semantics.rows import FLOATS, Call, Passed, UnreadError, axis_of, named
 
 _SHORT: Final = frozenset(
     {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}

@@ -25,9 +25,25 @@ from onnxpad.graph.schema import schema_of
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layers
 
-FLOATS: Final = frozenset(
-    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
-)
+FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
+    TensorProto.FLOAT: (24, -126, 127),
+    TensorProto.DOUBLE: (53, -1022, 1023),
+    TensorProto.FLOAT16: (11, -14, 15),
+    TensorProto.BFLOAT16: (8, -126, 127),
+}
+"""Bits of the significand, least and greatest exponent of a normal number."""
+INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
+    TensorProto.INT8: (-(2**7), 2**7 - 1),
+    TensorProto.INT16: (-(2**15), 2**15 - 1),
+    TensorProto.INT32: (-(2**31), 2**31 - 1),
+    TensorProto.INT64: (-(2**63), 2**63 - 1),
+    TensorProto.UINT8: (0, 2**8 - 1),
+    TensorProto.UINT16: (0, 2**16 - 1),
+    TensorProto.UINT32: (0, 2**32 - 1),
+    TensorProto.UINT64: (0, 2**64 - 1),
+}
+"""The least and the greatest number of each integer type."""
+FLOATS: Final = frozenset(FORMATS)
 """The floating-point types that are known here."""
 ZERO: Final = 0
 """The fill of an operator that pads with 0."""
@@ -265,13 +281,13 @@ class Call:
             raise UnreadError("the element type is unknown", Reason.TYPE_UNKNOWN, tensor=name)
         return found
 
-    def axes(self) -> tuple[int, ...] | None:
-        """The axes that a Squeeze or an Unsqueeze names; None where it names none.
+    def axes(self, since: int = 13) -> tuple[int, ...] | None:
+        """The axes that a node names, before a version by an attribute; None where it names none.
 
         Raises:
             UnreadError: They are unknown.
         """
-        if self.version < 13:
+        if self.version < since:
             written = self.attribute("axes")
             return None if written is None else tuple(written)
         return None if self.operand(1) is None else self.numbers(1)
@@ -288,10 +304,9 @@ class Call:
             UnreadError: They are not, or unknown.
         """
         found = self.integers(place)
-        numbers = tuple([number for number in found or () if isinstance(number, int)])
-        if found is None or len(numbers) < len(found):
+        if found is None or not {int}.issuperset(map(type, found)):
             raise UnreadError(f"the numbers of input {place} are unknown")
-        return numbers
+        return found  # type: ignore[return-value]  # all are numbers
 
     def constant(self, place: int) -> np.ndarray[Any, Any] | None:
         """The elements of an input that is constant; None where it is left out or computed.
@@ -386,6 +401,31 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     if row.inputs is not None and any(tensor.name for tensor in node.inputs[row.inputs :]):
         raise UnreadError(f"{node.op} has {row.inputs} inputs at most")
     return version
+
+
+def axis_of(axis: int, rank: int | None) -> int:
+    """An axis, counted from the first one where the rank is known.
+
+    Raises:
+        UnreadError: There is no such axis.
+    """
+    if rank is None:
+        return axis
+    if not -rank <= axis < rank:
+        raise UnreadError(f"there is no axis {axis}")
+    return axis % rank
+
+
+def axes_of(axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
+    """Axes, counted from the first one where the rank is known.
+
+    Raises:
+        UnreadError: There is no such axis, or one is named twice.
+    """
+    found = tuple([axis_of(axis, rank) for axis in axes])
+    if len(set(found)) < len(found):
+        raise UnreadError("an axis is named twice")
+    return found
 
 
 def lowest(dtype: int) -> float | int | None:

@@ -136,26 +136,37 @@ def pad_of(call: Call) -> PadForm:
     mode = call.attribute("mode")
     if mode not in _MODES:
         raise UnreadError(f"mode {mode!r} is none of {', '.join(_MODES)}")
+    pairs, axes, axes_known = amounts_of(call)
+    if call.version < 11:
+        return PadForm(mode, pairs, None, True, call.attribute("value"))
+    _check_types(call)
+    filler = call.operand(2)
+    if filler is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
+        raise UnreadError("the value of a Pad is of another type than the data")
+    value = 0 if filler is None else call.element(2)
+    return PadForm(mode, pairs, axes, axes_known, value)
+
+
+def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:
+    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`.
+
+    Raises:
+        UnreadError: The node is malformed.
+    """
     if call.version < 11:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:
             raise MalformedError("it has no amounts, which the opset requires")
-        return PadForm(mode, _pairs(tuple(written), None), None, True, call.attribute("value"))
+        return _pairs(tuple(written), None), None, True
     if call.operand(1) is None:
         raise MalformedError("it has no pads input, which the opset requires")
-    _check_types(call)
-    filler, axes, axes_known = call.operand(2), None, True
-    if filler is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
-        raise UnreadError("the value of a Pad is of another type than the data")
+    axes, axes_known, flat = None, True, call.integers(1)
     if call.operand(3) is not None:
-        found = call.integers(3)
-        known = tuple([axis for axis in found or () if isinstance(axis, int)])
-        axes_known = found is not None and len(known) == len(found)
-        axes = known if axes_known else None
-    flat = call.integers(1)
-    pairs = None if flat is None else _pairs(flat, axes)
-    value = 0 if filler is None else call.element(2)
-    return PadForm(mode, pairs, axes, axes_known, value)
+        try:
+            axes = call.numbers(3)
+        except UnreadError:
+            axes_known = False
+    return None if flat is None else _pairs(flat, axes), axes, axes_known
 
 
 def amounts_attribute(opset: int) -> str:

@@ -458,7 +458,6 @@ def check_limit(node: Node, form: WindowForm) -> None:
 
 
 def _channels_last(call: Call) -> bool:
-    value: int = call.attribute("channels_last")
-    if value not in (0, 1):
+    if (value := call.attribute("channels_last")) not in (0, 1):
         raise UnreadError(f"its channels_last is {value}, neither 0 nor 1")
-    return value == 1
+    return bool(value)

@@ -45,15 +45,6 @@ class Wording:
         self._outer = outer
         self._at_one_size: Analysis | None = None
 
-    def forget(self) -> None:
-        """Clears the cache, after edits of the graph were undone."""
-        self._at_one_size = None
-
-    def ask_again(self) -> None:
-        """Forgets unknown answers, which edits of the graph may have made known."""
-        if self._at_one_size is not None:
-            self._at_one_size.ask_again()
-
     def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
         """Sizes in words: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
 

@@ -5,7 +5,6 @@ import pytest
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.infinities import Infinities
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.proof.term import DiffersError
@@ -28,10 +27,6 @@ GIVEN = ", ".join(
     )
 )
 LOW = "a = Pad (x, p, low)"
-ADDED = "z = Log (o) y = Add (x, z)"
-HALF = " ".join(
-    f"{to} = Cast <to = 10> ({of})" for to, of in (("h", "x"), ("l", "half_low"), ("t", "two"))
-)
 BROUGHT = [
     # constants and fills
     ("y = Add (x, inf)", "inf"),
@@ -40,30 +35,29 @@ BROUGHT = [
     ("a = Pad (x, p, nan) y = Relu (a)", "nan"),
     ('y = Pad <mode = "edge"> (x, p, inf)', ""),
     # overflows of a fill
-    (f"{LOW} y = Mul (a, four)", "y"),
-    (f"{LOW} y = Mul (two, a)", "y"),
-    (f"{LOW} y = Mul (a, each)", "y"),
-    (f'{LOW} e = Pad <mode = "edge"> (x, p) y = Mul (a, e)', ""),
-    (f"{LOW} y = Add (a, some)", "y"),
-    (f"{LOW} y = Add (a, a)", "y"),
-    (f"{LOW} y = Sub (a, high)", "y"),
-    (f"{LOW} y = Sum (a, one, some)", "y"),
-    (f"{LOW} y = Div (a, tenth)", "y"),
-    (f"{LOW} y = LeakyRelu <alpha = 4.0> (a)", "y"),
-    (f"{LOW} y = LeakyRelu (a)", "y"),
-    (f"{LOW} y = PRelu (a, four)", "y"),
-    (f"{LOW} n = Neg (a) y = Exp (n)", "y"),
-    (f"{LOW} y = Pow (a, two)", "y"),
-    (f"{LOW} y = BatchNormalization (a, scales, zeros, zeros, ones)", "y"),
-    (f"{LOW} y = AveragePool <kernel_shape = [2, 2]> (a)", "y"),
-    (f"{LOW} m = MaxPool <kernel_shape = [2, 2]> (a) y = Mul (m, four)", "y"),
+    (f"{LOW} y = Mul (a, four)", "low"),
+    (f"{LOW} y = Mul (two, a)", "low"),
+    (f"{LOW} y = Mul (a, each)", "low"),
+    (f"{LOW} y = Add (a, some)", "some"),
+    (f"{LOW} y = Add (a, a)", "low"),
+    (f"{LOW} y = Sub (a, high)", "high"),
+    (f"{LOW} y = Sum (a, one, some)", "some"),
+    (f"{LOW} y = Div (a, tenth)", "low"),
+    (f"{LOW} y = LeakyRelu <alpha = 4.0> (a)", "low"),
+    (f"{LOW} y = LeakyRelu (a)", "low"),
+    (f"{LOW} y = PRelu (a, four)", "low"),
+    (f"{LOW} n = Neg (a) y = Exp (n)", "low"),
+    (f"{LOW} y = Pow (a, two)", "low"),
+    (f"{LOW} y = BatchNormalization (a, scales, zeros, zeros, ones)", "low"),
+    (f"{LOW} y = AveragePool <kernel_shape = [2, 2]> (a)", "low"),
+    (f"{LOW} m = MaxPool <kernel_shape = [2, 2]> (a) y = Mul (m, four)", "low"),
     (f"{LOW} m = MaxPool <kernel_shape = [4, 5]> (a) y = Mul (m, four)", ""),
     # chains of operators
-    (f"{LOW} m = Mul (a, four) y = Transpose (m)", "m"),
-    (f"{LOW} c = Clip (a, , one) y = Mul (c, four)", "y"),
-    ("a = Pad (x, p, some) m = Mul (a, two) y = Mul (m, two)", "m"),
-    ("m = Mul (low, tenth) a = Pad (x, p, m) y = Mul (a, two)", "m"),
-    ("m = Mul (low, two) y = Pad (x, p, m)", "m"),
+    (f"{LOW} m = Mul (a, four) y = Transpose (m)", "low"),
+    (f"{LOW} c = Clip (a, , one) y = Mul (c, four)", "low"),
+    ("a = Pad (x, p, some) m = Mul (a, two) y = Mul (m, two)", "some"),
+    ("m = Mul (low, tenth) a = Pad (x, p, m) y = Mul (a, two)", "low"),
+    ("m = Mul (low, two) y = Pad (x, p, m)", "low"),
     # poles
     ("z = Log (zero) y = Add (x, z)", "z"),
     ("z = Log (minus) y = Add (x, z)", "z"),
@@ -71,19 +65,12 @@ BROUGHT = [
     ("y = Div (x, zero)", "y"),
     ("y = Div (x, each)", ""),
     ("z = Div (zero, zero) y = Mul (x, z)", "z"),
-    (f"o = Add (no, shift) {ADDED}", "z"),
-    ("a = Pad (x, p) y = Div (one, a)", "y"),
-    ("a = Pad (x, p) y = Reciprocal (a)", "y"),
     ("z = Pow (zero, minus) y = Add (x, z)", "z"),
     # other types
-    (f"{HALF} a = Pad (h, p, l) y = Mul (a, t)", "l"),
-    ("d = Cast <to = 11> (x) a = Pad (d, p, double_low) y = Mul (a, double_two)", "y"),
+    ("d = Cast <to = 11> (x) a = Pad (d, p, double_low) y = Mul (a, double_two)", "double_low"),
     ("d = Cast <to = 11> (x) a = Pad (d, p, double_some) y = Mul (a, double_two)", ""),
-    ("z = Cast <to = 1> (large) y = Add (x, z)", "z"),
-    (f"{LOW} y = Cast <to = 10> (a)", "y"),
-    (f"{LOW} y = Cast <to = 16> (a)", "y"),
-    (f"{LOW} y = Cast <to = 11> (a)", ""),
-    (f"{HALF} m = Cast <to = 10> (million) y = Add (h, m)", "m"),
+    (f"{LOW} y = Cast <to = 10> (a)", "low"),
+    (f"{LOW} y = Cast <to = 16> (a)", "low"),
 ]  # fmt: skip
 
 
@@ -95,7 +82,7 @@ def graph_of(body: str) -> Graph:
 @each_row(("body", "told"), BROUGHT)
 def test_what_constants_may_make_for_every_input(body: str, told: str) -> None:
     graph = graph_of(body)
-    origin = Infinities(graph, Analysis(graph)).origin(graph.tensor("y"))
+    origin = Signs(graph, Analysis(graph)).infinite(graph.tensor("y"))
     assert (origin.name if origin else "") == told
 
 
@@ -103,8 +90,7 @@ def test_onnxruntime_makes_them_too() -> None:
     """In common data it finds nothing where nothing was told."""
     data = np.linspace(0.1, 0.5, 144, dtype=np.float32).reshape(1, 2, 9, 8)
     for body, told in BROUGHT:
-        # It has few kernels for bfloat16, and computes float16 in float32 between two Casts.
-        if "to = 16" not in body and HALF not in body:
+        if "to = 16" not in body:  # it has few kernels for bfloat16
             doubles = f"{body} doubles = Cast <to = 11> (y)"
             proto = one(doubles, outputs="double[] doubles", initializers=GIVEN, opset=18)
             (found,) = run(proto, {"x": data})
@@ -152,19 +138,19 @@ def test_a_body_knows_what_the_graph_around_it_makes() -> None:
     main = Graph.from_proto(proto)
     (inner,) = [each for each in main.inside() if "p" in each.outputs]
     analysis = Analysis(main)
-    around = Infinities(main, analysis)
-    found = Infinities(inner, Analysis(inner, outer=analysis), around).origin(inner.tensor("p"))
+    around = Signs(main, analysis)
+    found = Signs(inner, Analysis(inner, outer=analysis), around).infinite(inner.tensor("p"))
     assert found is not None
-    assert found.name == "m"
+    assert found.name == "low"
 
 
 def test_a_deep_graph_is_looked_at_nearby_alone() -> None:
     """No Python stack is as deep as this graph, and what is far away is not found."""
-    nodes = " ".join(f"t{i} = Add (t{i - 1}, t{i - 1})" for i in range(1, 5000))
+    nodes = " ".join(f"t{i} = Neg (t{i - 1})" for i in range(1, 5000))
     graph = graph_of(f"t0 = Mul (x, inf) {nodes} y = Neg (t4999)")
-    infinities = Infinities(graph, Analysis(graph))
-    assert infinities.origin(graph.tensor("t50")) is not None
-    assert infinities.origin(graph.tensor("y")) is None
+    signs = Signs(graph, Analysis(graph))
+    assert signs.infinite(graph.tensor("t20")) is not None
+    assert signs.infinite(graph.tensor("y")) is None
 
 
 @pytest.mark.parametrize(("amount", "passes"), [(1, False), (3, True)])

@@ -46,7 +46,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Mod", {"a": SIGNED, "b": DIVISORS}, 17, {}),
     ("Neg", {"a": SIGNED}, 17, {}),
     ("Neg", {"a": REALS}, 17, {}),
-    ("Abs", {"a": SIGNED}, 17, {}),
     ("Ceil", {"a": REALS}, 17, {}),
     ("Floor", {"a": REALS}, 17, {}),
     ("Min", {"a": SIGNED, "b": DIVISORS, "c": i(0)}, 17, {}),
@@ -83,14 +82,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
         for to in (1, 6, 7, 9, 11)
         if to != 9 or array.dtype.kind != "f"  # whether a float is 0
     ),
-    ("CastLike", {"a": REALS, "b": SIGNED}, 17, {}),
-    ("ReduceSum", {"a": MATRIX, "axes": i(-1)}, 17, {"keepdims": 0}),
-    ("ReduceSum", {"a": MATRIX, "axes": i()}, 17, {}),
-    ("ReduceSum", {"a": MATRIX}, 12, {"axes": [0]}),
-    ("ReduceProd", {"a": MATRIX + 1}, 17, {"axes": [1]}),
-    ("ReduceProd", {"a": MATRIX + 1, "axes": i(0, 1)}, 18, {"keepdims": 0}),
-    ("ReduceMax", {"a": MATRIX, "axes": i(0)}, 18, {}),
-    ("ReduceMin", {"a": SIGNED}, 17, {"keepdims": 0}),
     # layout
     ("Identity", {"a": REALS}, 17, {}),
     ("Reshape", {"a": MATRIX, "s": i(0, -1, 2)}, 17, {}),
@@ -123,7 +114,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Slice", {"a": MATRIX}, 9, {"starts": [-2], "ends": [-1], "axes": [1]}),
     ("Expand", {"a": MATRIX[:, :1], "s": i(2, 1, 4)}, 17, {}),
     ("Expand", {"a": MATRIX[:, :1], "s": i(1)}, 17, {}),
-    ("Tile", {"a": MATRIX, "r": i(2, 1)}, 17, {}),
     ("Pad", {"a": MATRIX, "p": i(1, 0, 0, 2), "v": np.array(9, I64)}, 17, {}),
     ("Pad", {"a": MATRIX, "p": i(-1, 1, 1, -2)}, 17, {}),
     ("Pad", {"a": MATRIX, "p": i(1, 2), "_": MATRIX, "x": i(-1)}, 18, {}),
@@ -137,17 +127,9 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Split", {"a": MATRIX}, 17, {"axis": -1, "outputs": 2}),
     ("Split", {"a": MATRIX}, 12, {"axis": 1, "split": [3, 1], "outputs": 2}),
     ("Split", {"a": SIGNED[:5]}, 18, {"num_outputs": 3, "outputs": 3}),
-    # what is not negative
-    ("Relu", {"a": REALS}, 17, {}),
-    ("Relu", {"a": SIGNED.astype(I32)}, 17, {}),
-    ("ReduceProd", {"a": SIGNED.astype(I32).reshape(2, 3)}, 17, {"axes": [1]}),
-    # long ones
-    ("Add", {"a": np.arange(1000), "b": i(5)}, 17, {}),
-    ("Div", {"a": np.arange(1000, dtype=F32), "b": np.array(3, F32)}, 17, {}),
 ]
 
 
-NO_AXES = ("ReduceSum", {"a": MATRIX}, 17, {"noop_with_empty_axes": 1})
 BY_OPSET = {opset: [case for case in CASES if case[2] == opset] for _, _, opset, _ in CASES}
 
 
@@ -157,8 +139,7 @@ BY_OPSET = {opset: [case for case in CASES if case[2] == opset] for _, _, opset,
         pytest.param(cases[place : place + 40], id=f"{opset} from {place}")
         for opset, cases in BY_OPSET.items()
         for place in range(0, len(cases), 40)
-    ]
-    + [pytest.param([NO_AXES], id="ReduceSum of no axes")],
+    ],
 )
 def test_operators_agree_with_onnxruntime(cases: list[tuple[str, Any, int, Any]]) -> None:
     """A session for many operators; a tensor is named by its place and output."""
@@ -498,7 +479,6 @@ INTEGER_OPS = [
     "Max",
     "Where",
     "Neg",
-    "Abs",
     "Clip",
     "Cast",
 ]
@@ -511,7 +491,6 @@ FLOAT_OPS = [
     "Max",
     "Where",
     "Neg",
-    "Abs",
     "Ceil",
     "Floor",
     "Clip",
@@ -539,7 +518,7 @@ def random_arithmetic(seed: int) -> onnx.ModelProto:
         if op == "Cast":
             dtype = random.choice(list(pools))
             lines.append(f"v{k} = Cast <to = {dtype}> ({a})")
-        elif op in ("Neg", "Abs", "Ceil", "Floor"):
+        elif op in ("Neg", "Ceil", "Floor"):
             lines.append(f"v{k} = {op} ({a})")
         elif op == "Where":
             test = random.choice(["Less", "Equal", "GreaterOrEqual"])
@@ -643,7 +622,6 @@ def test_random_float16_is_what_every_level_makes_of_it(seed: int) -> None:
     [
         "y = ConstantOfShape (huge)",
         "y = Expand (one, huge)",
-        "y = Tile (one, tiles)",
         "y = Pad (one, pads)",
     ],
 )
@@ -651,7 +629,6 @@ def test_large_contents_are_not_evaluated(body: str) -> None:
     graph, analysis = analysis_of(
         f"""g (float[n] x) => () {{
           huge = Constant <value = int64[2] {{1000000, 1000000}}> ()
-          tiles = Constant <value = int64[1] {{1000000000000}}> ()
           pads = Constant <value = int64[2] {{1000000000000, 0}}> ()
           one = Constant <value = int64[1] {{1}}> ()
           {body} }}"""

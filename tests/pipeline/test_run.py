@@ -108,13 +108,13 @@ def test_taking_changes_back_costs_what_making_them_does(monkeypatch: pytest.Mon
     """What is known of all the rest of the graph is not worked out anew each time."""
 
     asked = []
-    start = Analysis._start
+    found = Analysis._found
 
     def counted(*request: Any) -> Any:
         asked.append(request)
-        return start(*request)
+        return found(*request)
 
-    monkeypatch.setattr(Analysis, "_start", counted)
+    monkeypatch.setattr(Analysis, "_found", counted)
 
     def questions(pools: int) -> int:
         asked.clear()

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Iterable
 from functools import reduce
 
-from onnxpad.analysis.rule_api import UndeterminedError
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import (
     Extent,
@@ -24,6 +23,7 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
+from onnxpad.semantics.rows import UnreadError
 
 
 def product(extents: Iterable[Extent]) -> Extent:
@@ -41,12 +41,12 @@ def agreed(extents: Iterable[Extent]) -> Extent:
     """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
 
     Raises:
-        UndeterminedError: Two of them are different numbers.
+        UnreadError: Two of them are different numbers.
     """
     found: Extent = Unknown("no operand's size is known")
     for extent in extents:
         if isinstance(extent, int) and isinstance(found, int) and extent != found:
-            raise UndeterminedError(f"{found} and {extent} where sizes must be equal")
+            raise UnreadError(f"{found} and {extent} where sizes must be equal")
         if isinstance(found, Unknown) or isinstance(extent, int):
             found = extent
     return found
@@ -56,7 +56,7 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
     """Return the shape that shapes broadcast to, by numpy's rules.
 
     Raises:
-        UndeterminedError: They do not broadcast.
+        UnreadError: They do not broadcast.
     """
     result: list[Extent] = []
     for shape in shapes:
@@ -71,7 +71,7 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
 def _broadcast(a: Extent, b: Extent) -> Extent:
     if isinstance(a, int) and isinstance(b, int):
         if a != b and 1 not in (a, b):
-            raise UndeterminedError(f"{a} and {b} do not broadcast")
+            raise UnreadError(f"{a} and {b} do not broadcast")
         return b if a == 1 else a
     if a == b:
         return a

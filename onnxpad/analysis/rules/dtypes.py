@@ -2,109 +2,62 @@
 
 from __future__ import annotations
 
-from onnx import TensorProto
-
-from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named
+from onnxpad.analysis.rule_api import Call, DtypeRule, named
 from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
 from onnxpad.semantics.operators import MICROSOFT
 
 
-def first_input_dtype(call: Call) -> Ask[int]:
+def first_input_dtype(call: Call) -> int:
     """Return the type of input 0, which most operators give."""
-    return (yield from call.dtype_of(0))
+    return call.dtype_of(0)
 
 
-def input_dtype(index: int) -> DtypeRule:
-    """Return a rule that gives the type of one input."""
-
-    def rule(call: Call) -> Ask[int]:
-        return (yield from call.dtype_of(index))
-
-    return rule
-
-
-def _of_outputs(*dtypes: int | None) -> DtypeRule:
-    """Give a type for each output (None: that of input 0); the last is for all further ones."""
-
-    def rule(call: Call) -> Ask[int]:
-        dtype = dtypes[min(call.output, len(dtypes) - 1)]
-        return (yield from call.dtype_of(0)) if dtype is None else dtype
-
-    return rule
-
-
-def _of_attribute(name: str, default: int | None) -> DtypeRule:
-    """Give the type in an attribute; without it the default, or for None that of input 0."""
-
-    def rule(call: Call) -> Ask[int]:
-        dtype = call.integer(name, TensorProto.UNDEFINED)
-        if dtype:
-            return dtype
-        return (yield from call.dtype_of(0)) if default is None else default
-
-    return rule
-
-
-def _constant_of_shape(call: Call) -> Ask[int]:
+def _constant_of_shape(call: Call) -> int:
     value = call.tensor("value")
     return FLOAT if value is None else int(value.data_type)
-    yield
 
 
-def _batch_normalization(call: Call) -> Ask[int]:
-    return (yield from call.dtype_of(0 if call.output == 0 else 3))
+def _dropout(call: Call) -> int:
+    return BOOL if call.output and call.version >= 10 else call.dtype_of(0)
 
 
-def _dropout(call: Call) -> Ask[int]:
-    if call.output > 0 and call.opset >= 10:
-        return BOOL
-    return (yield from call.dtype_of(0))
+def _quantised(call: Call) -> int:
+    return call.dtype_of(2) if call.has(2) else call.integer("output_dtype", 0) or UINT8
 
 
-def _layer_normalization(call: Call) -> Ask[int]:
-    if call.output > 0:
-        return call.integer("stash_type", FLOAT)
-    return (yield from call.dtype_of(0))
+def _dequantised(call: Call) -> int:
+    return call.integer("output_dtype", 0) or call.dtype_of(1)
 
 
-def _quantize_linear(call: Call) -> Ask[int]:
-    if call.has(2):
-        return (yield from call.dtype_of(2))
-    return call.integer("output_dtype", 0) or UINT8
-
-
-def _dequantize_linear(call: Call) -> Ask[int]:
-    return call.integer("output_dtype", 0) or (yield from call.dtype_of(1))
-
-
-def _q_gemm(call: Call) -> Ask[int]:
-    return (yield from call.dtype_of(8)) if call.has(8) else FLOAT
+def _normalised(call: Call) -> int:
+    return call.integer("stash_type", FLOAT) if call.output else call.dtype_of(0)
 
 
 DTYPES: dict[str, DtypeRule] = {
     **named(
-        _of_outputs(BOOL),
+        lambda call: BOOL,
         "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
     ),
-    **named(_of_outputs(INT64), "ArgMax ArgMin NonZero Shape Size"),
-    **named(_of_outputs(INT32), "ConvInteger MatMulInteger"),
-    **named(_of_outputs(None, INT64), "MaxPool TopK"),
-    **named(input_dtype(7), "QLinearConv QLinearMatMul"),
-    **named(input_dtype(1), "CastLike RMSNormalization Where"),
-    **named(_of_attribute("dtype", None), "Bernoulli EyeLike RandomNormalLike RandomUniformLike"),
-    "BatchNormalization": _batch_normalization,
-    "Cast": _of_attribute("to", None),
+    **named(lambda call: INT64, "Shape Size"),
+    **named(lambda call: INT32, "ConvInteger MatMulInteger"),
+    **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
+    **named(
+        lambda call: call.integer("dtype", 0) or call.dtype_of(0),
+        "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
+    ),
+    "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
+    "Cast": lambda call: call.integer("to", 0) or call.dtype_of(0),
     "ConstantOfShape": _constant_of_shape,
-    "DequantizeLinear": _dequantize_linear,
+    "DequantizeLinear": _dequantised,
     "Dropout": _dropout,
-    "DynamicQuantizeLinear": _of_outputs(UINT8, FLOAT, UINT8),
-    "LayerNormalization": _layer_normalization,
-    "OneHot": input_dtype(2),
-    "QuantizeLinear": _quantize_linear,
-    **named(_dequantize_linear, "DequantizeLinear", MICROSOFT),
-    **named(_q_gemm, "QGemm", MICROSOFT),
-    **named(input_dtype(2), "QLinearConcat", MICROSOFT),
-    **named(input_dtype(7), "QLinearConv", MICROSOFT),
-    **named(_quantize_linear, "QuantizeLinear", MICROSOFT),
+    "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
+    "LayerNormalization": _normalised,
+    "MaxPool": lambda call: INT64 if call.output else call.dtype_of(0),
+    "QLinearConv": lambda call: call.dtype_of(7),
+    "QuantizeLinear": _quantised,
+    **named(_dequantised, "DequantizeLinear", MICROSOFT),
+    **named(lambda call: call.dtype_of(2), "QLinearConcat", MICROSOFT),
+    **named(lambda call: call.dtype_of(7), "QLinearConv", MICROSOFT),
+    **named(_quantised, "QuantizeLinear", MICROSOFT),
 }
 """Operators with a shape rule whose output type is not that of input 0."""

@@ -10,16 +10,14 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.rounding import FLOATS
-from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule
-from onnxpad.analysis.rules.shape_table import reduced_axes
-from onnxpad.analysis.value import BOOL, INTEGERS, Elements, each, elements, fit
+from onnxpad.analysis.rule_api import Call, ValueRule
+from onnxpad.analysis.value import BOOL, REALS, Elements, each, elements, fit
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.semantics.rows import INTEGERS, UnreadError
 
 IntegerFunction = Callable[..., Extent]
 FloatFunction = Callable[..., Any]
@@ -29,9 +27,9 @@ def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | 
     """Return the function for elements of a type, with its result in that type."""
     if dtype in INTEGERS and integer is not None:
         return lambda *operands: fit(integer(*operands), dtype)
-    if dtype in FLOATS and real is not None:
+    if dtype in REALS and real is not None:
         return lambda *operands: real(*operands, dtype)
-    raise UndeterminedError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
+    raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
 
 
 def _elementwise(
@@ -39,124 +37,95 @@ def _elementwise(
 ) -> ValueRule:
     """Apply a function to the elements of one or two inputs."""
 
-    def rule(call: Call) -> Ask[Elements]:
+    def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
-        operands = yield from call.operands(call.dtype, count)
-        return each(_applied(call.dtype, integer, real), *operands)
+        operands = call.all_elements(call.kind, count)
+        return each(_applied(call.kind, integer, real), *operands)
 
     return rule
 
 
 def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
-    """Fold the inputs, from the first on."""
 
-    def rule(call: Call) -> Ask[Elements]:
-        operands = yield from call.operands(call.dtype)
-        return reduce(partial(each, _applied(call.dtype, integer, real)), operands)
+    def rule(call: Call) -> Elements:
+        operands = call.all_elements(call.kind)
+        return reduce(partial(each, _applied(call.kind, integer, real)), operands)
 
     return rule
 
 
 def _refuse_old_broadcast(call: Call) -> None:
-    if call.has_attribute("broadcast"):
-        raise UndeterminedError("broadcasting of opset 6 and before")
+    if "broadcast" in call.node.attrs:
+        raise UnreadError("broadcasting of opset 6 and before")
 
 
 def _comparison(function: IntegerFunction) -> ValueRule:
-    """Compare two inputs of integers or truth values."""
 
-    def rule(call: Call) -> Ask[Elements]:
+    def rule(call: Call) -> Elements:
         _refuse_old_broadcast(call)
-        dtype = yield from call.dtype_of(0)
-        if dtype in FLOATS:
-            raise UndeterminedError("a comparison of floats")
-        return each(function, *(yield from call.operands(dtype, 2)))
+        dtype = call.dtype_of(0)
+        if dtype in REALS:
+            raise UnreadError("a comparison of floats")
+        return each(function, *call.all_elements(dtype, 2))
 
     return rule
 
 
-def _sign(a: Extent) -> Extent:
-    return size.less(0, a) - size.less(a, 0)
-
-
-def _clip(call: Call) -> Ask[Elements]:
-    data = (yield from call.value_of(0)).data
+def _clip(call: Call) -> Elements:
+    data = call.value_of(0).data
     for index, name, integer, real in (
         (1, "min", size.maximum, floats.maximum),
         (2, "max", size.minimum, floats.minimum),
     ):
-        if call.opset >= 11 and call.has(index):
-            bound = (yield from call.operand(index, call.dtype)).reshape(())
-        elif call.opset < 11 and call.has_attribute(name):
+        if call.version >= 11 and call.has(index):
+            bound = call.elements_of(index, call.kind).reshape(())
+        elif call.version < 11 and name in call.node.attrs:
             bound = elements([call.real(name, 0.0)], ())
         else:
             continue
-        data = each(_applied(call.dtype, integer, real), data, bound)
+        data = each(_applied(call.kind, integer, real), data, bound)
     return data
 
 
-def _where(call: Call) -> Ask[Elements]:
-    condition = yield from call.operand(0, BOOL)
-    left = yield from call.operand(1, call.dtype)
-    right = yield from call.operand(2, call.dtype)
-    if call.dtype in FLOATS:
-        raise UndeterminedError("a choice of floats")
+def _where(call: Call) -> Elements:
+    condition = call.elements_of(0, BOOL)
+    left = call.elements_of(1, call.kind)
+    right = call.elements_of(2, call.kind)
+    if call.kind in REALS:
+        raise UnreadError("a choice of floats")
     return each(size.where, condition, left, right)
 
 
-def _cast(call: Call) -> Ask[Elements]:
-    value = yield from call.value_of(0)
-    return each(_conversion(value.dtype, call.dtype), value.data)
+def _cast(call: Call) -> Elements:
+    value = call.value_of(0)
+    return each(_conversion(value.dtype, call.kind), value.data)
 
 
 def _conversion(source: int, target: int) -> Callable[[Any], object]:
-    """Return the function that casts an element."""
     if source == target:
         return lambda a: a
-    if source in FLOATS:
-        if target in FLOATS:
+    if source in REALS:
+        if target in REALS:
             return lambda a: floats.convert(a, target)
         if target in INTEGERS:
             return lambda a: fit(floats.to_integer(a), target)
     elif source in INTEGERS or source == BOOL:
-        if target in FLOATS:
+        if target in REALS:
             return lambda a: floats.from_integer(a, target)
         if target in INTEGERS:
             return lambda a: fit(a, target)
         if target == BOOL:
             return lambda a: 1 - size.equal(a, 0)
-    raise UndeterminedError("a cast between types that are not computed")
-
-
-def _reduction(function: IntegerFunction, empty: int | None = None) -> ValueRule:
-    """Fold the integers along axes; `empty` is the result where there are none."""
-
-    def rule(call: Call) -> Ask[Elements]:
-        data = (yield from call.value_of(0)).data
-        axes = yield from reduced_axes(call, data.ndim)
-        kept = [axis for axis in range(data.ndim) if axis not in axes]
-        count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
-        if not axes:
-            return data
-        if count == 0 and empty is None:
-            raise UndeterminedError("a reduction of no elements")
-        fold = _applied(call.dtype, function, None)
-        rows = data.transpose([*kept, *axes]).reshape(-1, count)
-        return elements(
-            [reduce(fold, row[1:], row[0]) if count else empty for row in rows], call.shape
-        )
-
-    return rule
+    raise UnreadError("a cast between types that are not computed")
 
 
 def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
+    return lambda call: each(function, *call.all_elements(BOOL, count))
 
-    def rule(call: Call) -> Ask[Elements]:
-        _refuse_old_broadcast(call)
-        return each(function, *(yield from call.operands(BOOL, count)))
 
-    return rule
+def _sign(a: Extent) -> Extent:
+    return size.less(0, a) - size.less(a, 0)
 
 
 def _quotient(a: Extent, b: Extent) -> Extent:
@@ -167,10 +136,10 @@ def _remainder(a: Extent, b: Extent) -> Extent:
     return size.modulo(a, b) if b != 0 else Unknown("a division by 0")
 
 
-def _mod(call: Call) -> Ask[Elements]:
+def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
-        raise UndeterminedError("a remainder with the sign of the dividend")
-    return (yield from _elementwise(2, _remainder, None)(call))
+        raise UnreadError("a remainder with the sign of the dividend")
+    return _elementwise(2, _remainder, None)(call)
 
 
 ARITHMETIC: dict[str, ValueRule] = {
@@ -178,7 +147,6 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Add": _elementwise(2, operator.add, floats.add),
     "And": _logic(2, size.minimum),
     "Cast": _cast,
-    "CastLike": _cast,
     "Ceil": _elementwise(1, None, floats.ceil),
     "Clip": _clip,
     "Div": _elementwise(2, _quotient, floats.divide),
@@ -195,11 +163,9 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Neg": _elementwise(1, operator.neg, floats.negative),
     "Not": _logic(1, lambda a: 1 - a),
     "Or": _logic(2, size.maximum),
-    "ReduceMax": _reduction(size.maximum),
-    "ReduceMin": _reduction(size.minimum),
-    "ReduceProd": _reduction(operator.mul, 1),
-    "ReduceSum": _reduction(operator.add, 0),
-    "Relu": _elementwise(1, lambda a: size.maximum(a, 0), floats.rectified),
+    "Relu": _elementwise(
+        1, lambda a: size.maximum(a, 0), lambda a, dtype: floats.maximum(a, 0.0, dtype)
+    ),
     "Sign": _elementwise(1, _sign, None),
     "Sub": _elementwise(2, operator.sub, floats.subtract),
     "Where": _where,

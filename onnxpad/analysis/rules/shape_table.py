@@ -10,72 +10,47 @@ from __future__ import annotations
 
 from typing import Final
 
-from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
-from onnxpad.analysis.rules.axis_math import agreed, broadcast
+from onnxpad.analysis.rule_api import Call, ShapeRule, named
+from onnxpad.analysis.rules.axis_math import broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.semantics.operators import MICROSOFT
+from onnxpad.semantics.rows import UnreadError, axes_of, axis_of
 
 
-def _as_input(index: int = 0) -> ShapeRule:
-    """Give the shape of an input."""
-
-    def rule(call: Call) -> Ask[Shape]:
-        return (yield from call.shape_of(index))
-
-    return rule
+def _as_data(call: Call) -> Shape:
+    return call.shape_of(0)
 
 
-def _broadcasting(call: Call) -> Ask[Shape]:
-    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.opset < 8:
-        shapes = yield from call.shapes()
-        if len({len(shape) for shape in shapes}) != 1:
-            raise UndeterminedError(f"{call.op} before opset 8 with different ranks")
-        return tuple(map(agreed, zip(*shapes, strict=True)))
-    if call.opset < 7:
-        return (yield from call.shape_of(0))  # the second input was broadcast to the first
-    return broadcast((yield from call.shapes()))
+def _broadcasting(call: Call) -> Shape:
+    # Before opset 7 the second input was broadcast to the first.
+    return call.shape_of(0) if call.version < 7 else broadcast(call.shapes())
 
 
-def _normalization(call: Call) -> Ask[Shape]:
+def _normalization(call: Call) -> Shape:
     """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
-    shape = yield from call.shape_of(0)
+    shape = call.shape_of(0)
     if call.output == 0:
         return shape
-    axis = axis_in(call.integer("axis", -1), len(shape))
+    axis = axis_of(call.integer("axis", -1), len(shape))
     return (*shape[:axis], *(1 for _ in shape[axis:]))
 
 
-def _batch_normalization(call: Call) -> Ask[Shape]:
-    return (yield from call.shape_of(0 if call.output == 0 else 1))
+def _matmul(call: Call) -> Shape:
+    """Give the shape of the matrix product of two inputs, by numpy's rules."""
+    a, b = call.shape_of(0), call.shape_of(1)
+    if not a or not b:
+        raise UnreadError("a matrix product of a scalar")
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
 
 
-def _dynamic_quantize(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    return shape if call.output == 0 else ()
-
-
-def _matmul(left: int, right: int) -> ShapeRule:
-    """Make the rule for the matrix product of two inputs, by numpy's rules."""
-
-    def rule(call: Call) -> Ask[Shape]:
-        a = yield from call.shape_of(left)
-        b = yield from call.shape_of(right)
-        if not a or not b:
-            raise UndeterminedError("a matrix product of a scalar")
-        rows = a[-2:-1]
-        columns = b[-1:] if len(b) > 1 else ()
-        return (*broadcast([a[:-2], b[:-2]]), *rows, *columns)
-
-    return rule
-
-
-def _gemm(call: Call) -> Ask[Shape]:
-    a = yield from call.shape_of(0)
-    b = yield from call.shape_of(1)
+def _gemm(call: Call) -> Shape:
+    a = call.shape_of(0)
+    b = call.shape_of(1)
     if len(a) != 2 or len(b) != 2:
-        raise UndeterminedError("a Gemm of tensors that are not matrices")
+        raise UnreadError("a Gemm of tensors that are not matrices")
     return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
@@ -83,86 +58,36 @@ _AXES_SINCE = {"ReduceSum": 13}
 """The opset from which a reduction's axes are an input; 18 for the others."""
 
 
-def reduced_axes(call: Call, rank: int) -> Ask[tuple[int, ...]]:
+def reduced_axes(call: Call, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction reduces."""
-    axes = yield from call.axes(rank, _AXES_SINCE.get(call.node.op, 18), ())
+    axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), rank)
     if axes or call.flag("noop_with_empty_axes"):
         return axes
     return tuple(range(rank))
 
 
-def _reduction(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
+def _reduction(call: Call) -> Shape:
+    shape = call.shape_of(0)
     keep = call.flag("keepdims", default=True)
     try:
-        axes = yield from reduced_axes(call, len(shape))
-    except UndeterminedError:
+        axes = reduced_axes(call, len(shape))
+    except UnreadError:
         if not keep:
             raise
         return tuple(Unknown("a reduction over unknown axes") for _ in shape)
-    return _without(shape, axes, keep)
-
-
-def _arg_reduction(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    axis = axis_in(call.integer("axis", 0), len(shape))
-    return _without(shape, (axis,), call.flag("keepdims", default=True))
-
-
-def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     if keep:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
-def _top_k(call: Call) -> Ask[Shape]:
-    shape = list((yield from call.shape_of(0)))
-    axis = axis_in(call.integer("axis", -1), len(shape))
-    if call.opset >= 10:
-        shape[axis] = yield from call.integer_of(1)
-    else:
-        shape[axis] = call.integer("k", 0)
-    return tuple(shape)
+def _q_linear_elementwise(call: Call) -> Shape:
+    return broadcast([call.shape_of(0), call.shape_of(3)])
 
 
-def _recurrent(call: Call) -> Ask[Shape]:
-    """Give the shape of an output of RNN, GRU or LSTM: Y, Y_h or Y_c."""
-    sequence, batch, _ = yield from call.ranked_shape_of(0, 3)
-    directions, _, hidden = yield from call.ranked_shape_of(2, 3)
-    if call.flag("layout"):
-        raise UndeterminedError("a recurrent operator with the batch first")
-    if call.has_attribute("hidden_size"):
-        hidden = agreed([hidden, call.integer("hidden_size", 0)])
-    return (
-        (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)
-    )
-
-
-def _q_linear_elementwise(call: Call) -> Ask[Shape]:
-    left = yield from call.shape_of(0)
-    right = yield from call.shape_of(3)
-    return broadcast([left, right])
-
-
-def _q_linear_concat(call: Call) -> Ask[Shape]:
+def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
-    shapes = []
-    for index in range(2, len(call.node.inputs), 3):
-        shape = yield from call.shape_of(index)
-        shapes.append(shape)
-    return concatenated(shapes, call.integer("axis", 1))
-
-
-def _q_gemm(call: Call) -> Ask[Shape]:
-    a = yield from call.ranked_shape_of(0, 2)
-    b = yield from call.ranked_shape_of(3, 2)
-    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
-
-
-def _grid_sample(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    grid = yield from call.shape_of(1)
-    return (*shape[:2], *grid[1:-1])
+    parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
+    return concatenated(parts, call.integer("axis", 1))
 
 
 BROADCASTING = (
@@ -193,33 +118,26 @@ data, and gives the longer result: its rule of shapes is another.
 
 SHAPES: dict[str, ShapeRule] = {
     **LAYOUT_SHAPES,
-    **dict.fromkeys(KEEPING, _as_input()),
+    **dict.fromkeys(KEEPING, _as_data),
     **named(_broadcasting, BROADCASTING),
     **named(
         _reduction,
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
         " ReduceSum ReduceSumSquare",
     ),
-    **named(_arg_reduction, "ArgMax ArgMin"),
-    **named(_matmul(0, 1), "MatMul MatMulInteger"),
+    **named(_matmul, "MatMul MatMulInteger"),
     **named(_normalization, "LayerNormalization RMSNormalization"),
-    **named(_recurrent, "GRU LSTM RNN"),
-    "BatchNormalization": _batch_normalization,
-    "DynamicQuantizeLinear": _dynamic_quantize,
-    "GatherElements": _as_input(1),
+    "BatchNormalization": lambda call: call.shape_of(int(call.output > 0)),
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
     "Gemm": _gemm,
-    "GridSample": _grid_sample,
     "PRelu": _broadcasting,
-    "QLinearMatMul": _matmul(0, 3),
-    "TopK": _top_k,
     **named(
-        _as_input(),
+        _as_data,
         "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
         " QuantizeLinear QuickGelu",
         MICROSOFT,
     ),
     **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
     **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
-    **named(_q_gemm, "QGemm", MICROSOFT),
 }
 """Shape rules of operators without a sliding window."""

@@ -375,11 +375,11 @@ class Fusion:
 
     def _open(self, inner: Graph) -> Fusion:
         if inner.parent is not None:
-            analysis = self._analysis.of_body(inner, {})
+            analysis = Analysis(inner, outer=self._analysis)
             fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._fold, self)
             return fusion
         # However many graphs call a function, it is looked into once.
-        notes, undone = inner.model.notes, inner.model.journal.undone
+        notes, undone = inner.model.notes, len(inner.model.journal.undone)
         if Fusion not in notes or notes[Fusion][0] != undone:
             notes[Fusion] = undone, {}
         known: dict[tuple[int, bool], Fusion] = notes[Fusion][1]
