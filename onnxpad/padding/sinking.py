@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import Named, named
 from onnxpad.padding.proposal import check_pads
-from onnxpad.padding.readers import needs_finite, readers_of
+from onnxpad.padding.readers import about, needs_finite, readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, behind, data_inputs, refused
 from onnxpad.padding.write import parted, write_pad
@@ -258,8 +257,7 @@ class Sinking:
                 continue
             readers = [reader for each in step.outputs for reader in self.readers(each)]
             if None in readers:
-                form = "gives an output of the graph, or is read in a body, with the padding"
-                said = Named(f"{step.op} {self._graph.label(step)!r} {form}", f"{step.op} {form}")
+                said = f"{step.op} gives an output of the graph, or is read in a body, padded"
                 raise RefusalError(Reason.GRAPH_OUTPUT, said)
             taken += (each.name for each in step.outputs if each.name)
             outputs = self.cut(step)
@@ -278,7 +276,10 @@ class Sinking:
         for reader in readers if self._strict else ():
             finite = needs_finite(graph, self._analysis, padded, reader)
             if finite and self._style_of(reader) != "pad":
-                raise _refusal_of_assumption(graph, reader)
+                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
+                said = f"it assumes {assumes}, and --strict forbids that"
+                why = RefusalError(code, said, assumptions=[assumes])
+                raise about(graph, reader, why)
         if parted(graph, self._analysis, self._sites, self._style_of, pad, readers):
             return
         for reader in readers:
@@ -305,13 +306,4 @@ class Sinking:
             if pad is not None and padding.outside:
                 sites.check_mergeable(op, pad)
         except RefusalError as refusal:
-            said = Named(
-                f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
-            )
-            raise RefusalError(refusal.code, said, **refusal.facts) from refusal
-
-
-def _refusal_of_assumption(graph: Graph, reader: Node) -> RefusalError:
-    assumes = f"it assumes {Assumption.FINITE_DATA}, and --strict forbids that"
-    said = named(lambda name: f"{reader.op}{name(graph.label(reader))}: {assumes}")
-    return RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[Assumption.FINITE_DATA])
+            raise about(graph, reader, refusal) from refusal

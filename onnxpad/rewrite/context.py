@@ -11,7 +11,6 @@ from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import named
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
@@ -174,10 +173,8 @@ class Context:
         """
         if tensor.name not in self.blocked_pools.missized():
             return None
-        wrong = "onnx's shape inference is wrong about the size of"
-        hides = f"which {hidden_by} hides"
-        text = named(lambda name: f"{wrong}{name(tensor.name, 'what it gives')}, {hides}")
-        return RefusalError(Reason.SIZE_MISINFERRED, text, tensor=tensor.name)
+        said = f"{hidden_by} hides a size about which onnx's shape inference is wrong"
+        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
