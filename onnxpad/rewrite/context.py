@@ -207,15 +207,15 @@ class Context:
 
     def windows(self) -> Iterator[WindowOp]:
         """The readable window operators that gather, in file order."""
-        return self._each(WindowOp)
+        return self.each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
         """The readable `Pad` nodes, in file order."""
-        return self._each(PadOp)
+        return self.each(PadOp)
 
     def transposed(self) -> Iterator[TransposedOp]:
         """The readable transposed convolutions, in file order."""
-        return self._each(TransposedOp)
+        return self.each(TransposedOp)
 
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
         """The nodes that cannot be read, in file order, and why.
@@ -224,7 +224,7 @@ class Context:
         """
         yield from self._reads().get(UnreadableError, ())
 
-    def _each(self, kind: type[_Read]) -> Iterator[_Read]:
+    def each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
         journal = self.graph.model.journal
         version = journal.count
