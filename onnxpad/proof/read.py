@@ -350,10 +350,6 @@ class Reader:
 
     # Pads
 
-    def padded(self, call: Call, pad: PadForm) -> Term:
-        """The term of what a `Pad` node would give that said this."""
-        return self._padded(call, pad, tuple(map(self.read, call.node.inputs)))
-
     def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
         """The term of a `Pad`: a layer, if it is constant and its amounts are known."""
         data = args[0]
@@ -402,21 +398,10 @@ class Reader:
         raise UnreadError("no part of the padding commutes with it")
 
 
-def layers_of(
-    graph: Graph,
-    analysis: Analysis,
-    *pads: Node,
-    says: tuple[ExtentPairs, float | int | None] | None = None,
-) -> Layers | None:
+def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
     """The padding by `Pad`s in a row around the data of the first; None where they are no layers.
 
     That is so where one copies data, its amounts are unknown, or it may crop more than there is.
-
-    Args:
-        graph: The graph.
-        analysis: An analysis of it.
-        pads: The `Pad`s.
-        says: The amounts over all axes, and the value, that the last one is to have instead.
     """
     reader, found = Reader(graph, analysis), None
     for pad in pads:
@@ -424,10 +409,6 @@ def layers_of(
             if reader.known(tensor) is None:
                 reader.keep(tensor, reader.opaque(tensor))
         found = reader.read(pad.outputs[0])
-    if says is not None and (row := padding_row(graph, pads[-1])) is not None:
-        call = Call(graph, analysis, pads[-1], row)
-        form = replace(pad_of(call), amounts=says[0], axes=None, value=says[1])
-        found = reader.padded(call, form)
     data = reader.known(pads[0].inputs[0])
     return found.layers if found is not None and found.bare is data else None
 
