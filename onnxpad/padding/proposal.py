@@ -105,11 +105,7 @@ class Judge:
         return trust if decides else None
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Raises if the signs of zeros in a tensor may make a difference downstream.
-
-        Raises:
-            RefusalError: They may.
-        """
+        """Raises a `RefusalError` if signs of zeros in a tensor may make a difference."""
         try:
             self._facts.check_sign_is_lost(tensor)
         except DiffersError as error:
@@ -185,11 +181,7 @@ _PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
 
 
 def check_pads(opset: int, dtype: int | None) -> None:
-    """Raises unless the runtime has a `Pad` for an element type.
-
-    Raises:
-        RefusalError: It has none.
-    """
+    """Raises a `RefusalError` unless the runtime has a `Pad` for an element type."""
     if opset < 2:
         said = f"opset 1 has no Pad that {RUNTIME} runs"
         raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=1, needs=2)

@@ -207,11 +207,7 @@ class Sites:
             raise self.wording.amounts(pad)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises unless an operator could take over a `Pad` like this one, whatever its amounts.
-
-        Raises:
-            RefusalError: It could not; the message says why.
-        """
+        """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
         self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
@@ -221,10 +217,9 @@ class Sites:
         self.judge.check(bare, unit, then, self.trust)
 
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises where a `Pad` does what no attribute of an operator behind it could say.
+        """Raises a `RefusalError` where a `Pad` does what no attribute of an operator says.
 
-        Raises:
-            RefusalError: It copies, crops, or pads other axes; or what it does is not known.
+        It copies, crops, or pads other axes; or what it does is not known.
         """
         amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
         constants = pad.constant_amounts
@@ -376,11 +371,7 @@ class Sites:
         raise (self.disagreement(op) if disputed else None) or refused
 
     def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
-        """Raises unless the proof says that a site, with a `Pad` to merge, is the same so padded.
-
-        Raises:
-            RefusalError: It does not; the message says why.
-        """
+        """Raises a `RefusalError` unless a site, with a `Pad` to merge, is the same so padded."""
         try:
             self.judge.check(op, pad, padding, self.trust)
         except RefusalError as refusal:
