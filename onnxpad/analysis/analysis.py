@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
+from onnxpad.analysis.bodies_and_calls import computed_by
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
     LIMIT,
     NONE,
+    NOTHING,
     Bound,
     Call,
     Kind,
     NeededError,
+    PassedFacts,
     ShapeRule,
     ValueRule,
     known,
@@ -87,9 +89,8 @@ _Question: TypeAlias = tuple["Analysis", Kind, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    Answers follow the edits of the graph by themselves: those that were given since edits which
-    were undone are worked out anew, and, once a round of passes is over, those that left something
-    open.
+    Answers follow the edits of the graph by themselves: those given since edits that were undone
+    are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
@@ -319,8 +320,7 @@ class Analysis:
         if shape is None or dtype is None:
             return None
         call.sizes, call.kind = known(shape), dtype
-        elements = math.prod(call.sizes)
-        if elements > CONSTANT_LIMIT or (elements > LIMIT and not self._reads_constants(call)):
+        if math.prod(call.sizes) > LIMIT:
             return None
         try:
             data = rule(call)
@@ -346,9 +346,6 @@ class Analysis:
             self._inside[id(node)] = computed_by(self._graph, self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
-
-    def _reads_constants(self, call: Call) -> bool:
-        return all(is_constant(self.value(each)) for each in call.node.inputs if each.name)
 
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None where no node but a Constant does."""
