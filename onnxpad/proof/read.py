@@ -318,7 +318,7 @@ class Reader:
             head = Spread(found.key, found.runs, says if found.disputed else ())
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
-            return self.padded(call, pad or pad_of(call), args)
+            return self._padded(call, pad or pad_of(call), args)
         return self._stepped(call, args) if row.step is not None else None
 
     # Windows
@@ -348,7 +348,7 @@ class Reader:
 
     # Pads
 
-    def padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
+    def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
         """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
