@@ -135,7 +135,8 @@ def _declined(
     else:
         further = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
         return _way(context, readers, (use, *further))
-    return about(context.graph, node, RefusalError(code, f"reads it {how}"))
+    label = context.graph.label(node)
+    return RefusalError(code, named(lambda name: f"{node.op}{name(label)} reads it {how}"))
 
 
 def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:

@@ -72,8 +72,7 @@ class SitePass(Pass):
         """The node that the finding names, how it is padded in words, and facts about it."""
         is_auto = op.auto_pad != "NOTSET"
         if isinstance(op, TransposedOp):
-            beside = {} if op.is_explicit else {"auto_pad": op.auto_pad}
-            return op.node, amounts_of(op).text, beside
+            return op.node, amounts_of(op).text, {}
         said = f"auto_pad={op.auto_pad}" if is_auto else f"pads {pads_text(op.pads)}"
         if op.auto_pad.startswith("SAME"):
             said += f", strides {tuple(window.stride for window in op.windows)}"
@@ -100,6 +99,8 @@ class SitePass(Pass):
             choice = self.choose(context, op)
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
+            if isinstance(op, TransposedOp) and not op.is_explicit:
+                facts["auto_pad"] = op.auto_pad
             return self.refused(context, node, message, refusal, **facts)
         return None if choice is None else self._found(context, op, choice)
 
