@@ -64,4 +64,5 @@ class RecogniseSame(PadBefore):
         option = () if context.user_options.strict and maxima else ("--dynamic auto-pad",)
         formula = context.sites.wording.amounts(pad, *option)
         same, known = f"it is {auto_pad} at every size", {**formula.facts, "auto_pad": auto_pad}
-        raise RefusalError(Reason.SAME_AT_EVERY_SIZE, f"{same}; {formula}", same, **known)
+        told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
+        raise RefusalError(Reason.SAME_AT_EVERY_SIZE, f"{same}; {formula}", told, **known)
