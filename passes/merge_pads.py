@@ -13,6 +13,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
+from onnxpad.semantics.layers import fill_of
 from onnxpad.semantics.read_nodes import PadOp, is_pad
 
 
@@ -94,12 +95,8 @@ class MergePads(Pass):
         amounts = numbers_of(inner[0].amounts)
         assert amounts is not None
         amounts = amounts if layers else ((0, 0),) * len(amounts)
-        for pad in (first,) if second.value is None else (second, first):
-            says = amounts, pad.value
-            is_plain = pad.value is None and min(map(min, amounts)) >= 0
-            if is_plain or layers == layers_of(graph, context.analysis, first.node, says=says):
-                return amounts, pad
-        raise RefusalError(Reason.CROPS, "the sum crops more than there may be")
+        says = None if second.value is None else fill_of(second.value)
+        return amounts, second if says in {layer.fill for layer in layers} else first
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Gives the second the sum, over all axes, and the first's input."""

@@ -63,7 +63,6 @@ class RecogniseSame(PadBefore):
         maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
         option = () if context.user_options.strict and maxima else ("--dynamic auto-pad",)
         formula = context.sites.wording.amounts(pad, *option)
-        same = f"it is {auto_pad} at every size"
+        same, known = f"it is {auto_pad} at every size", {**formula.facts, "auto_pad": auto_pad}
         told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
-        known = {**formula.facts, "auto_pad": auto_pad}
         raise RefusalError(Reason.SAME_AT_EVERY_SIZE, f"{same}; {formula}", told, **known)

@@ -10,7 +10,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
 from onnxpad.messages import Named, and_list, few, named
 from onnxpad.padding.padding import has_amounts
-from onnxpad.padding.readers import Readers
+from onnxpad.padding.readers import Readers, about
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -98,7 +98,7 @@ def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> Refu
     if pad is None:
         return None
     if pad.mode != "constant":
-        said = f"it copies data ({pad.mode}); only a maximum that reads it may take it over"
+        said = f"it copies data ({pad.mode})"
         return RefusalError(Reason.COPIES_DATA, said)
     shape = context.analysis.shape(pad.data)
     known = None if shape is None else pad.over(len(shape))
@@ -163,7 +163,7 @@ def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalErro
 
 def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | None:
     """Why a window operator does not take over a `Pad`; None where the style wants it there."""
-    op, style, label = context.window(node), context.style_of(node), context.graph.label(node)
+    op, style = context.window(node), context.style_of(node)
     known = pad.constant_amounts if pad is not None and pad.mode == "constant" else None
     if isinstance(op, UnreadableError):
         why = RefusalError(Reason.READER_UNREADABLE, f"it cannot be read itself: {op}")
@@ -178,9 +178,7 @@ def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | 
                 return None
         except RefusalError as refusal:
             why = refusal
-    said = Named(f"{node.op} {label!r}: {why}", f"{node.op}: {why.general}")
-    brief = f"{node.op}: {why.brief}" if why.brief else ""
-    return RefusalError(why.code, said, brief, options=why.options)
+    return about(context.graph, node, why)
 
 
 def _described(node: Node, pad: PadOp | None) -> str:

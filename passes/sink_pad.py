@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.notation import axes_text
-from onnxpad.graph import Node, Tensor
+from onnxpad.graph import Tensor
 from onnxpad.messages import Named
-from onnxpad.padding.readers import Readers, readers_of
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.padding.readers import readers_of
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import numbers_of
@@ -19,7 +17,7 @@ from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
 
 if TYPE_CHECKING:
-    from onnxpad.padding.sinking import Sinking
+    from onnxpad.rewrite.sinking import Sinking
 
 
 class SinkPad(Pass):
@@ -60,26 +58,28 @@ class SinkPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that a step reads."""
-        graph, looked = context.graph, _Looked(context)
+        graph, sinking = context.graph, None
         for pad in context.pads():
+            readers = (use.node for use in readers_of(graph, pad.node.outputs[0]) if use)
+            if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
+                continue  # no step reads it, so the table of steps is not needed
+            from onnxpad.rewrite.sinking import Sinking
+
             version = -1
             while version != graph.version and graph.has_node(pad.node):
-                match = self._match(context, looked, pad)
+                sinking = sinking or Sinking(context)
+                match = self._match(context, sinking, pad)
                 version, mark = graph.version, graph.mark()
                 if match is not None:
                     yield match  # which may be made at once, and there may be others behind it
                 if mark != graph.mark():
-                    looked = _Looked(context)
+                    sinking = None
 
-    def _match(self, context: Context, looked: _Looked, op: PadOp) -> Match | None:
+    def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
-        graph, pad, refusal = context.graph, op.node, None
-        readers = (use.node for use in readers_of(graph, pad.outputs[0]) if use is not None)
-        if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
-            return None  # no step reads it, so the table of steps is not needed
         from onnxpad.padding.step_edits import refused
 
-        sinking = looked.sinking
+        graph, pad, refusal = context.graph, op.node, None
         padded = sinking.lifted(pad.outputs[0])
         if padded is None:
             return None
@@ -91,9 +91,9 @@ class SinkPad(Pass):
             if reason is None and (shared := sinking.shared(step)) is not None:
                 why = "between is read elsewhere too, where the padding is not taken"
                 reason = refused(graph, shared, why, Reason.READ_ELSEWHERE)
-            reason = reason or (None if known else looked.refusal(step))
+            reason = reason or (None if known else sinking.refusal(step))
             if reason is not None:
-                if refusal is None and looked.readers.path(step.outputs[0]):
+                if refusal is None and sinking.looked.path(step.outputs[0]):
                     refusal = reason
                 continue
             lifted = sinking.lifted(step.outputs[0])
@@ -106,7 +106,7 @@ class SinkPad(Pass):
             plan = sinking, step
             return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
         if refusal is not None and padded.data is not pad.inputs[0]:
-            return self._match(context, _Looked(context, as_one=False), op)
+            return self._match(context, type(sinking)(context, as_one=False), op)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
@@ -115,43 +115,3 @@ class SinkPad(Pass):
         outputs: tuple[Tensor, ...] = sinking.cut(step)
         context.absorbed.update(each.name for each in outputs)
         return outputs
-
-
-class _Looked:
-    """Findings about the steps of a graph, which hold until it is edited."""
-
-    def __init__(self, context: Context, *, as_one: bool = True) -> None:
-        self._context = context
-        self._as_one = as_one
-        self.readers = Readers(context.graph)
-        self._refusals: dict[int, RefusalError | None] = {}
-
-    @cached_property
-    def sinking(self) -> Sinking:
-        """The steps that a `Pad` can sink past; a graph without one does not need their table."""
-        from onnxpad.padding.sinking import Sinking
-
-        context, strict = self._context, self._context.user_options.strict
-        graph, analysis, sites = context.graph, context.analysis, context.sites
-        return Sinking(graph, analysis, sites, context.style_of, strict=strict, as_one=self._as_one)
-
-    def refusal(self, step: Node) -> RefusalError | None:
-        """Why something that reads the padding behind a step does not take it; None if all does.
-
-        However many `Pad`s reach the step, that is tried once.
-        """
-        if id(step) not in self._refusals:
-            is_absorbed = step.outputs[0].name in self._context.absorbed
-            self._refusals[id(step)] = None if is_absorbed else self._tried(step)
-        return self._refusals[id(step)]
-
-    def _tried(self, step: Node) -> RefusalError | None:
-        context = self._context
-        mark = context.mark()
-        try:
-            context.absorbed.update(copy(self.sinking).check_taken(step))
-        except RefusalError as refusal:
-            return refusal
-        finally:
-            context.rollback(mark)
-        return None

@@ -8,32 +8,15 @@ from typing import Any, ClassVar
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
-from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
-from onnxpad.padding.write import write
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
-
-
-class TransposedPass(Pass):
-    """Writes another form of a transposed convolution."""
-
-    why = "these crop the same"
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
-        graph, plan = context.graph, match.plan
-        if not isinstance(plan, Taking):
-            graph.replace_op(match.node, "Identity", [match.node.inputs[0]], {})
-        elif plan.stages or is_padded(plan.rest):
-            crops_behind(context, plan.op).take(plan)
-        else:
-            write(graph, context.analysis, plan.op, plan.form)
 
 
 def crops_behind(context: Context, op: TransposedOp) -> Crops:
@@ -41,51 +24,38 @@ def crops_behind(context: Context, op: TransposedOp) -> Crops:
     return Crops(context.graph, context.analysis, context.signs, op)
 
 
-class FormPass(TransposedPass):
+class FormPass(SitePass):
     """Writes the form with the least numbers, with a Slice behind it for what equal pads leave."""
 
+    why = "these crop the same"
+    kind = TransposedOp
     symmetric: ClassVar[bool] = False
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
-        """Whether an operator, as it is and as it is wanted, should have another form."""
-        return True
-
-    def find(self, context: Context) -> Iterator[Match]:
-        """Every transposed convolution that should have another form, and has one."""
-        for op in context.transposed():
-            if not self.applies(op, context.wanted(op.node)):
-                continue
-            message, told = amounts_of(op).text, dict[str, Any]()
-            try:
-                plan, decided = self._plan(context, op)
-            except RefusalError as refusal:
-                beside = {} if op.is_explicit else {"auto_pad": op.auto_pad}
-                yield self.refused(context, op.node, message, refusal, **beside)
-                continue
-            becomes = amounts_of(plan.form).text
-            if is_padded(plan.rest):
-                becomes += f" and a Slice of {pads_text(plan.rest)}"
-            told |= {"pads": onnx_order(plan.form.numbers), "becomes": becomes}
-            if decided is not None:
-                told["becomes"] += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
-                told = {**decided.facts, **told, "trusts": context.trust, "decides": True}
-            if plan.form != padding_of(op):
-                yield self.found(context, op.node, message, plan, **told)
-
-    def _plan(self, context: Context, op: TransposedOp) -> tuple[Taking, RefusalError | None]:
-        """What is to be written, and the disagreement that the trusted engine decides."""
+    def choose(self, context: Context, op: TransposedOp) -> Choice | None:
+        """The form, with the disagreement that the trusted engine decides."""
         decided, is_shaped = None, op.output_shape is not None
         if is_shaped and (wrong := context.misinferred(op.data, "output_shape")):
             raise wrong
         try:
             crop = crop_of(context.analysis, op)
         except RefusalError as refusal:
-            crop, decided = crop_of(context.analysis, op, context.trust), refusal
+            crop, decided = crop_of(context.analysis, op, context.trust), refusal.facts
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
-        plan = Taking(op, form, rest=less(crop, form.crop))
+        plan, becomes = Taking(op, form, rest=less(crop, form.crop)), amounts_of(form).text
         if is_padded(plan.rest):
             crops_behind(context, op).check(plan)
-        return plan, decided
+            becomes += f" and a Slice of {pads_text(plan.rest)}"
+        facts = {"pads": onnx_order(form.numbers)}
+        choice = Choice(form, becomes, facts, decided=decided, rest=plan.rest)
+        return None if form == padding_of(op) else choice
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the form, with a Slice behind it where that has to crop the rest."""
+        op, choice = match.plan
+        if is_padded(choice.rest):
+            crops_behind(context, op).take(Taking(op, choice.padding, rest=choice.rest))
+        else:
+            super().rewrite(match, context)
 
 
 def is_uneven(op: TransposedOp) -> bool:
@@ -93,7 +63,7 @@ def is_uneven(op: TransposedOp) -> bool:
     return any(begin != end for begin, end in op.pads)
 
 
-class TakeCrop(TransposedPass):
+class TakeCrop(Pass):
     """A Slice or `Pad` behind a ConvTranspose that its own `pads` could do.
 
     ## What it does
@@ -121,6 +91,7 @@ class TakeCrop(TransposedPass):
     """
 
     code = "PAD402"
+    why = "these crop the same"
     behind = True
 
     def find(self, context: Context) -> Iterator[Match]:
@@ -169,3 +140,11 @@ class TakeCrop(TransposedPass):
                 is_style = wanted.style == "symmetric"
                 asked = "--style symmetric" if is_style else "--symmetric-transpose"
         return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
+        plan = match.plan
+        if isinstance(plan, Taking):
+            crops_behind(context, plan.op).take(plan)
+        else:
+            context.graph.replace_op(match.node, "Identity", [plan.inputs[0]], {})

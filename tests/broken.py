@@ -19,7 +19,7 @@ class Swapped(FoldPad):
 
     def rewrite(self, match: Match, context: Context) -> None:
         super().rewrite(match, context)
-        swapped = [(end, begin) for begin, end in match.plan[1].numbers]
+        swapped = [(end, begin) for begin, end in match.plan[1].padding.numbers]
         context.graph.set_attribute(match.node, "pads", onnx_order(swapped))
 
 
@@ -27,7 +27,7 @@ class Lost(FoldPad):
     """Leaves the `Pad` out and the operator as it is."""
 
     def rewrite(self, match: Match, context: Context) -> None:
-        context.graph.set_input(match.node, 0, match.plan[2].data)
+        context.graph.set_input(match.node, 0, match.plan[1].pad.data)
 
 
 class Forgotten(FoldPad):
@@ -83,7 +83,7 @@ class OtherSide(ResolveAutoPad):
 
     def rewrite(self, match: Match, context: Context) -> None:
         super().rewrite(match, context)
-        swapped = [(end, begin) for begin, end in match.plan[1].numbers]
+        swapped = [(end, begin) for begin, end in match.plan[1].padding.numbers]
         context.graph.set_attribute(match.node, "pads", onnx_order(swapped))
 
 

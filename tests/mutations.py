@@ -40,11 +40,11 @@ from onnxpad.padding.amounts_subgraph import AmountsWriter
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.proposal import Judge
-from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import amounts, moving, numbers, pointwise, quantised, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table

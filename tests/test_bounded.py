@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxpad
 from onnxpad.analysis import bodies_and_calls
 from onnxpad.graph import Graph, Tensor
-from onnxpad.padding.sinking import Sinking
+from onnxpad.rewrite.sinking import Sinking
 
 AMOUNTS = [0, 0, 1, 1, 0, 0, 1, 1]
 IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]

@@ -56,7 +56,7 @@ TOLD_ELSEWHERE: Final = {
 DECIDING: Final = (
     "padding/proposal.py",
     "padding/step_edits.py",
-    "padding/sinking.py",
+    "rewrite/sinking.py",
     "proof/refine.py",
     "proof/windows.py",
 )

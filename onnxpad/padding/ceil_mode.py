@@ -70,16 +70,8 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
         else:
             found.append((begin, chosen))
     if left:
-        words = sites.wording
-        raise RefusalError(
-            Reason.SIZE_DEPENDENT,
-            "no end padding gives the same number of windows at every value of "
-            f"{words.sizes(left)}: rounding down may give one window where none fits",
-            axes=[*left],
-            sizes=words.places([*left.values()]),
-            ceil_mode=1,
-            options=words.options(left, op.data),
-        )
+        said = "no end padding gives the same number of windows at every value of"
+        raise sites.refusal_of_ceil(left, op.data, said)
     return tuple(found)
 
 

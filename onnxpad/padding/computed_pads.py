@@ -14,7 +14,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
 from onnxpad.graph import Graph, Node
-from onnxpad.messages import RUNTIME, named
+from onnxpad.messages import RUNTIME
 from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
@@ -74,12 +74,8 @@ class DynamicSites:
             RefusalError: The operator's padding cannot be in a `Pad` in front of it.
         """
         if self._graph.opset < 11:
-            raise RefusalError(
-                Reason.OPSET_TOO_OLD,
-                f"a Pad of opset {self._graph.opset} cannot compute its amounts",
-                opset=self._graph.opset,
-                needs=11,
-            )
+            opset, said = self._graph.opset, "a Pad cannot compute its amounts before opset 11"
+            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=11)
         known, shape, formula = self._analysis.shape(op.data), self._plain.shape(op.data), None
         if known is not None and not any(isinstance(size, Unknown) for size in known):
             amounts = self._same(op, self._sites.spatial(op, op.data, 1))
@@ -89,23 +85,12 @@ class DynamicSites:
                 if formula is None and sizes:
                     formula = formula_of(self._same(op, sizes), op.operator.layout.full(sizes, 1))
         if formula is None:
-            raise RefusalError(
-                Reason.NOT_WORKED_OUT,
-                named(lambda name: f"no formula is known for the sizes of{name(op.data.name)}"),
-                tensor=op.data.name,
-            )
+            said = "no formula is known for the sizes of the data"
+            raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
         wrong = misdeclared(self._graph, self._analysis, op.data)
         if wrong is not None:
-            raise RefusalError(
-                Reason.WRONG_DECLARATION,
-                named(
-                    lambda name: (
-                        f"the model declares{name(wrong.name, 'a tensor')} in another shape than "
-                        f"it has, and {RUNTIME}'s optimiser would compute the amounts from that"
-                    )
-                ),
-                output=wrong.name,
-            )
+            said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
+            raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
         return formula
 
     def _same(self, op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs:

@@ -321,19 +321,10 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
         if not is_open:
             continue
         form_of(op, crop)
-        told = (
-            f"its full result is shorter than the output on axis {axis}: the specification leaves "
-            "open at which end elements are appended"
-        )
-        raise RefusalError(
-            Reason.ENGINES_DISAGREE,
-            told,
-            axis=axis,
-            extent=window.extent,
-            stride=window.stride,
-            disagreement=told,
-            options=(Trust.RUNTIME.option,),
-        )
+        told = f"the specification leaves open at which end of axis {axis} elements are appended"
+        facts: dict[str, Any] = {"axis": axis, "extent": window.extent, "stride": window.stride}
+        facts |= {"disagreement": told, "options": (Trust.RUNTIME.option,)}
+        raise RefusalError(Reason.ENGINES_DISAGREE, told, **facts)
     return crop
 
 
@@ -361,14 +352,9 @@ def form_of(
         last = first if symmetric else end + more
         is_whole = (first, last - more) == (begin, end)
         if begin < 0 or more >= window.stride or not (is_whole or sliced):
-            raise RefusalError(
-                Reason.CROPS,
-                f"axis {axis} would crop {begin} and {end}: pads cannot be negative"
-                f"{', and must be equal at both ends' if symmetric else ''}, and output_padding "
-                f"must be below the stride {window.stride}",
-                axis=axis,
-                crop=[begin, end],
-            )
+            alike = "equal pads" if symmetric else "pads"
+            said = f"no {alike} with an output_padding crop {begin} and {end} on axis {axis}"
+            raise RefusalError(Reason.CROPS, said, axis=axis, crop=[begin, end])
         pads.append((first, last))
         appended.append(more)
     return Padding(tuple(pads), output_padding=tuple(appended))

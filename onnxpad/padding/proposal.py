@@ -15,7 +15,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
-from onnxpad.messages import RUNTIME, named
+from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
@@ -105,11 +105,7 @@ class Judge:
         return trust if decides else None
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Raises if the signs of zeros in a tensor may make a difference downstream.
-
-        Raises:
-            RefusalError: They may.
-        """
+        """Raises a `RefusalError` if signs of zeros in a tensor may make a difference."""
         try:
             self._facts.check_sign_is_lost(tensor)
         except DiffersError as error:
@@ -158,16 +154,8 @@ def refusal_of_zero_point(op: WindowOp) -> RefusalError:
     place = op.operator.inputs.zero_point
     assert place is not None
     tensor = op.node.inputs[place].name
-    return RefusalError(
-        Reason.ZERO_POINT_UNKNOWN,
-        named(
-            lambda name: (
-                f"{op.node.op} pads with its zero point{name(tensor)}, which is not one constant "
-                "number"
-            )
-        ),
-        tensor=tensor,
-    )
+    said = f"{op.node.op} pads with its zero point, which is not one constant number"
+    return RefusalError(Reason.ZERO_POINT_UNKNOWN, said, tensor=tensor)
 
 
 def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
@@ -175,7 +163,7 @@ def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
     declaration = op.operator.declaration
     if declaration is None or declaration.limit is None:
         return
-    why = f"its pads are limited, and those of SAME depend on the size of {op.data.name!r}"
+    why = "its pads are limited, and those of SAME depend on the size of the data"
     if pads is not None:
         why = declaration.refuses(pads, op.node.attrs)
     if why:
@@ -193,20 +181,11 @@ _PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
 
 
 def check_pads(opset: int, dtype: int | None) -> None:
-    """Raises unless the runtime has a `Pad` for an element type.
-
-    Raises:
-        RefusalError: It has none.
-    """
+    """Raises a `RefusalError` unless the runtime has a `Pad` for an element type."""
     if opset < 2:
-        raise RefusalError(
-            Reason.OPSET_TOO_OLD, f"opset 1 has no Pad that {RUNTIME} runs", opset=1, needs=2
-        )
+        said = f"opset 1 has no Pad that {RUNTIME} runs"
+        raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=1, needs=2)
     if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
         kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
-        raise RefusalError(
-            Reason.NO_PAD_FOR_TYPE,
-            f"{RUNTIME} has no Pad for element type {kind} at opset {opset}",
-            type=kind,
-            opset=opset,
-        )
+        said = f"{RUNTIME} has no Pad for element type {kind} at opset {opset}"
+        raise RefusalError(Reason.NO_PAD_FOR_TYPE, said, type=kind, opset=opset)

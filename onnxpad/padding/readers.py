@@ -9,6 +9,8 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.messages import Named
+from onnxpad.reasons import RefusalError
 from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
@@ -106,6 +108,12 @@ class Readers:
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(node): place for place, node in enumerate(self._graph.nodes)}
+
+
+def about(graph: Graph, node: Node, why: RefusalError) -> RefusalError:
+    """A refusal that is about a node, which its message begins with."""
+    said = Named(f"{node.op} {graph.label(node)!r}: {why}", f"{node.op}: {why.general}")
+    return RefusalError(why.code, said, why.brief and f"{node.op}: {why.brief}", **why.facts)
 
 
 def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:

@@ -6,7 +6,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -116,8 +116,7 @@ class Sites:
                 said = f"the kernel's size on axis {axis} is known only at run time"
                 raise RefusalError(Reason.KERNEL_UNKNOWN, said, axis=axis)
             if isinstance(size, int) and size < 1:
-                form = f"is empty on axis {axis}"
-                empty = Named(f"{op.data.name!r} {form}", f"the data {form}")
+                empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
             pads = self._constant(size, window, odd_side(op.auto_pad))
             if pads is None:
@@ -157,12 +156,10 @@ class Sites:
             pads = None
         if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
             return None
-        refuses = bool(self.why_not_run(op))
-        uses = "uses auto_pad" if pads is None else f"uses auto_pad, {pads_text(pads)}"
+        does = "refuses that" if self.why_not_run(op) else "uses auto_pad"
         said = (
-            f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} are both there and disagree: "
-            f"the specification forbids that, {RUNTIME} {'refuses it' if refuses else uses}, "
-            "shape inference uses pads"
+            f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} disagree, which the "
+            f"specification forbids: {RUNTIME} {does}, shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
@@ -171,7 +168,7 @@ class Sites:
             pads=onnx_order(op.pads),
             resolved=None if pads is None else onnx_order(pads),
             disagreement=said,
-            options=() if refuses else (Trust.RUNTIME.option,),
+            options=() if self.why_not_run(op) else (Trust.RUNTIME.option,),
         )
 
     def why_not_run(self, op: WindowOp) -> str:
@@ -210,11 +207,7 @@ class Sites:
             raise self.wording.amounts(pad)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises unless an operator could take over a `Pad` like this one, whatever its amounts.
-
-        Raises:
-            RefusalError: It could not; the message says why.
-        """
+        """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
         self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
@@ -224,54 +217,36 @@ class Sites:
         self.judge.check(bare, unit, then, self.trust)
 
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises where a `Pad` does what no attribute of an operator behind it could say.
+        """Raises a `RefusalError` where a `Pad` does what no attribute of an operator says.
 
-        Raises:
-            RefusalError: It copies, crops, or pads other axes; or what it does is not known.
+        It copies, crops, or pads other axes; or what it does is not known.
         """
         amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
         constants = pad.constant_amounts
         wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
         copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
         if pad.mode != "constant" and not copies:
-            raise RefusalError(
-                Reason.COPIES_DATA,
-                f"it copies data ({pad.mode}), which no operator's pads do",
-                mode=pad.mode,
-            )
+            raise RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})", mode=pad.mode)
         if constants is not None and pad.axes is None and amounts is None:
-            raise RefusalError(
-                Reason.RANK_DIFFERS,
-                f"its amounts are for data of {len(constants)} axes, and {op.node.op} "
-                f"reads data of {op.rank}",
-                axes=len(constants),
-                needs=op.rank,
-            )
+            axes, needs = len(constants), op.rank
+            said = f"it pads {axes} axes, but {op.node.op} reads data of {needs}"
+            raise RefusalError(Reason.RANK_DIFFERS, said, axes=axes, needs=needs)
         if amounts is None:
             raise self.wording.amounts(pad)
         if is_padded(layout.others(amounts)):
-            spatial = layout.axes(op.rank)
-            padded = [axis for axis, pair in enumerate(amounts) if pair != (0, 0)]
-            raise RefusalError(
-                Reason.PADS_BATCH_OR_CHANNELS,
-                "it pads batch or channels, which no operator's pads do",
-                axes=[axis for axis in padded if axis not in spatial],
-            )
+            spatial, pairs = layout.axes(op.rank), enumerate(amounts)
+            padded = [axis for axis, pair in pairs if pair != (0, 0) and axis not in spatial]
+            said = "it pads batch or channels, which no operator's pads do"
+            raise RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said, axes=padded)
         if op.auto_pad.startswith("SAME"):
-            raise RefusalError(
-                Reason.SAME_STAYS,
-                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size",
-                auto_pad=op.auto_pad,
-                operator=self._graph.label(op.node),
-            )
+            said = f"{op.auto_pad} of {op.node.op} depends on the padded size"
+            facts = {"auto_pad": op.auto_pad, "operator": self._graph.label(op.node)}
+            raise RefusalError(Reason.SAME_STAYS, said, **facts)
         if pad.value is None:
             raise self.wording.fill(pad)
         if known is not None and min(map(min, known)) < 0:
-            raise RefusalError(
-                Reason.CROPS,
-                f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can",
-                amounts=onnx_order(known),
-            )
+            said = f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can"
+            raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
     @remembered
     def _pair_read(
@@ -396,11 +371,7 @@ class Sites:
         raise (self.disagreement(op) if disputed else None) or refused
 
     def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
-        """Raises unless the proof says that a site, with a `Pad` to merge, is the same so padded.
-
-        Raises:
-            RefusalError: It does not; the message says why.
-        """
+        """Raises a `RefusalError` unless a site, with a `Pad` to merge, is the same so padded."""
         try:
             self.judge.check(op, pad, padding, self.trust)
         except RefusalError as refusal:
@@ -410,23 +381,26 @@ class Sites:
             assert isinstance(axis, int)
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
-            told = self.wording.sizes({axis: size})
-            raise RefusalError(
-                Reason.SIZE_DEPENDENT,
-                f"with ceil_mode the number of windows depends on {told}",
-                axes=[axis],
-                sizes=self.wording.places([size]),
-                ceil_mode=1,
-                options=self.wording.options({axis: size}, source),
-            ) from None
+            said = "with ceil_mode the number of windows depends on"
+            raise self.refusal_of_ceil({axis: size}, source, said) from None
+
+    def refusal_of_ceil(self, sizes: Mapping[int, Extent], data: Tensor, said: str) -> RefusalError:
+        """The refusal of a pool whose number of windows depends on sizes, which end the message."""
+        return RefusalError(
+            Reason.SIZE_DEPENDENT,
+            f"{said} {self.wording.sizes(sizes)}",
+            axes=[*sizes],
+            sizes=self.wording.places([*sizes.values()]),
+            ceil_mode=1,
+            options=self.wording.options(sizes, data),
+        )
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
         if is_far and is_lowest and not self._signs.non_negative(op.data):
-            form = "which it reads, may be negative"
-            return Named(f"{op.data.name!r}, {form}", f"the data, {form}")
+            return Named.of("the data that it reads may be negative")
         try:
             around = next(self.outside(op, pad), ())
             if not around:
@@ -451,17 +425,10 @@ class Sites:
         if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
-            label = self._graph.label(exposed.pad.node)
-            folds = f"without auto_pad {RUNTIME}'s optimiser would fold Pad"
-            raise RefusalError(
-                Reason.OPTIMISER_FOLDS,
-                Named(
-                    f"{folds} {label!r}, though {exposed.why}",
-                    f"{folds}, though {exposed.general or exposed.why}",
-                ),
-                pad=label,
-                because=exposed.why,
-            )
+            label, why = self._graph.label(exposed.pad.node), exposed.why
+            folds = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though"
+            said = Named(f"{folds} {why}", f"{folds} {exposed.general or why}")
+            raise RefusalError(Reason.OPTIMISER_FOLDS, said, pad=label, because=why)
 
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:
         """The sizes of the axes along which an operator's window slides over a tensor.

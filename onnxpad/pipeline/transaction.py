@@ -199,11 +199,8 @@ class Editor:
         graph = self.context.graph
         for node, hazard in hiding.items():
             if not graph.has_node(node) or not _hides(graph, node):
-                raise DiffersError(
-                    f"with known sizes there, {RUNTIME} would {hazard.does}",
-                    hazard.reason,
-                    operator=graph.label(hazard.node),
-                )
+                said = f"with known sizes there, {RUNTIME} would {hazard.does}"
+                raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
 
     def _cut(self, kept: Sequence[Tensor], roots: Sequence[Sequence[str]]) -> list[Any]:
         """The neighbourhoods of tensors before a change, for the probe."""

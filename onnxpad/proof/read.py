@@ -318,7 +318,7 @@ class Reader:
             head = Spread(found.key, found.runs, says if found.disputed else ())
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
-            return self.padded(call, pad or pad_of(call), args)
+            return self._padded(call, pad or pad_of(call), args)
         return self._stepped(call, args) if row.step is not None else None
 
     # Windows
@@ -348,7 +348,7 @@ class Reader:
 
     # Pads
 
-    def padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
+    def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
         """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
@@ -396,21 +396,10 @@ class Reader:
         raise UnreadError("no part of the padding commutes with it")
 
 
-def layers_of(
-    graph: Graph,
-    analysis: Analysis,
-    *pads: Node,
-    says: tuple[ExtentPairs, float | int | None] | None = None,
-) -> Layers | None:
+def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
     """The padding by `Pad`s in a row around the data of the first; None where they are no layers.
 
     That is so where one copies data, its amounts are unknown, or it may crop more than there is.
-
-    Args:
-        graph: The graph.
-        analysis: An analysis of it.
-        pads: The `Pad`s.
-        says: The amounts over all axes, and the value, that the last one is to have instead.
     """
     reader, found = Reader(graph, analysis), None
     for pad in pads:
@@ -418,10 +407,6 @@ def layers_of(
             if reader.known(tensor) is None:
                 reader.keep(tensor, reader.opaque(tensor))
         found = reader.read(pad.outputs[0])
-    if says is not None and (row := padding_row(graph, pads[-1])) is not None:
-        call = Call(graph, analysis, pads[-1], row)
-        form = replace(pad_of(call), amounts=says[0], axes=None, value=says[1])
-        found = reader.padded(call, form, tuple(map(reader.read, pads[-1].inputs)))
     data = reader.known(pads[0].inputs[0])
     return found.layers if found is not None and found.bare is data else None
 

@@ -11,7 +11,6 @@ from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import named
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
@@ -173,10 +172,8 @@ class Context:
         """
         if tensor.name not in self.blocked_pools.missized():
             return None
-        wrong = "onnx's shape inference is wrong about the size of"
-        hides = f"which {hidden_by} hides"
-        text = named(lambda name: f"{wrong}{name(tensor.name, 'what it gives')}, {hides}")
-        return RefusalError(Reason.SIZE_MISINFERRED, text, tensor=tensor.name)
+        said = f"{hidden_by} hides a size about which onnx's shape inference is wrong"
+        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -209,15 +206,15 @@ class Context:
 
     def windows(self) -> Iterator[WindowOp]:
         """The readable window operators that gather, in file order."""
-        return self._each(WindowOp)
+        return self.each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
         """The readable `Pad` nodes, in file order."""
-        return self._each(PadOp)
+        return self.each(PadOp)
 
     def transposed(self) -> Iterator[TransposedOp]:
         """The readable transposed convolutions, in file order."""
-        return self._each(TransposedOp)
+        return self.each(TransposedOp)
 
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
         """The nodes that cannot be read, in file order, and why.
@@ -226,7 +223,7 @@ class Context:
         """
         yield from self._reads().get(UnreadableError, ())
 
-    def _each(self, kind: type[_Read]) -> Iterator[_Read]:
+    def each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
         journal = self.graph.model.journal
         version = journal.count

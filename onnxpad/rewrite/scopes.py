@@ -69,8 +69,6 @@ class _Finder:
         self._functions = functions = light.functions
         padding = {_key(each) for each in functions if pads(each.node)}
         self._padding = _with_callers(functions, padding)  # which may pad, also by calling others
-        # The calls of each function that is looked into, by its context.
-        self._callers: dict[int, list[Call]] = {}
         # The nodes that run each body and function, by its context.
         self._holders: dict[int, list[Call]] = defaultdict(list)
         # Functions with calls in graphs that are not looked into.
@@ -91,7 +89,7 @@ class _Finder:
             given = partial(self._captured, context)
             holders = self._holders[id(context)]
             each = judged[id(context)] = Misjudged(context, holders, given, judged)
-            callers = self._callers.get(id(context), ())
+            callers = holders if context.outer is None else ()
             hide(context, each, branches[id(context.graph.owner)], self.found, callers)
 
     def _enter(self, context: Context) -> None:
@@ -147,7 +145,6 @@ class _Finder:
         )
         context = Context(function, *self._user, domains=tuple(domains), fed=fed, inlined=inlined)
         self._add(context)
-        self._callers[id(context)] = calls
         self._holders[id(context)] = self._calls[key]
 
     def _captured(self, context: Context) -> Iterator[Captured]:
@@ -160,7 +157,7 @@ class _Finder:
             # Which becomes which does not matter: all of them count where one does.
             for tensor in graph.owner.inputs:
                 yield from ((outer, tensor, graph.tensor(name)) for name in graph.inputs)
-        for caller, node in self._callers.get(id(context), ()):
+        for caller, node in self._holders[id(context)] if outer is None else ():
             for tensor, name in zip(node.inputs, graph.inputs, strict=False):
                 yield caller, tensor, graph.tensor(name)
 

@@ -7,22 +7,21 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from copy import copy
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import Named, named
+from onnxpad.graph import Node, Tensor
 from onnxpad.padding.proposal import check_pads
-from onnxpad.padding.readers import needs_finite, readers_of
-from onnxpad.padding.site import Sites
+from onnxpad.padding.readers import Readers, about, needs_finite, readers_of
 from onnxpad.padding.step_edits import Behind, behind, data_inputs, refused
 from onnxpad.padding.write import parted, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import is_padded, numbers_of, onnx_order
 from onnxpad.semantics.layers import Layer, Layers, Operand, is_either_zero, number_of
 from onnxpad.semantics.operators import gathering
@@ -36,35 +35,21 @@ Cut: TypeAlias = tuple[Node, RefusalError | None]
 
 
 class Sinking:
-    """Finds and makes cuts in one graph, which must not be edited by others in the meantime."""
+    """Finds and makes cuts in one graph; what it finds holds until that is edited by others.
 
-    def __init__(
-        self,
-        graph: Graph,
-        analysis: Analysis,
-        sites: Sites,
-        style_of: Callable[[Node], str],
-        *,
-        strict: bool,
-        as_one: bool,
-    ) -> None:
-        """Caches what it finds in the graph.
+    Attributes:
+        looked: Looks downstream in the graph.
+    """
 
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            sites: Plans the padding of its window operators.
-            style_of: The style in which the padding of a node is to be written.
-            strict: Whether no operator takes padding on an assumption.
-            as_one: Whether a `Pad` is moved together with one before it that it could do.
-        """
-        self._graph = graph
-        self._analysis = analysis
-        self._sites = sites
-        self._style_of = style_of
-        self._strict = strict
+    def __init__(self, context: Context, *, as_one: bool = True) -> None:
+        """Looks for nothing yet; `as_one` moves a `Pad` with one before it that it could do."""
+        self._context = context
+        self._graph = context.graph
+        self._analysis = context.analysis
         self._as_one = as_one
         self._known: dict[str, Behind | RefusalError | None] = {}
+        self._refusals: dict[int, RefusalError | None] = {}
+        self.looked = Readers(context.graph)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
@@ -231,6 +216,23 @@ class Sinking:
         self._known = {}
         return tuple(outputs)
 
+    def refusal(self, step: Node) -> RefusalError | None:
+        """Why something that reads the padding behind a step does not take it; None if all does.
+
+        However many `Pad`s reach the step, that is tried once.
+        """
+        if id(step) not in self._refusals:
+            found, mark = None, self._context.mark()
+            if step.outputs[0].name not in self._context.absorbed:
+                try:
+                    self._context.absorbed.update(copy(self).check_taken(step))
+                except RefusalError as refusal:
+                    found = refusal
+                finally:
+                    self._context.rollback(mark)
+            self._refusals[id(step)] = found
+        return self._refusals[id(step)]
+
     def check_taken(self, step: Node) -> list[str]:
         """Cuts behind a step, and raises unless all that reads the padding takes it.
 
@@ -251,15 +253,14 @@ class Sinking:
                 continue  # a Slice upstream has cropped all of it, or it was cut already
             if is_either_zero(lifted.layer.fill):
                 for tensor in step.outputs:
-                    self._sites.judge.check_sign_is_lost(tensor)
+                    self._context.sites.judge.check_sign_is_lost(tensor)
             if (shared := self.shared(step)) is not None:
                 # What is read elsewhere too must be taken there as well, so it comes first.
                 pending += [step, shared]
                 continue
             readers = [reader for each in step.outputs for reader in self.readers(each)]
             if None in readers:
-                form = "gives an output of the graph, or is read in a body, with the padding"
-                said = Named(f"{step.op} {self._graph.label(step)!r} {form}", f"{step.op} {form}")
+                said = f"{step.op} gives an output of the graph, or is read in a body, padded"
                 raise RefusalError(Reason.GRAPH_OUTPUT, said)
             taken += (each.name for each in step.outputs if each.name)
             outputs = self.cut(step)
@@ -271,15 +272,18 @@ class Sinking:
 
     def _carrying(self, padded: Tensor) -> Iterator[Node]:
         """The steps past which a new `Pad` goes on; raises unless what else reads it takes it."""
-        graph, pad = self._graph, padded.producer
+        graph, context, pad = self._graph, self._context, padded.producer
         assert pad is not None
         readers = [each for each in self.readers(padded) if each is not None]
         readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
-        for reader in readers if self._strict else ():
+        for reader in readers if context.user_options.strict else ():
             finite = needs_finite(graph, self._analysis, padded, reader)
-            if finite and self._style_of(reader) != "pad":
-                raise _refusal_of_assumption(graph, reader)
-        if parted(graph, self._analysis, self._sites, self._style_of, pad, readers):
+            if finite and context.style_of(reader) != "pad":
+                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
+                said = f"it assumes {assumes}, and --strict forbids that"
+                why = RefusalError(code, said, assumptions=[assumes])
+                raise about(graph, reader, why)
+        if parted(graph, self._analysis, context.sites, context.style_of, pad, readers):
             return
         for reader in readers:
             if gathering(graph, reader) is not None:
@@ -293,7 +297,7 @@ class Sinking:
                 raise refused(graph, reader, "stands between")
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
-        graph, sites = self._graph, self._sites
+        graph, sites = self._graph, self._context.sites
         try:
             op = read_window(graph, self._analysis, reader)
         except UnreadableError as error:
@@ -301,17 +305,8 @@ class Sinking:
         if graph.origin(op.data) is not padded:
             raise refused(graph, reader, "stands between")
         try:
-            padding, pad, _ = sites.planned(op, self._style_of(reader))
+            padding, pad, _ = sites.planned(op, self._context.style_of(reader))
             if pad is not None and padding.outside:
                 sites.check_mergeable(op, pad)
         except RefusalError as refusal:
-            said = Named(
-                f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
-            )
-            raise RefusalError(refusal.code, said, **refusal.facts) from refusal
-
-
-def _refusal_of_assumption(graph: Graph, reader: Node) -> RefusalError:
-    assumes = f"it assumes {Assumption.FINITE_DATA}, and --strict forbids that"
-    said = named(lambda name: f"{reader.op}{name(graph.label(reader))}: {assumes}")
-    return RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[Assumption.FINITE_DATA])
+            raise about(graph, reader, refusal) from refusal
