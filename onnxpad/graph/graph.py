@@ -437,7 +437,7 @@ class Graph:
 
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
-        functions = self.model.light_functions()
+        functions = self.model.functions_now()
         entry = self._view.entries[id(node)]
         held: list[onnx.NodeProto] = []
         if entry.touched and entry.bodies:

@@ -23,9 +23,8 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton
 from onnxpad.graph.encode import (
     Differences,
-    light_functions,
+    functions_now,
     main_differences,
-    outline,
     working_copy,
 )
 from onnxpad.graph.journal import Journal
@@ -72,9 +71,7 @@ class Model:
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
-        self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (
-            None
-        )
+        self._functions_now: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = None
 
     @cached_property
     def function_sections(self) -> tuple[Section, ...]:
@@ -94,16 +91,16 @@ class Model:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
-    def light_functions(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
-        """The functions as they are now, by domain and name, without large weights.
+    def functions_now(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
+        """The functions as they are now, by domain and name, perhaps without large weights.
 
         They are put together once; where some were looked into, again after an edit.
         """
         count = self.journal.count if self.functions else -1
-        if self._light_functions is None or self._light_functions[0] != count:
-            found = light_functions(self.skeleton, self.functions)
-            self._light_functions = count, {(each.domain, each.name): each for each in found}
-        return self._light_functions[1]
+        if self._functions_now is None or self._functions_now[0] != count:
+            found = functions_now(self.skeleton, self.functions)
+            self._functions_now = count, {(each.domain, each.name): each for each in found}
+        return self._functions_now[1]
 
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""
@@ -127,19 +124,13 @@ class Model:
         """Whether anything differs from the original; compares every node once after an edit."""
         return any(self._differences())
 
-    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after the edits, without large weights.
+    def light_now(self) -> onnx.ModelProto:
+        """The model after the edits, without large weights.
 
         Raises:
             ModelError: The file of the original was overwritten in place.
         """
-        self._require_file()
-        return self.skeleton.light.graph, outline(self.skeleton, self.main)
-
-    def function_outlines(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
-        """The functions before and after the edits, without large weights."""
-        now = light_functions(self.skeleton, self.functions)
-        return list(zip(self.skeleton.light.functions, now, strict=True))
+        return self.skeleton.light_after(*self._differences())
 
     def kept_initializers(self) -> frozenset[str]:
         """The names of the initializers of the main graph that are as they were."""
@@ -153,7 +144,7 @@ class Model:
         Args:
             is_cut: Whether the constant of a name becomes an input.
         """
-        return working_copy(self.skeleton, self.main, self.functions, is_cut)
+        return working_copy(self.skeleton, self.main, self._differences(), is_cut)
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
