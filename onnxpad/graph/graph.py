@@ -37,10 +37,10 @@ from onnxpad.file.skeleton import read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
+from onnxpad.graph.edits import Edits, state_of
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.initializers import Constants
-from onnxpad.graph.journal import Edits, Touched
-from onnxpad.graph.model import Model, imported
+from onnxpad.graph.model import Model, Touched, imported
 from onnxpad.graph.nodes import (
     Declared,
     Entry,
@@ -71,7 +71,7 @@ _NO_FILE: Final = "(model in memory)"
 """Stands for the file of a model in memory whose external data lies in a folder."""
 
 
-class Graph:
+class Graph(Edits):
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
@@ -99,7 +99,6 @@ class Graph:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = model.skeleton.light
         view = model.main if view is None else view
-        self.model = model
         self.parent = parent
         self.main: Graph = main or self
         self.owner = None if view.outer is None else view.outer[1].node
@@ -108,7 +107,6 @@ class Graph:
         named = (getattr(e, "name", e) for e in view.section.light.output)
         self.results = tuple(named)
         self.offset = -1 if view.is_main else view.section.containers[0].begin
-        self._view = view
         if isinstance(view.section.light, onnx.FunctionProto):
             self.opsets = imported(view.section.light.opset_import, light.ir_version)
         else:
@@ -119,22 +117,10 @@ class Graph:
         self._knows_default = is_known
         self._is_in_function = view.is_in_function
         self._hidden = model.standard_functions
-        self._constants: Constants = Constants(
-            model.skeleton,
-            view,
-            self.is_standard,
-            model.path.parent if model.path else None,
-        )
+        folder = model.path.parent if model.path else None
+        constants = Constants(model.skeleton, view, self.is_standard, folder)
         stay = pinned(light) if view.is_main else referred(view.section.light)
-        self._edits: Edits = Edits(
-            model.journal,
-            view,
-            self._constants,
-            lambda: model.names,
-            self.outputs | stay,
-            self.place_of,
-            None if parent is None else parent._edits,
-        )
+        super().__init__(model, view, constants, self.outputs | stay, parent)
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
         self._bodies: dict[tuple[int, str], Graph] = {}
         self._functions: dict[int, Graph] = {}
@@ -537,10 +523,6 @@ class Graph:
 
     # Edits
 
-    def take_defaults(self) -> None:
-        """Takes initializers that are also inputs as constants, which no caller overrides."""
-        self.main._edits.take_defaults()
-
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
 
@@ -551,7 +533,11 @@ class Graph:
         """
         if not self._view.is_main:
             raise ValueError(f"'{name}' is no input of the main graph")
-        self._edits.declare(name, shape)
+        inputs = self._view.inputs
+        if inputs[name].shape != shape:
+            self._record(inputs.__setitem__, name, inputs[name])
+            inputs[name] = inputs[name]._replace(shape=shape)
+            self.model.journal.declared += 1
 
     def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an output, for edits that make it another one.
@@ -563,7 +549,9 @@ class Graph:
         known = {value.name: declaration(value) for value in values}
         if name not in known or known[name].shape is None:
             raise ValueError(f"'{name}' is no output of the main graph with a shape")
-        self._edits.declare_output(name, known[name]._replace(shape=shape))
+        before, declared = self._view.redeclared_outputs, known[name]._replace(shape=shape)
+        self._record(setattr, self._view, "redeclared_outputs", before)
+        self._view.redeclared_outputs = {**before, name: declared}
 
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The shapes in `value_info`, with their tensors; no runtime enforces them."""
@@ -571,10 +559,6 @@ class Graph:
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
-
-    def undeclare(self, tensor: Tensor) -> None:
-        """Drops the `value_info` of a tensor."""
-        self._edits.undeclare(tensor.name)
 
     def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
@@ -602,8 +586,12 @@ class Graph:
             return tensor
         if self.parent is None:
             raise ValueError(f"'{tensor.name}' is no tensor of a graph around")
-        source = self.parent.capture(tensor)
-        found = self._edits.capture(source)
+        source, known = self.parent.capture(tensor), self._view.tensors
+        if tensor.name not in known:
+            known[tensor.name] = Tensor(tensor.name)
+            known[tensor.name].outer = source
+            self._record(known.pop, tensor.name)
+        found = known[tensor.name]
         if found.outer is not source:
             raise ValueError(f"'{tensor.name}' is another tensor in {self.place}")
         return found
@@ -620,7 +608,7 @@ class Graph:
                 values.pop(name, None)
             else:
                 values[name] = attributes.normal(value)
-        self._edits.set_operator(node, node.op, node.domain, values)
+        self._change(node, (node.op, values, node.domain, (*node.inputs,), (*node.outputs,)))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -629,9 +617,12 @@ class Graph:
         """
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
-        self._edits.put(node, index, tensor or Tensor(""))
-        while tensor is None and node.inputs and not node.inputs[-1].name:
-            self._edits.put(node, len(node.inputs) - 1, None)
+        # Assigned as a slice, it replaces an input or appends one.
+        inputs = [*node.inputs]
+        inputs[index : index + 1] = [tensor or Tensor("")]
+        while tensor is None and inputs and not inputs[-1].name:
+            inputs.pop()
+        self._change(node, (node.op, node.attrs, node.domain, inputs, (*node.outputs,)))
 
     def insert(
         self,
@@ -653,7 +644,7 @@ class Graph:
         output = Tensor(self.model.names.fresh(f"{node.name}_output"))
         node.inputs.extend(tensor or Tensor("") for tensor in inputs)
         node.outputs.append(output)
-        self._edits.insert(node, before)
+        self._insert(node, before, fresh_name=True, like=None)
         return output
 
     def insert_like(
@@ -686,7 +677,7 @@ class Graph:
         for place, output in enumerate(node.outputs):
             fresh = f"{own or node.outputs[0].name}_output{place or ''}"
             new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
-        self._edits.insert(new, node, fresh_name=name is None, like=node)
+        self._insert(new, node, fresh_name=name is None, like=node)
         return tuple(new.outputs)
 
     def replace_op(
@@ -698,11 +689,8 @@ class Graph:
     ) -> None:
         """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None
-        self._edits.set_operator(node, op, domain, _normal(attributes))
-        for index, tensor in enumerate(inputs):
-            self._edits.put(node, index, tensor or Tensor(""))
-        while len(node.inputs) > len(inputs):
-            self._edits.put(node, len(node.inputs) - 1, None)
+        reads = [tensor or Tensor("") for tensor in inputs]
+        self._change(node, (op, _normal(attributes), domain, reads, (*node.outputs,)))
 
     def absorb(self, node: Node) -> tuple[str, ...]:
         """Removes an Identity: the node upstream writes its output directly.
@@ -718,10 +706,15 @@ class Graph:
             return ()
         (original,), (copy,) = node.inputs, node.outputs
         source, uses = original.producer, self.uses(original)
-        stays = self._edits.is_pinned(original) or any(use.index < 0 for use in uses)
+        stays = self._is_pinned(original) or any(use.index < 0 for use in uses)
         if source is None or stays or copy.name in self._inner_names:
             return ()
-        self._edits.absorb(node, source, original)
+        for use in uses:
+            if use.node is not node:
+                self.set_input(use.node, use.index, copy)
+        self._change(node, state_of(node), stays=False)
+        outputs = [copy if tensor is original else tensor for tensor in source.outputs]
+        self._change(source, (source.op, source.attrs, source.domain, (*source.inputs,), outputs))
         return (self.place_of(node),)
 
     def add_initializer(
@@ -750,7 +743,7 @@ class Graph:
             proto.name = self.model.names.fresh(name)
             tensor = Tensor(proto.name)
             declared = Declared(proto.data_type, values.shape)
-            self._edits.add_initializer(tensor, Initializer(proto, declared))
+            self._add_initializer(tensor, Initializer(proto, declared))
         else:
             value = onnx.helper.make_attribute("value", proto)
             first = next(self.nodes, None)
@@ -760,14 +753,6 @@ class Graph:
         if key:
             self._shared[key] = tensor
         return tensor
-
-    def remove(self, node: Node) -> None:
-        """Removes a node whose outputs nothing reads.
-
-        Raises:
-            ValueError: Something reads one, or the node is not in the graph.
-        """
-        self._edits.remove(node)
 
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
@@ -791,8 +776,7 @@ class Graph:
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
         node = touched.node
-        now = node.op, node.attrs, node.domain, (*node.inputs,), (*node.outputs,)
-        return now != touched.was or not self.has_node(node)
+        return state_of(node) != touched.was or not self.has_node(node)
 
     def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
@@ -821,7 +805,15 @@ class Graph:
         Returns:
             The names of the removed nodes.
         """
-        return self.model.journal.sweep()
+        removed: list[str] = []
+        journal = self.model.journal
+        journal.record(setattr, journal, "suspects", journal.suspects)
+        while journal.suspects:
+            suspects, journal.suspects = journal.suspects, {}
+            for tensor, graph in suspects.items():
+                node = graph._drop(tensor)
+                removed += () if node is None else (graph.place_of(node),)
+        return tuple(removed)
 
     def mark(self) -> int:
         """A point to roll back to."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import onnx
 
@@ -27,8 +27,90 @@ from onnxpad.graph.encode import (
     main_differences,
     working_copy,
 )
-from onnxpad.graph.journal import Journal
-from onnxpad.graph.nodes import View, build, take_defaults
+from onnxpad.graph.nodes import Node, Tensor, View, build, take_defaults
+
+State: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
+"""Operator, attributes, domain, inputs and outputs of a node."""
+
+
+class Touched(NamedTuple):
+    """A node that an edit touched.
+
+    Attributes:
+        node: The node, as it is now.
+        was: The node as it was; None if it was inserted, or if its body, or a function that it may
+            run, was edited.
+        again: Whether it was edited more than once.
+    """
+
+    node: Node
+    was: State | None
+    again: bool = False
+
+    @property
+    def before(self) -> Node | None:
+        """A copy of the node as it was."""
+        if self.was is None:
+            return None
+        op, attributes, domain, inputs, outputs = self.was
+        node = Node(op, self.node.name, attributes, domain)
+        node.inputs, node.outputs = list(inputs), list(outputs)
+        return node
+
+
+class Journal:
+    """The edits of all graphs of a model, in order, with the functions that undo them.
+
+    Attributes:
+        count: A number that grows with edits made or undone: while it stays, so does the model.
+        inner: The number of those in bodies and functions that were made.
+        declared: The number of those that declared another shape of an input.
+        undone: The points to which edits were undone.
+        settled: The count when the round of passes began that is under way.
+        suspects: Tensors that lost a use since the last sweep, with their graph.
+    """
+
+    def __init__(self) -> None:
+        """Starts without edits."""
+        self.count = 0
+        self.inner = 0
+        self.declared = 0
+        self.undone: list[int] = []
+        self.settled = 0
+        self.suspects: dict[Tensor, Any] = {}
+        self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._touched: list[tuple[int, View, Node, State | None]] = []
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._steps)
+
+    def rollback(self, mark: int) -> None:
+        """Undoes everything since a mark, the latest first."""
+        self.undone.append(mark)
+        while len(self._steps) > mark:
+            self.count += 1
+            undo, arguments = self._steps.pop()
+            undo(*arguments)
+        while self._touched and self._touched[-1][0] >= mark:
+            self._touched.pop()
+
+    def touch(self, view: View, node: Node, was: State | None) -> None:
+        """Stores what a node is before an edit of it; None where the edit inserts it."""
+        self._touched.append((len(self._steps), view, node, was))
+
+    def touched(self, mark: int) -> list[tuple[int, View, Node, State | None]]:
+        """The nodes that edits since a mark touched, in all graphs, once for each edit."""
+        touched = self._touched
+        start = len(touched)
+        while start and touched[start - 1][0] >= mark:
+            start -= 1
+        return touched[start:]
+
+    def record(self, undo: Callable[..., object], *arguments: object) -> None:
+        """Stores the function that undoes an edit, and what that is given."""
+        self.count += 1
+        self._steps.append((undo, arguments))
 
 
 class Model:
