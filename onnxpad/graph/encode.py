@@ -80,7 +80,7 @@ def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
 
 def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
     """The replacements of the records that hold a body or a function; empty if it is unchanged."""
-    if not view.touched:
+    if not view.edited:
         return {}
     replaced, appended = differences(skeleton, view)
     found = {}

@@ -33,7 +33,7 @@ from onnxpad.file.proto_walk import (
     pinned,
     referred,
 )
-from onnxpad.file.skeleton import read_bytes, read_file, read_proto
+from onnxpad.file.skeleton import Section, read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
@@ -48,13 +48,12 @@ from onnxpad.graph.nodes import (
     Node,
     Tensor,
     Use,
-    View,
-    build,
     declaration,
     describe,
     held_bodies,
+    looped_in,
     noted,
-    on_cycle,
+    take_defaults,
 )
 from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
@@ -76,13 +75,16 @@ class Graph(Edits):
 
     Attributes:
         model: The model, with its file.
-        main: The main graph of the model.
         parent: For a body, the graph around it, whose tensors it may read; else None.
         owner: For a body, the node of that graph that has it; else None.
         scope: Where in the model it is: see `Location`.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
+        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
+            as far as their node determines them. An initializer that is also an input counts as an
+            input from IR version 4 on, since a caller may override it, unless its default is
+            trusted.
         outputs: Names of the outputs.
         results: The same in order; an output may be listed twice.
         offset: Where it begins in the file; for the main graph -1.
@@ -91,42 +93,47 @@ class Graph(Edits):
     def __init__(
         self,
         model: Model,
-        view: View | None = None,
-        parent: Graph | None = None,
-        main: Graph | None = None,
+        section: Section | None = None,
+        outer: tuple[Graph, Entry] | None = None,
         scope: tuple[str, ...] = (),
+        passed: Sequence[Declared] | None = None,
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
-        light = model.skeleton.light
-        view = model.main if view is None else view
-        self.parent = parent
-        self.main: Graph = main or self
-        self.owner = None if view.outer is None else view.outer[1].node
+        light, section = model.skeleton.light, section or model.skeleton.main
+        super().__init__(section, outer, passed)
+        self.model = model
+        if self.is_main:
+            model.main = self
+            if light.ir_version < 4:  # every initializer had to be an input too
+                take_defaults(self)
+        self.parent: Graph | None = outer[0] if outer else None
+        self.owner: Node | None = outer[1].node if outer else None
         self.scope = scope
-        self.outputs = view.outputs
-        named = (getattr(e, "name", e) for e in view.section.light.output)
-        self.results = tuple(named)
-        self.offset = -1 if view.is_main else view.section.containers[0].begin
-        if isinstance(view.section.light, onnx.FunctionProto):
-            self.opsets = imported(view.section.light.opset_import, light.ir_version)
+        self.offset = -1 if self.is_main else section.containers[0].begin
+        if isinstance(section.light, onnx.FunctionProto):
+            self.opsets = imported(section.light.opset_import, light.ir_version)
         else:
-            self.opsets = model.opsets if parent is None else parent.opsets
+            self.opsets = model.opsets if self.parent is None else self.parent.opsets
         opset = self.opsets.get("", 0)
-        is_known = view.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
+        is_known = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if is_known else 0
         self._knows_default = is_known
-        self._is_in_function = view.is_in_function
         self._hidden = model.standard_functions
         folder = model.path.parent if model.path else None
-        constants = Constants(model.skeleton, view, self.is_standard, folder)
-        stay = pinned(light) if view.is_main else referred(view.section.light)
-        super().__init__(model, view, constants, self.outputs | stay, parent)
+        self._constants = Constants(model.skeleton, self, self.is_standard, folder)
+        stay = pinned(light) if self.is_main else referred(section.light)
+        self._pinned = self.outputs | stay
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
-        self._bodies: dict[tuple[int, str], Graph] = {}
-        self._functions: dict[int, Graph] = {}
-        if view.is_main:
+        if self.is_main:
             self._check_opset()
         self._check_identities()
+
+    @property
+    def main(self) -> Graph:
+        """The main graph of the model."""
+        main = self.model.main
+        assert isinstance(main, Graph)
+        return main
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Graph:
@@ -201,26 +208,23 @@ class Graph(Edits):
         Raises:
             ModelError: A body is not a valid graph.
         """
-        entry = self._view.entries[id(node)]
+        entry = self.entries[id(node)]
         if entry.record is not None:
             yield from (self._body(entry, key, light) for key, light in held_bodies(node))
 
     def _body(self, entry: Entry, key: str, light: onnx.GraphProto) -> Graph:
         """A body of a node, by name of the attribute, with the index if that holds a list."""
         node = entry.node
-        known = self._bodies.get((id(node), key))
-        if known is not None:
-            return known
-        with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
-            assert entry.record is not None
-            section = self.model.skeleton.body(entry.record, key, light)
-            given = self._passed_to_body(node, light)
-            view = build(section, (self._view, entry), passed=given)
-            scope = (*self.scope, describe(node), key)
-            graph = Graph(self.model, view, self, self.main, scope)
-        entry.bodies[key] = view
-        self._bodies[id(node), key] = graph
-        return graph
+        if key not in entry.bodies:
+            with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
+                assert entry.record is not None
+                section = self.model.skeleton.body(entry.record, key, light)
+                given = self._passed_to_body(node, light)
+                scope = (*self.scope, describe(node), key)
+                entry.bodies[key] = Graph(self.model, section, (self, entry), scope, given)
+        body = entry.bodies[key]
+        assert isinstance(body, Graph)
+        return body
 
     @property
     def place(self) -> str:
@@ -264,7 +268,7 @@ class Graph(Edits):
         Raises:
             ModelError: A function is not a valid graph.
         """
-        count = len(self.model.function_sections) if self._view.is_main else 0
+        count = len(self.model.function_sections) if self.is_main else 0
         return map(self.function, range(count))
 
     def function(self, index: int) -> Graph:
@@ -273,14 +277,15 @@ class Graph(Edits):
         Raises:
             ModelError: It is not a valid graph.
         """
-        if index not in self._functions:
+        functions = self.model.functions
+        if index not in functions:
             section = self.model.function_sections[index]
             place = function_label(section.light)
             with gc_paused(), _one_line(f"function {place}: "):
-                view = build(section, passed=())
-                self._functions[index] = Graph(self.model, view, None, self, (place,))
-            self.model.functions[index] = view
-        return self._functions[index]
+                functions[index] = Graph(self.model, section, None, (place,), ())
+        found = functions[index]
+        assert isinstance(found, Graph)
+        return found
 
     # Reading
 
@@ -292,7 +297,7 @@ class Graph(Edits):
     @property
     def nodes(self) -> Iterator[Node]:
         """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        return map(_NODE, self._view.order())
+        return map(_NODE, self.order())
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name.
@@ -300,20 +305,20 @@ class Graph(Edits):
         Raises:
             KeyError: The graph has no such tensor.
         """
-        return self._view.tensors[name]
+        return self.tensors[name]
 
     def has_node(self, node: Node) -> bool:
         """Whether a node that was in the graph is still there."""
-        entry = self._view.entries.get(id(node))
+        entry = self.entries.get(id(node))
         return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of that name."""
-        return name in self._view.tensors
+        return name in self.tensors
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor that was in the graph is still there."""
-        return self._view.tensors.get(tensor.name) is tensor
+        return self.tensors.get(tensor.name) is tensor
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
@@ -333,12 +338,12 @@ class Graph(Edits):
 
     def on_cycle(self) -> Node | None:
         """A node of this graph, or of one around it, that depends on itself; None without any."""
-        found = on_cycle(self._view)
+        found = looped_in(self)
         return self.parent.on_cycle() if found is None and self.parent is not None else found
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
-        return (*node.inputs, *self._view.entries[id(node)].captures)
+        return (*node.inputs, *self.entries[id(node)].captures)
 
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """The places where a tensor is read, in no particular order; a copy, safe from edits."""
@@ -347,9 +352,7 @@ class Graph(Edits):
     def captured(self) -> Iterator[Tensor]:
         """The tensors of a body that it captures from the graph around."""
         if self.parent is not None:
-            yield from (
-                tensor for tensor in self._view.tensors.values() if tensor.outer is not None
-            )
+            yield from (tensor for tensor in self.tensors.values() if tensor.outer is not None)
 
     def home(self, tensor: Tensor) -> tuple[Graph, Tensor]:
         """The graph that defines a tensor, and the tensor there: a body may capture it."""
@@ -366,23 +369,9 @@ class Graph(Edits):
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
-    def is_read(self, tensor: Tensor) -> bool:
-        """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name) and (bool(tensor.uses) or self.is_output(tensor))
-
-    @property
-    def inputs(self) -> Mapping[str, Declared]:
-        """Types and shapes of the inputs, in order.
-
-        For the main graph as declared, for bodies as far as their node determines them. An
-        initializer that is also an input counts as an input from IR version 4 on, since a caller
-        may override it, unless its default is trusted.
-        """
-        return self._view.inputs
-
     def has_default(self, name: str) -> bool:
         """Whether an input is also an initializer, so that a caller may omit it."""
-        return name in self._view.initializers
+        return name in self.initializers
 
     @noted
     def is_standard(self, node: Node) -> bool:
@@ -402,7 +391,7 @@ class Graph(Edits):
         """How a node contradicts the schema of its operator; empty where it does not."""
         if not self.names_standard(node):
             return ""
-        return contradiction(node, self.opset, in_function=self._is_in_function)
+        return contradiction(node, self.opset, in_function=self.is_in_function)
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
@@ -424,7 +413,7 @@ class Graph(Edits):
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
         functions = self.model.functions_now()
-        entry = self._view.entries[id(node)]
+        entry = self.entries[id(node)]
         held: list[onnx.NodeProto] = []
         if entry.touched and entry.bodies:
             now = self.node_proto(node)
@@ -437,14 +426,9 @@ class Graph(Edits):
             held += function.node
         return frozenset(operators(held, functions))
 
-    @property
-    def is_main(self) -> bool:
-        """Whether it is the main graph."""
-        return self._view.is_main
-
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
-        if not self._is_in_function:
+        if not self.is_in_function:
             return ""
         given = (
             name
@@ -455,9 +439,9 @@ class Graph(Edits):
 
     def is_there(self) -> bool:
         """Whether the model still has this graph: the node that has a body may be gone."""
-        if self.parent is None or self._view.outer is None:
+        if self.outer is None or self.parent is None:
             return True
-        return self._view.outer[1].alive and self.parent.is_there()
+        return self.outer[1].alive and self.parent.is_there()
 
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
@@ -475,13 +459,13 @@ class Graph(Edits):
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
-        return is_edited(self.model.skeleton, self._view.entries[id(node)])
+        return is_edited(self.model.skeleton, self.entries[id(node)])
 
     def runs_edited(self, node: Node) -> bool:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
         if self.is_edited(node):
             return True
-        edited = [view for view in self.model.functions.values() if view.touched]
+        edited = [view for view in self.model.functions.values() if view.edited]
         if not edited or not self.runs_graphs(node):
             return False
         skeleton = self.model.skeleton
@@ -531,9 +515,9 @@ class Graph(Edits):
         Raises:
             ValueError: It is not an input of the main graph.
         """
-        if not self._view.is_main:
+        if not self.is_main:
             raise ValueError(f"'{name}' is no input of the main graph")
-        inputs = self._view.inputs
+        inputs = self.inputs
         if inputs[name].shape != shape:
             self._record(inputs.__setitem__, name, inputs[name])
             inputs[name] = inputs[name]._replace(shape=shape)
@@ -545,17 +529,17 @@ class Graph(Edits):
         Raises:
             ValueError: It is not an output of the main graph that declares a shape.
         """
-        values = (value for value, _ in self._view.section.parts("output") if self._view.is_main)
+        values = (value for value, _ in self.section.parts("output") if self.is_main)
         known = {value.name: declaration(value) for value in values}
         if name not in known or known[name].shape is None:
             raise ValueError(f"'{name}' is no output of the main graph with a shape")
-        before, declared = self._view.redeclared_outputs, known[name]._replace(shape=shape)
-        self._record(setattr, self._view, "redeclared_outputs", before)
-        self._view.redeclared_outputs = {**before, name: declared}
+        before, declared = self.redeclared_outputs, known[name]._replace(shape=shape)
+        self._record(setattr, self, "redeclared_outputs", before)
+        self.redeclared_outputs = {**before, name: declared}
 
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The shapes in `value_info`, with their tensors; no runtime enforces them."""
-        for value, _ in self._view.section.parts("value_info"):
+        for value, _ in self.section.parts("value_info"):
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
@@ -570,7 +554,7 @@ class Graph(Edits):
         yield from () if self.is_main else self._claimed("input")
 
     def _claimed(self, kind: str) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        for value, _ in self._view.section.parts(kind):
+        for value, _ in self.section.parts(kind):
             # A function declares only names.
             shape = None if isinstance(value, str) else declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
@@ -582,11 +566,11 @@ class Graph(Edits):
         Raises:
             ValueError: Another tensor hides it here or in between, or no graph around has it.
         """
-        if self._view.tensors.get(tensor.name) is tensor:
+        if self.tensors.get(tensor.name) is tensor:
             return tensor
         if self.parent is None:
             raise ValueError(f"'{tensor.name}' is no tensor of a graph around")
-        source, known = self.parent.capture(tensor), self._view.tensors
+        source, known = self.parent.capture(tensor), self.tensors
         if tensor.name not in known:
             known[tensor.name] = Tensor(tensor.name)
             known[tensor.name].outer = source
@@ -733,13 +717,13 @@ class Graph(Edits):
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
             key = (values.dtype.name, values.shape, values.tobytes(), as_numbers)
             known = self._shared.get(key)
-            if known and self._view.tensors.get(known.name) is known:
+            if known and self.tensors.get(known.name) is known:
                 return known
         proto = numpy_helper.from_array(values)
         if as_numbers:
             proto.ClearField("raw_data")
             proto.int64_data.extend(values.ravel().tolist())
-        if self._view.is_main:
+        if self.is_main:
             proto.name = self.model.names.fresh(name)
             tensor = Tensor(proto.name)
             declared = Declared(proto.data_type, values.shape)
@@ -763,10 +747,10 @@ class Graph(Edits):
         found: dict[Node, Touched] = {}
         inside: dict[Node, Touched] = {}
         for _, view, node, was in self.model.journal.touched(mark):
-            if view is self._view:
+            if view is self:
                 again = node in found
                 found[node] = Touched(node, found[node].was if again else was, again)
-            elif (owner := view.owner_in(self._view)) is not None:
+            elif (owner := view.owner_in(self)) is not None:
                 inside[owner] = Touched(owner, None)
             elif view.is_in_function:
                 running = filter(self.runs_graphs, self.nodes)
@@ -789,7 +773,7 @@ class Graph(Edits):
         return [
             (Touched(node, was), (entry := view.entries.get(id(node))) is not None and entry.alive)
             for _, view, node, was in journal.touched(mark)
-            if view is not self._view and view.owner_in(self._view) is None
+            if view is not self and view.owner_in(self) is None
         ]
 
     @noted
@@ -827,7 +811,7 @@ class Graph(Edits):
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
-        return node_proto(self.model.skeleton, self._view.entries[id(node)])
+        return node_proto(self.model.skeleton, self.entries[id(node)])
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
@@ -851,7 +835,7 @@ class Graph(Edits):
     @cached_property
     def _inner_names(self) -> frozenset[str]:
         """The names of tensors that bodies define."""
-        return frozenset(inner_tensors(self._view.section.light.node))
+        return frozenset(inner_tensors(self.section.light.node))
 
     def _check_opset(self) -> None:
         """Raises ModelError unless the installed onnx knows the default opset of the model."""

@@ -27,7 +27,7 @@ from onnxpad.graph.encode import (
     main_differences,
     working_copy,
 )
-from onnxpad.graph.nodes import Node, Tensor, View, build, take_defaults
+from onnxpad.graph.nodes import Node, Tensor, View
 
 State: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
 """Operator, attributes, domain, inputs and outputs of a node."""
@@ -141,9 +141,7 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main = build(skeleton.main)
-        if light.ir_version < 4:  # every initializer had to be an input too
-            take_defaults(self.main)
+        self.main: View
         self.functions: dict[int, View] = {}
         self.function_names = frozenset((each.domain, each.name) for each in light.functions)
         self.standard_functions = {
