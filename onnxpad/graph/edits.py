@@ -95,9 +95,12 @@ class Edits(View):
         for tensor in entry.captures if was_alive and (moves or not is_same) else ():
             self._unread(node, -1, tensor)
         old = node.inputs if was_alive else ()
-        for index, pair in enumerate(zip_longest(old, inputs if is_alive else ())):
-            if pair[0] is not pair[1]:
-                self._exchange(node, index, *pair)
+        reads = zip_longest(old, inputs if is_alive else ())
+        for index, (before, after) in enumerate(reads):
+            if before is not after and before is not None:
+                self._unread(node, index, before)
+            if before is not after and after is not None:
+                self._read(node, index, after)
         old = node.outputs if was_alive else ()
         for before, after in zip_longest(old, outputs if is_alive else ()):
             if before is not after:
@@ -111,13 +114,6 @@ class Edits(View):
         for tensor in entry.captures if is_alive and (moves or not is_same) else ():
             self._read(node, -1, tensor)
         self._forget_values(node)
-
-    def _exchange(self, node: Node, index: int, old: Tensor | None, new: Tensor | None) -> None:
-        """Replaces an input of a node by another tensor."""
-        if old is not None:
-            self._unread(node, index, old)
-        if new is not None:
-            self._read(node, index, new)
 
     def _write(self, node: Node, old: Tensor | None, new: Tensor | None) -> None:
         """Replaces an output of a node by another tensor."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import onnx
@@ -119,8 +119,7 @@ class Graph(Edits):
         self.opset = opset if is_known else 0
         self._knows_default = is_known
         self._hidden = model.standard_functions
-        folder = model.path.parent if model.path else None
-        self._constants = Constants(model.skeleton, self, self.is_standard, folder)
+        self._constants = Constants(model, self, self.is_standard)
         stay = pinned(light) if self.is_main else referred(section.light)
         self._pinned = self.outputs | stay
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
@@ -537,28 +536,19 @@ class Graph(Edits):
         self._record(setattr, self, "redeclared_outputs", before)
         self.redeclared_outputs = {**before, name: declared}
 
-    def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """The shapes in `value_info`, with their tensors; no runtime enforces them."""
-        for value, _ in self.section.parts("value_info"):
-            shape = declaration(value).shape
-            if shape is not None and self.has_tensor(value.name):
-                yield self.tensor(value.name), shape
+    def claims(
+        self, *kinds: Literal["value_info", "output", "input"]
+    ) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        """The shapes that no runtime enforces, with their tensors.
 
-    def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
-        return self._claimed("output")
-
-    def claimed_borders(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """As `claimed_outputs`, and those of a body's inputs, which no runtime enforces either."""
-        yield from self._claimed("output")
-        yield from () if self.is_main else self._claimed("input")
-
-    def _claimed(self, kind: str) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        for value, _ in self.section.parts(kind):
-            # A function declares only names.
-            shape = None if isinstance(value, str) else declaration(value).shape
-            if shape is not None and self.has_tensor(value.name):
-                yield self.tensor(value.name), shape
+        These are the ones in `value_info`, of outputs, and of the inputs of bodies.
+        """
+        for kind in kinds:
+            for value, _ in () if kind == "input" and self.is_main else self.section.parts(kind):
+                # A function declares only names.
+                shape = None if isinstance(value, str) else declaration(value).shape
+                if shape is not None and value.name in self.tensors:
+                    yield self.tensors[value.name], shape
 
     def capture(self, tensor: Tensor) -> Tensor:
         """The tensor of this body that stands for one of a graph around it, so it can be read here.
