@@ -148,12 +148,15 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
             return self._same_kind(self._graph.model)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
-        return self._graph.model.outlines()
+        """The main graph before and after; long tensors lack their elements."""
+        model = self._graph.model
+        return model.skeleton.light.graph, model.light_now().graph
 
     def functions(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
         """The functions of the model before and after; long tensors lack their elements."""
-        return self._graph.model.function_outlines()
+        model = self._graph.model
+        now = model.light_now().functions
+        return list(zip(model.skeleton.light.functions, now, strict=True))
 
     def save(
         self,

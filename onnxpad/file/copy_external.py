@@ -175,7 +175,7 @@ def _moved(
                 f"{place} would be two different files of the model's external data, since "
                 "symbolic links lead to them; put the data inside the model (inline)"
             )
-        if place.exists() and not _equal(place, source, progress):
+        if place.exists() and not _are_equal(place, source):
             raise OutputError(
                 f"{place} differs from the model's external data of that name; write to another "
                 "folder, or remove that file"
@@ -205,18 +205,9 @@ def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
         raise OutputError(f"{source} changed while it was copied; try again")
 
 
-def _equal(path: Path, source: Path, progress: Progress | None) -> bool:
+def _are_equal(path: Path, source: Path) -> bool:
     """Whether two files have the same content."""
-    if path.samefile(source):
-        return True
-    size = source.stat().st_size
-    if not path.is_file() or path.stat().st_size != size:
-        return False
-    with path.open("rb") as one, source.open("rb") as other:
-        while block := one.read(_BLOCK):
-            if block != other.read(_BLOCK):
-                return False
-            if progress is not None:
-                step = f"comparing {path.name} (MiB)"
-                progress(step, one.tell() // _MEBIBYTE, size // _MEBIBYTE)
-    return True
+    import filecmp
+
+    filecmp.clear_cache()  # it goes by sizes and times
+    return path.samefile(source) or filecmp.cmp(path, source, shallow=False)

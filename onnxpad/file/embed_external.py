@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import onnx
 
 from onnxpad.errors import OutputError
-from onnxpad.file.external_data import detach, external_tensors, internal, is_external, reference
-from onnxpad.file.skeleton import GRAPH_PARTS, INITIALIZER_FIELD, MODEL_PARTS, Skeleton
-from onnxpad.file.wire import Chunk, Record, encode, header
-
-_RAW_DATA: Final = 9
+from onnxpad.file.external_data import external_tensors, internal, reference
+from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton
+from onnxpad.file.wire import Chunk, Record, encode
 
 # The greatest message that protobuf reads.
 _MESSAGE_LIMIT: Final = (1 << 31) - 1
@@ -34,16 +30,12 @@ def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
             f"{size / 1e9:.1f} GB of external data do not fit inside a model, which ends at 2 GiB; "
             "copy the data"
         )
-    elements = _Elements(folder)
     replaced: dict[Record, Sequence[Chunk]] = {}
     for field, name in GRAPH_PARTS.items():
         parts = zip(getattr(skeleton.light.graph, name), skeleton.fields[field], strict=True)
         for part, record in parts:
-            if field == INITIALIZER_FIELD:
-                if is_external(part):
-                    replaced[record] = elements.inside(skeleton.whole(record, onnx.TensorProto()))
             # Searching the bytes is faster than looking into every node.
-            elif b"location" in part.SerializeToString():
+            if b"location" in part.SerializeToString():
                 holder = onnx.ModelProto()
                 item = getattr(holder.graph, name).add()
                 replaced[record] = [_filled(skeleton, record, holder, item, folder)]
@@ -53,32 +45,6 @@ def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
             item = getattr(holder, MODEL_PARTS[record.field]).add()
             replaced[record] = [_filled(skeleton, record, holder, item, folder)]
     return skeleton.splice(replaced, ())
-
-
-class _Elements:
-    """The elements of external tensors, mapped into memory rather than read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._views: dict[Path, memoryview] = {}
-
-    def inside(self, tensor: onnx.TensorProto) -> list[Chunk]:
-        """The record of an external initializer with its elements embedded."""
-        elements = self._of(tensor)
-        detach(tensor)
-        body = tensor.SerializeToString() + header(_RAW_DATA, len(elements))
-        return [header(INITIALIZER_FIELD, len(body) + len(elements)), body, elements]
-
-    def _of(self, tensor: onnx.TensorProto) -> Chunk:
-        location, begin, length = reference(tensor)
-        path = self._folder / location
-        if length and path not in self._views:
-            with suppress(OSError), path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._views[path] = memoryview(mapped)
-        found = self._views.get(path, memoryview(b""))[begin : begin + (length or 0)]
-        # Where bytes are missing, `internal` raises with the reason.
-        return found if len(found) == length else internal(tensor, self._folder).raw_data
 
 
 def _filled(

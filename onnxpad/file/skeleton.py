@@ -22,7 +22,16 @@ from msgspec.structs import replace
 
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
-from onnxpad.file.wire import Chunk, MessageKind, Record, WireError, header, scan, strip
+from onnxpad.file.wire import (
+    PAYLOAD_LIMIT,
+    Chunk,
+    MessageKind,
+    Record,
+    WireError,
+    header,
+    scan,
+    strip,
+)
 
 GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25
@@ -217,6 +226,20 @@ class Skeleton(Struct, frozen=True):
                 yield from chunks
                 position = record.end
         yield self.data[position:]
+
+    def light_after(
+        self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
+    ) -> onnx.ModelProto:
+        """The model that `splice` yields, without the elements of large tensors."""
+        parts = [(part, MessageKind.GRAPH) for part in chain.from_iterable(self.graphs)]
+        parts += [(each, MessageKind.MODEL) for each in self.model if not _is_graph(each)]
+        shorter = {
+            record: [strip(self.data, [record], kind)]
+            for record, kind in parts
+            if record.end - record.begin > PAYLOAD_LIMIT
+        }
+        data = b"".join(self.splice({**shorter, **replaced}, appended))
+        return read_bytes(memoryview(data), "the model").light
 
     def _edited(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,12 +22,7 @@ Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 Check = Callable[[Any, Place], Iterator[Problem]]
 
-_TOKEN: Final = re.compile(
-    r'#[^\n]*|"""(?:[^\\]|\\.)*?"""(?!")|' + r"'''.*?'''(?!')|"
-    r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'|[\[\]{}\n]",
-    re.DOTALL,
-)
-"""Whatever tells where a statement ends: comments, texts, brackets and ends of lines."""
+_WORD: Final = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 
 
 def read_text(path: Path) -> str:
@@ -75,8 +70,7 @@ def parsed(
         raise UsageError(f"{path}:{_line_of_syntax(str(error), text)}: {error}") from None
     found = [*islice(problems(tables), _TOLD)]
     if found:
-        statements = [*_statements(text)]
-        lines = sorted((_line_of(statements, place), told) for place, told in found)
+        lines = sorted((_line_of(text, place), told) for place, told in found)
         raise UsageError("; ".join(f"{path}:{line}: {told}" for line, told in lines))
     return tables
 
@@ -87,56 +81,24 @@ def _line_of_syntax(told: str, text: str) -> int:
     return int(found) if found.isdigit() else max(1, len(text.splitlines()))
 
 
-def _line_of(statements: Iterable[tuple[int, str, dict[str, Any]]], place: Place) -> int:
+def _line_of(text: str, place: Place) -> int:
     """The line where a value of a file is written, or the table that lacks it, counted from 1.
 
-    TOML is a list of statements, each a header or a key with its value, and each is TOML by itself.
+    It looks for each key on the way from the line of the one before on.
     """
-    best, longest = 1, 0
-    table: Place = ()
-    tables = dict[Place, int]()
-    for line, statement, value in statements:
-        keys = tuple(_path_of(value))
-        if statement.startswith("["):
-            table = ()
-            for depth, key in enumerate(keys, 1):
-                table += (key,)
-                is_new = depth == len(keys) and statement.startswith("[[")
-                if is_new or table in tables:
-                    tables[table] = tables.get(table, -1) + is_new
-                    table += (tables[table],)
-            here = table
-        else:
-            here = table + keys
-        pairs = zip(here, place, strict=False)
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if common > longest:
-            best, longest = line, common
-    return best
-
-
-def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The line, text and value of each header and of each key with its value, of valid TOML."""
-    text += "\n"
-    start = depth = 0
-    first = line = 1
-    for token in _TOKEN.finditer(text):
-        what = token[0]
-        line += what.count("\n")
-        depth += (what in "[{") - (what in "]}")
-        if what == "\n" and not depth:
-            statement = text[start : token.end()].strip()
-            if value := tomllib.loads(statement):
-                yield first, statement, value
-            start, first = token.end(), line
-
-
-def _path_of(value: Any) -> Iterator[str]:
-    """The keys on the way into a table of one key: those of a header, or of a dotted key."""
-    while isinstance(value, dict) and len(value) == 1:
-        ((key, value),) = value.items()
-        yield key
-        value = value[0] if value == [{}] else value
+    lines = text.split("\n")
+    before = [each.split("=")[0] if each[:1] != "#" else "" for each in lines]
+    keys = [[word.strip("\"'") for word in _WORD.findall(each)] for each in before]
+    found = 0
+    for key, index in zip(place, (*place[1:], 0), strict=False):
+        if not isinstance(key, str):
+            continue
+        at = [line for line in range(found, len(lines)) if key in keys[line]]
+        if isinstance(index, int) and any(lines[line].startswith("[[") for line in at):
+            at = [line for line in at if lines[line].startswith("[[") and keys[line][-1] == key]
+            at = at[index:]
+        found = at[0] if at else found
+    return found + 1
 
 
 def table(

@@ -83,7 +83,10 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
     position = begin
     while position < end:
         start = position
-        tag, position = _varint(data, position, end)
+        tag = data[start]
+        position += 1
+        if tag > 0x7F:
+            tag, position = _varint(data, start, end)
         wire = tag & 7
         if wire == _LENGTH:
             length, position = _varint(data, position, end)
@@ -104,18 +107,21 @@ def strip(data: memoryview, records: Iterable[Record], kind: MessageKind, depth:
     """
     fields = _PAYLOADS[kind]
     pieces: list[Chunk] = []
-    for record in records:
-        inner = fields.get(record.field)
-        if inner is MessageKind.PAYLOAD:
+    begin = position = 0  # of the records that stay as they are, one after another
+    for field, start, body, end, delimited in records:
+        inner = fields.get(field)
+        is_long = delimited and end - body > PAYLOAD_LIMIT
+        if inner is None or not (is_long or inner is MessageKind.PAYLOAD):
+            begin = start if start != position else begin
+            position = end
             continue
-        if inner and record.delimited and record.end - record.body > PAYLOAD_LIMIT:
+        pieces.append(data[begin:position])
+        begin = position = end
+        if inner is not MessageKind.PAYLOAD:
             if depth == _DEPTH_LIMIT:
-                raise WireError(record.begin)
-            parts = scan(data, record.body, record.end)
-            pieces.append(encode(record.field, strip(data, parts, inner, depth + 1)))
-        else:
-            pieces.append(data[record.begin : record.end])
-    return b"".join(pieces)
+                raise WireError(start)
+            pieces.append(encode(field, strip(data, scan(data, body, end), inner, depth + 1)))
+    return b"".join([*pieces, data[begin:position]])
 
 
 def encode(field: int, body: bytes) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from onnxpad.file.proto_walk import function_label, normal_domain
 from onnxpad.graph.graph import Graph
-from onnxpad.graph.journal import Touched
-from onnxpad.graph.model import Model
+from onnxpad.graph.model import Model, Touched
 from onnxpad.graph.nodes import (
     Declared,
     Node,

@@ -10,7 +10,7 @@ import onnx
 
 from onnxpad.file.external_data import is_external
 from onnxpad.file.skeleton import Skeleton
-from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, MessageKind, Record, encode, scan, strip
+from onnxpad.file.wire import Chunk, Record, encode
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
 
@@ -80,7 +80,7 @@ def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
 
 def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
     """The replacements of the records that hold a body or a function; empty if it is unchanged."""
-    if not view.touched:
+    if not view.edited:
         return {}
     replaced, appended = differences(skeleton, view)
     found = {}
@@ -97,42 +97,8 @@ def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
     return found
 
 
-def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
-    """Inputs, nodes and initializers of the main graph as it is now, without large weights."""
-    graph = onnx.GraphProto()
-    for value in skeleton.light.graph.input:
-        declared = view.inputs.get(value.name)
-        if declared is not None:
-            known = declared == declaration(value)
-            graph.input.append(value if known else _declaring(value, declared))
-    light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
-    for entry in view.order():
-        was = light.get(id(entry.node))
-        if was is None:
-            graph.node.append(_inserted(skeleton, entry))
-        elif not entry.touched:
-            graph.node.append(was)
-        elif chunks := _edited_bodies(skeleton, entry):
-            graph.MergeFromString(_stripped(chunks, MessageKind.GRAPH))
-            _amend(graph.node[-1], entry.node)
-        else:
-            graph.node.append(was)
-            _amend(graph.node[-1], entry.node)
-    # Edits that were undone leave the mapping in another order.
-    names = [*(each.name for each in skeleton.light.graph.initializer), *view.added]
-    left = (view.initializers.get(name) for name in dict.fromkeys(names))
-    graph.initializer.extend(each.proto for each in left if each is not None and not each.sparse)
-    return graph
-
-
-def _stripped(chunks: Sequence[Chunk], kind: MessageKind) -> bytes:
-    """Strips the elements of large tensors from a record inside a message of a kind."""
-    data = memoryview(b"".join(chunks))
-    return strip(data, scan(data, 0, len(data)), kind)
-
-
-def light_functions(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
-    """The functions as they are now, without large weights.
+def functions_now(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
+    """The functions as they are now; those that were not edited without large weights.
 
     Args:
         skeleton: The file.
@@ -142,84 +108,42 @@ def light_functions(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[o
         edited = edited_section(skeleton, views[place]) if place in views else {}
         if edited:
             (chunks,) = edited.values()
-            function = onnx.ModelProto.FromString(_stripped(chunks, MessageKind.MODEL)).functions[0]
+            function = onnx.ModelProto.FromString(b"".join(chunks)).functions[0]
         yield function
 
 
 def working_copy(
-    skeleton: Skeleton,
-    view: View,
-    functions: Mapping[int, View],
-    is_cut: Callable[[str], bool],
+    skeleton: Skeleton, view: View, found: Differences, is_cut: Callable[[str], bool]
 ) -> onnx.ModelProto:
     """The model as it is now, with graph inputs in place of large weights.
 
     It loads and is optimised like the model, except where the elements of those weights decide.
-    Large tensors in bodies and functions keep their elements.
+    Large tensors in bodies, functions and edited nodes keep their elements.
 
     Args:
         skeleton: The file.
         view: The main graph.
-        functions: The functions that were opened, by index.
+        found: How it differs from the file.
         is_cut: Whether the constant of a name becomes an input; else it keeps its elements.
     """
-    light = skeleton.light
-    model = onnx.ModelProto(ir_version=light.ir_version)
-    model.opset_import.extend(light.opset_import)
-    for place, section in enumerate(skeleton.functions()):
-        (record,) = section.containers
-        edited = edited_section(skeleton, functions[place]) if place in functions else {}
-        if edited:
-            model.MergeFromString(b"".join(edited[record]))
-        elif record.end - record.body > PAYLOAD_LIMIT:
-            model.functions.append(skeleton.whole(record, onnx.FunctionProto()))
-        else:
-            model.functions.append(light.functions[place])
-    model.graph.CopyFrom(outline(skeleton, view))
-    graph = model.graph
-    graph.name = "working copy"  # its own need not be UTF-8
-    graph.output.extend(
-        _declaring(value, view.redeclared_outputs[value.name])
-        if value.name in view.redeclared_outputs
-        else value
-        for value in light.graph.output
-    )
-    graph.value_info.extend(
-        value
-        for value in light.graph.value_info
-        if value.name not in view.gone and value.name not in view.undeclared
-    )
-    listed = {value.name for value in graph.input}
-    kept = []
-    for tensor in graph.initializer:
-        if not _lacks_elements(tensor):
-            kept.append(tensor)
-        elif not is_cut(tensor.name):
-            records = view.initializers[tensor.name].records
-            whole = skeleton.whole(records[0], onnx.TensorProto()) if records else tensor
-            kept.append(whole)
-        elif tensor.name not in listed:
-            graph.input.append(_typed(tensor, tensor.name))
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-    for initializer in view.initializers.values():
-        if initializer.sparse and initializer.proto.name not in listed:
-            kind = initializer.proto.data_type
-            name, dims = initializer.proto.name, list(initializer.declared.shape or ())
-            graph.input.append(onnx.helper.make_tensor_value_info(name, kind, dims))
-    entries = iter(view.order())
-    nodes = []
-    for node, entry in zip(graph.node, entries, strict=True):
+    replaced, appended = dict(found[0]), list(found[1])
+    large: dict[str, tuple[int, Sequence[int | str | None], Record]] = {}
+    for name, each in view.initializers.items():
+        if each.records and (each.sparse or (_lacks_elements(each.proto) and is_cut(name))):
+            large[name] = each.declared.dtype, each.declared.shape or (), each.records[0]
+    for node, record in view.section.parts("node"):
         held = next((item.t for item in node.attribute if item.HasField("t")), None)
-        if held is None or not _lacks_elements(held):
-            long = entry.record is not None and entry.record.end - entry.record.body > PAYLOAD_LIMIT
-            nodes.append(node_proto(skeleton, entry) if long else node)
-        elif node.op_type == "Constant" and is_cut(node.output[0]):
-            graph.input.append(_typed(held, node.output[0]))
-        else:
-            nodes.append(node_proto(skeleton, entry))
-    del graph.node[:]
-    graph.node.extend(nodes)
+        is_constant = node.op_type == "Constant" and record not in replaced
+        if is_constant and held is not None and _lacks_elements(held) and is_cut(node.output[0]):
+            large[node.output[0]] = held.data_type, held.dims, record
+    inputs = {value.name for value in skeleton.light.graph.input}
+    for name, (dtype, shape, record) in large.items():
+        replaced[record] = []
+        if name not in inputs:
+            value = onnx.helper.make_tensor_value_info(name, dtype, list(shape))
+            appended.append(encode(_INPUT, value.SerializeToString()))
+    model = onnx.ModelProto()
+    model.ParseFromString(b"".join(skeleton.splice(replaced, appended)))
     return model
 
 
@@ -229,10 +153,6 @@ def _lacks_elements(tensor: onnx.TensorProto) -> bool:
         return True
     held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
     return not held and prod(tensor.dims) > 0
-
-
-def _typed(tensor: onnx.TensorProto, name: str) -> onnx.ValueInfoProto:
-    return onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims))
 
 
 def differences(skeleton: Skeleton, view: View) -> Differences:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import onnx
@@ -33,14 +33,14 @@ from onnxpad.file.proto_walk import (
     pinned,
     referred,
 )
-from onnxpad.file.skeleton import read_bytes, read_file, read_proto
+from onnxpad.file.skeleton import Section, read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
+from onnxpad.graph.edits import Edits, state_of
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.initializers import Constants
-from onnxpad.graph.journal import Edits, Touched
-from onnxpad.graph.model import Model, imported
+from onnxpad.graph.model import Model, Touched, imported
 from onnxpad.graph.nodes import (
     Declared,
     Entry,
@@ -48,13 +48,12 @@ from onnxpad.graph.nodes import (
     Node,
     Tensor,
     Use,
-    View,
-    build,
     declaration,
     describe,
     held_bodies,
+    looped_in,
     noted,
-    on_cycle,
+    take_defaults,
 )
 from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
@@ -71,18 +70,21 @@ _NO_FILE: Final = "(model in memory)"
 """Stands for the file of a model in memory whose external data lies in a folder."""
 
 
-class Graph:
+class Graph(Edits):
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
         model: The model, with its file.
-        main: The main graph of the model.
         parent: For a body, the graph around it, whose tensors it may read; else None.
         owner: For a body, the node of that graph that has it; else None.
         scope: Where in the model it is: see `Location`.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
+        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
+            as far as their node determines them. An initializer that is also an input counts as an
+            input from IR version 4 on, since a caller may override it, unless its default is
+            trusted.
         outputs: Names of the outputs.
         results: The same in order; an output may be listed twice.
         offset: Where it begins in the file; for the main graph -1.
@@ -91,56 +93,46 @@ class Graph:
     def __init__(
         self,
         model: Model,
-        view: View | None = None,
-        parent: Graph | None = None,
-        main: Graph | None = None,
+        section: Section | None = None,
+        outer: tuple[Graph, Entry] | None = None,
         scope: tuple[str, ...] = (),
+        passed: Sequence[Declared] | None = None,
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
-        light = model.skeleton.light
-        view = model.main if view is None else view
+        light, section = model.skeleton.light, section or model.skeleton.main
+        super().__init__(section, outer, passed)
         self.model = model
-        self.parent = parent
-        self.main: Graph = main or self
-        self.owner = None if view.outer is None else view.outer[1].node
+        if self.is_main:
+            model.main = self
+            if light.ir_version < 4:  # every initializer had to be an input too
+                take_defaults(self)
+        self.parent: Graph | None = outer[0] if outer else None
+        self.owner: Node | None = outer[1].node if outer else None
         self.scope = scope
-        self.outputs = view.outputs
-        named = (getattr(e, "name", e) for e in view.section.light.output)
-        self.results = tuple(named)
-        self.offset = -1 if view.is_main else view.section.containers[0].begin
-        self._view = view
-        if isinstance(view.section.light, onnx.FunctionProto):
-            self.opsets = imported(view.section.light.opset_import, light.ir_version)
+        self.offset = -1 if self.is_main else section.containers[0].begin
+        if isinstance(section.light, onnx.FunctionProto):
+            self.opsets = imported(section.light.opset_import, light.ir_version)
         else:
-            self.opsets = model.opsets if parent is None else parent.opsets
+            self.opsets = model.opsets if self.parent is None else self.parent.opsets
         opset = self.opsets.get("", 0)
-        is_known = view.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
+        is_known = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if is_known else 0
         self._knows_default = is_known
-        self._is_in_function = view.is_in_function
         self._hidden = model.standard_functions
-        self._constants: Constants = Constants(
-            model.skeleton,
-            view,
-            self.is_standard,
-            model.path.parent if model.path else None,
-        )
-        stay = pinned(light) if view.is_main else referred(view.section.light)
-        self._edits: Edits = Edits(
-            model.journal,
-            view,
-            self._constants,
-            lambda: model.names,
-            self.outputs | stay,
-            self.place_of,
-            None if parent is None else parent._edits,
-        )
+        self._constants = Constants(model, self, self.is_standard)
+        stay = pinned(light) if self.is_main else referred(section.light)
+        self._pinned = self.outputs | stay
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
-        self._bodies: dict[tuple[int, str], Graph] = {}
-        self._functions: dict[int, Graph] = {}
-        if view.is_main:
+        if self.is_main:
             self._check_opset()
         self._check_identities()
+
+    @property
+    def main(self) -> Graph:
+        """The main graph of the model."""
+        main = self.model.main
+        assert isinstance(main, Graph)
+        return main
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Graph:
@@ -215,26 +207,23 @@ class Graph:
         Raises:
             ModelError: A body is not a valid graph.
         """
-        entry = self._view.entries[id(node)]
+        entry = self.entries[id(node)]
         if entry.record is not None:
             yield from (self._body(entry, key, light) for key, light in held_bodies(node))
 
     def _body(self, entry: Entry, key: str, light: onnx.GraphProto) -> Graph:
         """A body of a node, by name of the attribute, with the index if that holds a list."""
         node = entry.node
-        known = self._bodies.get((id(node), key))
-        if known is not None:
-            return known
-        with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
-            assert entry.record is not None
-            section = self.model.skeleton.body(entry.record, key, light)
-            given = self._passed_to_body(node, light)
-            view = build(section, (self._view, entry), passed=given)
-            scope = (*self.scope, describe(node), key)
-            graph = Graph(self.model, view, self, self.main, scope)
-        entry.bodies[key] = view
-        self._bodies[id(node), key] = graph
-        return graph
+        if key not in entry.bodies:
+            with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
+                assert entry.record is not None
+                section = self.model.skeleton.body(entry.record, key, light)
+                given = self._passed_to_body(node, light)
+                scope = (*self.scope, describe(node), key)
+                entry.bodies[key] = Graph(self.model, section, (self, entry), scope, given)
+        body = entry.bodies[key]
+        assert isinstance(body, Graph)
+        return body
 
     @property
     def place(self) -> str:
@@ -278,7 +267,7 @@ class Graph:
         Raises:
             ModelError: A function is not a valid graph.
         """
-        count = len(self.model.function_sections) if self._view.is_main else 0
+        count = len(self.model.function_sections) if self.is_main else 0
         return map(self.function, range(count))
 
     def function(self, index: int) -> Graph:
@@ -287,14 +276,15 @@ class Graph:
         Raises:
             ModelError: It is not a valid graph.
         """
-        if index not in self._functions:
+        functions = self.model.functions
+        if index not in functions:
             section = self.model.function_sections[index]
             place = function_label(section.light)
             with gc_paused(), _one_line(f"function {place}: "):
-                view = build(section, passed=())
-                self._functions[index] = Graph(self.model, view, None, self, (place,))
-            self.model.functions[index] = view
-        return self._functions[index]
+                functions[index] = Graph(self.model, section, None, (place,), ())
+        found = functions[index]
+        assert isinstance(found, Graph)
+        return found
 
     # Reading
 
@@ -306,7 +296,7 @@ class Graph:
     @property
     def nodes(self) -> Iterator[Node]:
         """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        return map(_NODE, self._view.order())
+        return map(_NODE, self.order())
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name.
@@ -314,20 +304,20 @@ class Graph:
         Raises:
             KeyError: The graph has no such tensor.
         """
-        return self._view.tensors[name]
+        return self.tensors[name]
 
     def has_node(self, node: Node) -> bool:
         """Whether a node that was in the graph is still there."""
-        entry = self._view.entries.get(id(node))
+        entry = self.entries.get(id(node))
         return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of that name."""
-        return name in self._view.tensors
+        return name in self.tensors
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor that was in the graph is still there."""
-        return self._view.tensors.get(tensor.name) is tensor
+        return self.tensors.get(tensor.name) is tensor
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
@@ -347,12 +337,12 @@ class Graph:
 
     def on_cycle(self) -> Node | None:
         """A node of this graph, or of one around it, that depends on itself; None without any."""
-        found = on_cycle(self._view)
+        found = looped_in(self)
         return self.parent.on_cycle() if found is None and self.parent is not None else found
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
-        return (*node.inputs, *self._view.entries[id(node)].captures)
+        return (*node.inputs, *self.entries[id(node)].captures)
 
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """The places where a tensor is read, in no particular order; a copy, safe from edits."""
@@ -361,9 +351,7 @@ class Graph:
     def captured(self) -> Iterator[Tensor]:
         """The tensors of a body that it captures from the graph around."""
         if self.parent is not None:
-            yield from (
-                tensor for tensor in self._view.tensors.values() if tensor.outer is not None
-            )
+            yield from (tensor for tensor in self.tensors.values() if tensor.outer is not None)
 
     def home(self, tensor: Tensor) -> tuple[Graph, Tensor]:
         """The graph that defines a tensor, and the tensor there: a body may capture it."""
@@ -380,23 +368,9 @@ class Graph:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
-    def is_read(self, tensor: Tensor) -> bool:
-        """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name) and (bool(tensor.uses) or self.is_output(tensor))
-
-    @property
-    def inputs(self) -> Mapping[str, Declared]:
-        """Types and shapes of the inputs, in order.
-
-        For the main graph as declared, for bodies as far as their node determines them. An
-        initializer that is also an input counts as an input from IR version 4 on, since a caller
-        may override it, unless its default is trusted.
-        """
-        return self._view.inputs
-
     def has_default(self, name: str) -> bool:
         """Whether an input is also an initializer, so that a caller may omit it."""
-        return name in self._view.initializers
+        return name in self.initializers
 
     @noted
     def is_standard(self, node: Node) -> bool:
@@ -416,7 +390,7 @@ class Graph:
         """How a node contradicts the schema of its operator; empty where it does not."""
         if not self.names_standard(node):
             return ""
-        return contradiction(node, self.opset, in_function=self._is_in_function)
+        return contradiction(node, self.opset, in_function=self.is_in_function)
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
@@ -437,8 +411,8 @@ class Graph:
 
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
-        functions = self.model.light_functions()
-        entry = self._view.entries[id(node)]
+        functions = self.model.functions_now()
+        entry = self.entries[id(node)]
         held: list[onnx.NodeProto] = []
         if entry.touched and entry.bodies:
             now = self.node_proto(node)
@@ -451,14 +425,9 @@ class Graph:
             held += function.node
         return frozenset(operators(held, functions))
 
-    @property
-    def is_main(self) -> bool:
-        """Whether it is the main graph."""
-        return self._view.is_main
-
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
-        if not self._is_in_function:
+        if not self.is_in_function:
             return ""
         given = (
             name
@@ -469,9 +438,9 @@ class Graph:
 
     def is_there(self) -> bool:
         """Whether the model still has this graph: the node that has a body may be gone."""
-        if self.parent is None or self._view.outer is None:
+        if self.outer is None or self.parent is None:
             return True
-        return self._view.outer[1].alive and self.parent.is_there()
+        return self.outer[1].alive and self.parent.is_there()
 
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
@@ -489,13 +458,13 @@ class Graph:
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
-        return is_edited(self.model.skeleton, self._view.entries[id(node)])
+        return is_edited(self.model.skeleton, self.entries[id(node)])
 
     def runs_edited(self, node: Node) -> bool:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
         if self.is_edited(node):
             return True
-        edited = [view for view in self.model.functions.values() if view.touched]
+        edited = [view for view in self.model.functions.values() if view.edited]
         if not edited or not self.runs_graphs(node):
             return False
         skeleton = self.model.skeleton
@@ -537,10 +506,6 @@ class Graph:
 
     # Edits
 
-    def take_defaults(self) -> None:
-        """Takes initializers that are also inputs as constants, which no caller overrides."""
-        self.main._edits.take_defaults()
-
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
 
@@ -549,9 +514,13 @@ class Graph:
         Raises:
             ValueError: It is not an input of the main graph.
         """
-        if not self._view.is_main:
+        if not self.is_main:
             raise ValueError(f"'{name}' is no input of the main graph")
-        self._edits.declare(name, shape)
+        inputs = self.inputs
+        if inputs[name].shape != shape:
+            self._record(inputs.__setitem__, name, inputs[name])
+            inputs[name] = inputs[name]._replace(shape=shape)
+            self.model.journal.declared += 1
 
     def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an output, for edits that make it another one.
@@ -559,38 +528,27 @@ class Graph:
         Raises:
             ValueError: It is not an output of the main graph that declares a shape.
         """
-        values = (value for value, _ in self._view.section.parts("output") if self._view.is_main)
+        values = (value for value, _ in self.section.parts("output") if self.is_main)
         known = {value.name: declaration(value) for value in values}
         if name not in known or known[name].shape is None:
             raise ValueError(f"'{name}' is no output of the main graph with a shape")
-        self._edits.declare_output(name, known[name]._replace(shape=shape))
+        before, declared = self.redeclared_outputs, known[name]._replace(shape=shape)
+        self._record(setattr, self, "redeclared_outputs", before)
+        self.redeclared_outputs = {**before, name: declared}
 
-    def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """The shapes in `value_info`, with their tensors; no runtime enforces them."""
-        for value, _ in self._view.section.parts("value_info"):
-            shape = declaration(value).shape
-            if shape is not None and self.has_tensor(value.name):
-                yield self.tensor(value.name), shape
+    def claims(
+        self, *kinds: Literal["value_info", "output", "input"]
+    ) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        """The shapes that no runtime enforces, with their tensors.
 
-    def undeclare(self, tensor: Tensor) -> None:
-        """Drops the `value_info` of a tensor."""
-        self._edits.undeclare(tensor.name)
-
-    def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
-        return self._claimed("output")
-
-    def claimed_borders(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """As `claimed_outputs`, and those of a body's inputs, which no runtime enforces either."""
-        yield from self._claimed("output")
-        yield from () if self.is_main else self._claimed("input")
-
-    def _claimed(self, kind: str) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        for value, _ in self._view.section.parts(kind):
-            # A function declares only names.
-            shape = None if isinstance(value, str) else declaration(value).shape
-            if shape is not None and self.has_tensor(value.name):
-                yield self.tensor(value.name), shape
+        These are the ones in `value_info`, of outputs, and of the inputs of bodies.
+        """
+        for kind in kinds:
+            for value, _ in () if kind == "input" and self.is_main else self.section.parts(kind):
+                # A function declares only names.
+                shape = None if isinstance(value, str) else declaration(value).shape
+                if shape is not None and value.name in self.tensors:
+                    yield self.tensors[value.name], shape
 
     def capture(self, tensor: Tensor) -> Tensor:
         """The tensor of this body that stands for one of a graph around it, so it can be read here.
@@ -598,12 +556,16 @@ class Graph:
         Raises:
             ValueError: Another tensor hides it here or in between, or no graph around has it.
         """
-        if self._view.tensors.get(tensor.name) is tensor:
+        if self.tensors.get(tensor.name) is tensor:
             return tensor
         if self.parent is None:
             raise ValueError(f"'{tensor.name}' is no tensor of a graph around")
-        source = self.parent.capture(tensor)
-        found = self._edits.capture(source)
+        source, known = self.parent.capture(tensor), self.tensors
+        if tensor.name not in known:
+            known[tensor.name] = Tensor(tensor.name)
+            known[tensor.name].outer = source
+            self._record(known.pop, tensor.name)
+        found = known[tensor.name]
         if found.outer is not source:
             raise ValueError(f"'{tensor.name}' is another tensor in {self.place}")
         return found
@@ -620,7 +582,7 @@ class Graph:
                 values.pop(name, None)
             else:
                 values[name] = attributes.normal(value)
-        self._edits.set_operator(node, node.op, node.domain, values)
+        self._change(node, (node.op, values, node.domain, (*node.inputs,), (*node.outputs,)))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -629,9 +591,12 @@ class Graph:
         """
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
-        self._edits.put(node, index, tensor or Tensor(""))
-        while tensor is None and node.inputs and not node.inputs[-1].name:
-            self._edits.put(node, len(node.inputs) - 1, None)
+        # Assigned as a slice, it replaces an input or appends one.
+        inputs = [*node.inputs]
+        inputs[index : index + 1] = [tensor or Tensor("")]
+        while tensor is None and inputs and not inputs[-1].name:
+            inputs.pop()
+        self._change(node, (node.op, node.attrs, node.domain, inputs, (*node.outputs,)))
 
     def insert(
         self,
@@ -653,7 +618,7 @@ class Graph:
         output = Tensor(self.model.names.fresh(f"{node.name}_output"))
         node.inputs.extend(tensor or Tensor("") for tensor in inputs)
         node.outputs.append(output)
-        self._edits.insert(node, before)
+        self._insert(node, before, fresh_name=True, like=None)
         return output
 
     def insert_like(
@@ -686,7 +651,7 @@ class Graph:
         for place, output in enumerate(node.outputs):
             fresh = f"{own or node.outputs[0].name}_output{place or ''}"
             new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
-        self._edits.insert(new, node, fresh_name=name is None, like=node)
+        self._insert(new, node, fresh_name=name is None, like=node)
         return tuple(new.outputs)
 
     def replace_op(
@@ -698,11 +663,8 @@ class Graph:
     ) -> None:
         """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None
-        self._edits.set_operator(node, op, domain, _normal(attributes))
-        for index, tensor in enumerate(inputs):
-            self._edits.put(node, index, tensor or Tensor(""))
-        while len(node.inputs) > len(inputs):
-            self._edits.put(node, len(node.inputs) - 1, None)
+        reads = [tensor or Tensor("") for tensor in inputs]
+        self._change(node, (op, _normal(attributes), domain, reads, (*node.outputs,)))
 
     def absorb(self, node: Node) -> tuple[str, ...]:
         """Removes an Identity: the node upstream writes its output directly.
@@ -718,10 +680,15 @@ class Graph:
             return ()
         (original,), (copy,) = node.inputs, node.outputs
         source, uses = original.producer, self.uses(original)
-        stays = self._edits.is_pinned(original) or any(use.index < 0 for use in uses)
+        stays = self._is_pinned(original) or any(use.index < 0 for use in uses)
         if source is None or stays or copy.name in self._inner_names:
             return ()
-        self._edits.absorb(node, source, original)
+        for use in uses:
+            if use.node is not node:
+                self.set_input(use.node, use.index, copy)
+        self._change(node, state_of(node), stays=False)
+        outputs = [copy if tensor is original else tensor for tensor in source.outputs]
+        self._change(source, (source.op, source.attrs, source.domain, (*source.inputs,), outputs))
         return (self.place_of(node),)
 
     def add_initializer(
@@ -740,17 +707,17 @@ class Graph:
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
             key = (values.dtype.name, values.shape, values.tobytes(), as_numbers)
             known = self._shared.get(key)
-            if known and self._view.tensors.get(known.name) is known:
+            if known and self.tensors.get(known.name) is known:
                 return known
         proto = numpy_helper.from_array(values)
         if as_numbers:
             proto.ClearField("raw_data")
             proto.int64_data.extend(values.ravel().tolist())
-        if self._view.is_main:
+        if self.is_main:
             proto.name = self.model.names.fresh(name)
             tensor = Tensor(proto.name)
             declared = Declared(proto.data_type, values.shape)
-            self._edits.add_initializer(tensor, Initializer(proto, declared))
+            self._add_initializer(tensor, Initializer(proto, declared))
         else:
             value = onnx.helper.make_attribute("value", proto)
             first = next(self.nodes, None)
@@ -761,14 +728,6 @@ class Graph:
             self._shared[key] = tensor
         return tensor
 
-    def remove(self, node: Node) -> None:
-        """Removes a node whose outputs nothing reads.
-
-        Raises:
-            ValueError: Something reads one, or the node is not in the graph.
-        """
-        self._edits.remove(node)
-
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
 
@@ -778,10 +737,10 @@ class Graph:
         found: dict[Node, Touched] = {}
         inside: dict[Node, Touched] = {}
         for _, view, node, was in self.model.journal.touched(mark):
-            if view is self._view:
+            if view is self:
                 again = node in found
                 found[node] = Touched(node, found[node].was if again else was, again)
-            elif (owner := view.owner_in(self._view)) is not None:
+            elif (owner := view.owner_in(self)) is not None:
                 inside[owner] = Touched(owner, None)
             elif view.is_in_function:
                 running = filter(self.runs_graphs, self.nodes)
@@ -791,8 +750,7 @@ class Graph:
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
         node = touched.node
-        now = node.op, node.attrs, node.domain, (*node.inputs,), (*node.outputs,)
-        return now != touched.was or not self.has_node(node)
+        return state_of(node) != touched.was or not self.has_node(node)
 
     def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
@@ -805,7 +763,7 @@ class Graph:
         return [
             (Touched(node, was), (entry := view.entries.get(id(node))) is not None and entry.alive)
             for _, view, node, was in journal.touched(mark)
-            if view is not self._view and view.owner_in(self._view) is None
+            if view is not self and view.owner_in(self) is None
         ]
 
     @noted
@@ -821,7 +779,15 @@ class Graph:
         Returns:
             The names of the removed nodes.
         """
-        return self.model.journal.sweep()
+        removed: list[str] = []
+        journal = self.model.journal
+        journal.record(setattr, journal, "suspects", journal.suspects)
+        while journal.suspects:
+            suspects, journal.suspects = journal.suspects, {}
+            for tensor, graph in suspects.items():
+                node = graph._drop(tensor)
+                removed += () if node is None else (graph.place_of(node),)
+        return tuple(removed)
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -835,7 +801,7 @@ class Graph:
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
-        return node_proto(self.model.skeleton, self._view.entries[id(node)])
+        return node_proto(self.model.skeleton, self.entries[id(node)])
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
@@ -859,7 +825,7 @@ class Graph:
     @cached_property
     def _inner_names(self) -> frozenset[str]:
         """The names of tensors that bodies define."""
-        return frozenset(inner_tensors(self._view.section.light.node))
+        return frozenset(inner_tensors(self.section.light.node))
 
     def _check_opset(self) -> None:
         """Raises ModelError unless the installed onnx knows the default opset of the model."""

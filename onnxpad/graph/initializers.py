@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +12,8 @@ from onnx import numpy_helper
 
 from onnxpad.errors import ModelError
 from onnxpad.file.external_data import internal, is_external
-from onnxpad.file.skeleton import Skeleton
 from onnxpad.file.wire import PAYLOAD_LIMIT
+from onnxpad.graph.model import Model
 from onnxpad.graph.nodes import Declared, Node, Tensor, View, constant_shape
 
 LIMIT: Final = 4096
@@ -31,45 +30,31 @@ _LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
 }
 
 
-def _whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
-    """A dense initializer with its elements; None if there is none of that name."""
-    initializer = view.initializers.get(name)
-    if initializer is None or initializer.sparse:
-        return None
-    record = initializer.records[0] if initializer.records else None
-    if record is not None and record.end - record.body > PAYLOAD_LIMIT:
-        return skeleton.whole(record, onnx.TensorProto())
-    return initializer.proto
-
-
 class Constants:
     """Initializers and Constant nodes that one graph defines; their values are cached."""
 
-    def __init__(
-        self,
-        skeleton: Skeleton,
-        view: View,
-        is_standard: Callable[[Node], bool],
-        folder: Path | None,
-    ) -> None:
-        """Reads the constants of a graph on demand.
-
-        Args:
-            skeleton: The file.
-            view: The graph.
-            is_standard: Whether a node is an operator of ONNX itself.
-            folder: The folder of external data; without it such data is unknown.
-        """
-        self._skeleton = skeleton
+    def __init__(self, model: Model, view: View, is_standard: Callable[[Node], bool]) -> None:
+        """Reads the constants of a graph on demand; without a path external data is unknown."""
+        self._skeleton = model.skeleton
+        self._folder = model.path.parent if model.path else None
         self._view = view
         self._is_standard = is_standard
-        self._folder = folder
         self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
         self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
 
     def forget(self, tensor: Tensor) -> None:
         """Drops a tensor from the cache, since it may have changed."""
         self._values.pop(tensor, None)
+
+    def _whole(self, name: str) -> onnx.TensorProto | None:
+        """A dense initializer with its elements; None if there is none of that name."""
+        initializer = self._view.initializers.get(name)
+        if initializer is None or initializer.sparse:
+            return None
+        for record in initializer.records[:1]:
+            if record.end - record.body > PAYLOAD_LIMIT:
+                return self._skeleton.whole(record, onnx.TensorProto())
+        return initializer.proto
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
@@ -101,7 +86,7 @@ class Constants:
 
     def is_raw(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are stored as bytes."""
-        proto = _whole_initializer(self._skeleton, self._view, tensor.name)
+        proto = self._whole(tensor.name)
         if proto is None:
             value = self._held(tensor)
             proto = value.t if isinstance(value, onnx.AttributeProto) else None
@@ -125,7 +110,7 @@ class Constants:
         if initializer:
             if not self._readable(initializer.proto):
                 return None
-            proto = _whole_initializer(self._skeleton, self._view, tensor.name)
+            proto = self._whole(tensor.name)
             return None if proto is None else self._array(proto, tensor.name)
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):

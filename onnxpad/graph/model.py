@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import onnx
 
@@ -23,13 +23,94 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton
 from onnxpad.graph.encode import (
     Differences,
-    light_functions,
+    functions_now,
     main_differences,
-    outline,
     working_copy,
 )
-from onnxpad.graph.journal import Journal
-from onnxpad.graph.nodes import View, build, take_defaults
+from onnxpad.graph.nodes import Node, Tensor, View
+
+State: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
+"""Operator, attributes, domain, inputs and outputs of a node."""
+
+
+class Touched(NamedTuple):
+    """A node that an edit touched.
+
+    Attributes:
+        node: The node, as it is now.
+        was: The node as it was; None if it was inserted, or if its body, or a function that it may
+            run, was edited.
+        again: Whether it was edited more than once.
+    """
+
+    node: Node
+    was: State | None
+    again: bool = False
+
+    @property
+    def before(self) -> Node | None:
+        """A copy of the node as it was."""
+        if self.was is None:
+            return None
+        op, attributes, domain, inputs, outputs = self.was
+        node = Node(op, self.node.name, attributes, domain)
+        node.inputs, node.outputs = list(inputs), list(outputs)
+        return node
+
+
+class Journal:
+    """The edits of all graphs of a model, in order, with the functions that undo them.
+
+    Attributes:
+        count: A number that grows with edits made or undone: while it stays, so does the model.
+        inner: The number of those in bodies and functions that were made.
+        declared: The number of those that declared another shape of an input.
+        undone: The points to which edits were undone.
+        settled: The count when the round of passes began that is under way.
+        suspects: Tensors that lost a use since the last sweep, with their graph.
+    """
+
+    def __init__(self) -> None:
+        """Starts without edits."""
+        self.count = 0
+        self.inner = 0
+        self.declared = 0
+        self.undone: list[int] = []
+        self.settled = 0
+        self.suspects: dict[Tensor, Any] = {}
+        self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._touched: list[tuple[int, View, Node, State | None]] = []
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._steps)
+
+    def rollback(self, mark: int) -> None:
+        """Undoes everything since a mark, the latest first."""
+        self.undone.append(mark)
+        while len(self._steps) > mark:
+            self.count += 1
+            undo, arguments = self._steps.pop()
+            undo(*arguments)
+        while self._touched and self._touched[-1][0] >= mark:
+            self._touched.pop()
+
+    def touch(self, view: View, node: Node, was: State | None) -> None:
+        """Stores what a node is before an edit of it; None where the edit inserts it."""
+        self._touched.append((len(self._steps), view, node, was))
+
+    def touched(self, mark: int) -> list[tuple[int, View, Node, State | None]]:
+        """The nodes that edits since a mark touched, in all graphs, once for each edit."""
+        touched = self._touched
+        start = len(touched)
+        while start and touched[start - 1][0] >= mark:
+            start -= 1
+        return touched[start:]
+
+    def record(self, undo: Callable[..., object], *arguments: object) -> None:
+        """Stores the function that undoes an edit, and what that is given."""
+        self.count += 1
+        self._steps.append((undo, arguments))
 
 
 class Model:
@@ -60,9 +141,7 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main = build(skeleton.main)
-        if light.ir_version < 4:  # every initializer had to be an input too
-            take_defaults(self.main)
+        self.main: View
         self.functions: dict[int, View] = {}
         self.function_names = frozenset((each.domain, each.name) for each in light.functions)
         self.standard_functions = {
@@ -72,9 +151,7 @@ class Model:
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
-        self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (
-            None
-        )
+        self._functions_now: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = None
 
     @cached_property
     def function_sections(self) -> tuple[Section, ...]:
@@ -94,16 +171,16 @@ class Model:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
-    def light_functions(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
-        """The functions as they are now, by domain and name, without large weights.
+    def functions_now(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
+        """The functions as they are now, by domain and name, perhaps without large weights.
 
         They are put together once; where some were looked into, again after an edit.
         """
         count = self.journal.count if self.functions else -1
-        if self._light_functions is None or self._light_functions[0] != count:
-            found = light_functions(self.skeleton, self.functions)
-            self._light_functions = count, {(each.domain, each.name): each for each in found}
-        return self._light_functions[1]
+        if self._functions_now is None or self._functions_now[0] != count:
+            found = functions_now(self.skeleton, self.functions)
+            self._functions_now = count, {(each.domain, each.name): each for each in found}
+        return self._functions_now[1]
 
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""
@@ -127,19 +204,13 @@ class Model:
         """Whether anything differs from the original; compares every node once after an edit."""
         return any(self._differences())
 
-    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after the edits, without large weights.
+    def light_now(self) -> onnx.ModelProto:
+        """The model after the edits, without large weights.
 
         Raises:
             ModelError: The file of the original was overwritten in place.
         """
-        self._require_file()
-        return self.skeleton.light.graph, outline(self.skeleton, self.main)
-
-    def function_outlines(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
-        """The functions before and after the edits, without large weights."""
-        now = light_functions(self.skeleton, self.functions)
-        return list(zip(self.skeleton.light.functions, now, strict=True))
+        return self.skeleton.light_after(*self._differences())
 
     def kept_initializers(self) -> frozenset[str]:
         """The names of the initializers of the main graph that are as they were."""
@@ -153,7 +224,7 @@ class Model:
         Args:
             is_cut: Whether the constant of a name becomes an input.
         """
-        return working_copy(self.skeleton, self.main, self.functions, is_cut)
+        return working_copy(self.skeleton, self.main, self._differences(), is_cut)
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""

@@ -186,8 +186,8 @@ class Entry(Struct, eq=False):
     next: Entry = UNSET  # type: ignore[assignment]
 
 
-class View(Struct, eq=False):
-    """One graph of a model: the main graph, a body of a node, or a function.
+class View:
+    """The lists of one graph of a model: the main graph, a body of a node, or a function.
 
     Attributes:
         section: The graph in the file.
@@ -199,6 +199,7 @@ class View(Struct, eq=False):
             those of `trusted`.
         trusted: The inputs whose default is taken as a constant, since a user said so.
         outputs: Names of the outputs.
+        results: The same in order; an output may be listed twice.
         initializers: The initializers, by name.
         added: Names of initializers in the order they were added, those removed since included.
         gone: Names of removed tensors, with the records to remove along with them.
@@ -206,28 +207,67 @@ class View(Struct, eq=False):
         redeclared_outputs: The outputs whose declared shape is to be another one, by name.
         uncertain: Names that a body reads before it defines them itself: in a sorted body these
             would be captured.
-        touched: Whether it, or a body in it, may differ from the file.
+        edited: Whether it, or a body in it, may differ from the file.
         head: The dummy before the first node.
         tail: The dummy after the last node.
     """
 
-    section: Section
-    outer: tuple[View, Entry] | None = None
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    entries: dict[int, Entry] = field(default_factory=dict)
-    alike: dict[tuple[object, ...], _Shared] = field(default_factory=dict)
-    inputs: dict[str, Declared] = field(default_factory=dict)
-    trusted: frozenset[str] = frozenset()
-    outputs: frozenset[str] = frozenset()
-    initializers: dict[str, Initializer] = field(default_factory=dict)
-    added: list[str] = field(default_factory=list)
-    gone: dict[str, tuple[Record, ...]] = field(default_factory=dict)
-    undeclared: set[str] = field(default_factory=set)
-    redeclared_outputs: dict[str, Declared] = field(default_factory=dict)
-    uncertain: frozenset[str] = frozenset()
-    touched: bool = False
-    head: Entry = field(default_factory=lambda: Entry(Node("", "", {}, None)))
-    tail: Entry = field(default_factory=lambda: Entry(Node("", "", {}, None)))
+    def __init__(
+        self,
+        section: Section,
+        outer: tuple[View, Entry] | None,
+        passed: Sequence[Declared] | None,
+    ) -> None:
+        """Reads one graph of a model.
+
+        Args:
+            section: The graph in the file.
+            outer: For a body, the graph around it and the node there that has it.
+            passed: Types and shapes of the inputs, where the declared ones do not count.
+
+        Raises:
+            ModelError: A tensor has no source or several, or the graph has a cycle.
+        """
+        self.section = section
+        self.outer = outer
+        self.tensors: dict[str, Tensor] = {}
+        self.entries: dict[int, Entry] = {}
+        self.alike: dict[tuple[object, ...], _Shared] = {}
+        self.inputs: dict[str, Declared] = {}
+        self.trusted: frozenset[str] = frozenset()
+        self.results = tuple(getattr(each, "name", each) for each in section.light.output)
+        self.outputs = frozenset(self.results)
+        self.initializers: dict[str, Initializer] = {}
+        self.added: list[str] = []
+        self.gone: dict[str, tuple[Record, ...]] = {}
+        self.undeclared: set[str] = set()
+        self.redeclared_outputs: dict[str, Declared] = {}
+        self.uncertain: frozenset[str] = frozenset()
+        self.edited = False
+        self.head = Entry(Node("", "", {}, None))
+        self.tail = Entry(Node("", "", {}, None))
+        _add_sources(self, passed)
+        unknown, unsorted = _add_nodes(self)
+        if outer is not None:
+            _add_captured(self, outer, unknown)
+        for name, node in unknown.items():
+            raise ModelError(
+                f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing "
+                "produces; export the model again, or add the tensor as graph input or initializer"
+            )
+        has_captures = _add_captures(self)
+        _chain(self)
+        looped = looped_in(self) if has_captures or unsorted else None
+        if looped is not None:
+            raise ModelError(
+                f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
+                "export it again"
+            )
+        for name in self.outputs:
+            if name not in self.tensors:
+                raise ModelError(
+                    f"graph output '{name}' is produced by nothing; rename or remove it"
+                )
 
     @property
     def is_main(self) -> bool:
@@ -240,7 +280,7 @@ class View(Struct, eq=False):
         return self.outer[0].is_in_function if self.outer is not None else not self.is_main
 
     def owner_in(self, view: View) -> Node | None:
-        """The node of another graph that contains this one; None if none does."""
+        """The node of another graph that has this one in a body; None if none does."""
         if self.outer is None:
             return None
         around, owner = self.outer
@@ -261,50 +301,8 @@ class View(Struct, eq=False):
         node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
 
     def is_read(self, tensor: Tensor) -> bool:
-        """Whether anything reads a tensor, or it is an output."""
-        return bool(tensor.uses) or tensor.name in self.outputs
-
-
-def build(
-    section: Section,
-    outer: tuple[View, Entry] | None = None,
-    *,
-    passed: Sequence[Declared] | None = None,
-) -> View:
-    """Builds one graph of a model.
-
-    Args:
-        section: The graph in the file.
-        outer: For a body, the graph around it and the node there that has it.
-        passed: Types and shapes of the inputs, where the declared ones do not count.
-
-    Raises:
-        ModelError: A tensor has no source or several, or the graph has a cycle.
-    """
-    view = View(section, outer)
-    named = (getattr(each, "name", each) for each in section.light.output)
-    view.outputs = frozenset(named)
-    _add_sources(view, passed)
-    unknown, unsorted = _add_nodes(view)
-    if outer is not None:
-        _add_captured(view, outer, unknown)
-    for name, node in unknown.items():
-        raise ModelError(
-            f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing produces; "
-            "export the model again, or add the tensor as graph input or initializer"
-        )
-    has_captures = _add_captures(view)
-    _chain(view)
-    looped = on_cycle(view) if has_captures or unsorted else None
-    if looped is not None:
-        raise ModelError(
-            f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
-            "export it again"
-        )
-    for name in view.outputs:
-        if name not in view.tensors:
-            raise ModelError(f"graph output '{name}' is produced by nothing; rename or remove it")
-    return view
+        """Whether anything reads a tensor, or it is an output of the graph."""
+        return bool(tensor.name) and (bool(tensor.uses) or tensor.name in self.outputs)
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
@@ -511,7 +509,7 @@ def _chain(view: View) -> None:
         previous = entry
 
 
-def on_cycle(view: View) -> Node | None:
+def looped_in(view: View) -> Node | None:
     """A node that depends on itself; None where the nodes can be sorted topologically."""
     from graphlib import CycleError, TopologicalSorter
 

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.file import toml_file
-from onnxpad.file.toml_file import LARGEST, Problem, _line_of, _statements, parsed, read_text
-from onnxpad.targets.target_file import DATA
+from onnxpad.file.toml_file import LARGEST, Problem, _line_of, parsed, read_text
 
 EACH = """
 a = 1 # ] "
@@ -55,35 +53,12 @@ x = 2
 )
 def test_the_line_of_a_value(place: tuple[str | int, ...], line: int) -> None:
     assert tomllib.loads(EACH)
-    assert _line_of(_statements(EACH), place) == line
-    assert _line_of(_statements(EACH.replace("\n", "\r\n")), place) == line
-
-
-def test_statements_are_the_shortest_texts_that_parse() -> None:
-    """Found in one go over the text, they are those that trying each end of a line finds."""
-
-    def tried(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        held, first = "", 0
-        for number, line in enumerate(text.split("\n"), 1):
-            first = first if held else number
-            held += f"{line}\n"
-            try:
-                value = tomllib.loads(held)
-            except tomllib.TOMLDecodeError:
-                continue
-            held = ""
-            if value:
-                yield first, value
-
-    for path in sorted(DATA.glob("*.toml")):
-        text = path.read_text("utf-8")[:8_000].rpartition("\n[[")[0]
-        found = [(line, value) for line, _, value in toml_file._statements(text)]
-        assert found == [*tried(text)]
-    assert [line for line, *_ in toml_file._statements(EACH)] == [line for line, _ in tried(EACH)]
+    assert _line_of(EACH, place) == line
+    assert _line_of(EACH.replace("\n", "\r\n"), place) == line
 
 
 def test_what_no_statement_has_is_on_the_first_line() -> None:
-    assert _line_of(_statements(""), ("title",)) == 1
+    assert _line_of("", ("title",)) == 1
 
 
 def test_a_long_value_or_many_errors_take_no_long_time() -> None:

@@ -177,7 +177,6 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
     said.append("" if graph.model.changed else "unchanged")
     written = _text(graph.model.to_proto())
     copy = graph.working_copy(lambda tensor: tensor.name != "g")
-    copy.graph.name = "g"
     said += [*_differing(_text(proto), written), "copy", *_differing(written, _text(copy))]
     return " | ".join(filter(None, said))
 

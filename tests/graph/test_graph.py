@@ -921,14 +921,14 @@ class TestAnyEdits:
     def check_light(self, graph: Graph) -> None:
         saved = graph.model.to_proto()
         again = Graph.from_proto(saved)
-        _, outline = graph.model.outlines()
+        now = graph.model.light_now()
         copy = graph.working_copy(lambda tensor: False)
         assert copy.functions == saved.functions
         assert copy.opset_import == saved.opset_import
-        assert [now for _, now in graph.model.function_outlines()] == [*saved.functions]
+        assert now.functions == saved.functions
         assert copy.graph.output == saved.graph.output
         assert copy.graph.value_info == saved.graph.value_info
-        for light in (outline, copy.graph):
+        for light in (now.graph, copy.graph):
             assert light.node == saved.graph.node
             assert light.input == saved.graph.input
             found = sorted(light.initializer, key=lambda each: each.name)

@@ -17,7 +17,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Declared, Graph, Tensor
-from onnxpad.graph.encode import light_functions
+from onnxpad.graph.encode import functions_now
 from tests.support import assert_same, checked, feeds_of, named, run, work
 from tests.support import one as model_of
 from tests.support.rows import each_row
@@ -368,8 +368,7 @@ class TestEditing:
         assert graph.inner_operators(outer) == {"Loop", "Identity", "Conv"}
         branch = graph.node_proto(outer).attribute[0].g
         assert [node.op_type for node in branch.node[0].attribute[0].g.node] == ["Identity", "Conv"]
-        _, after = graph.model.outlines()
-        assert after.node[0] == graph.node_proto(outer)
+        assert graph.model.light_now().graph.node[0] == graph.node_proto(outer)
         copy = graph.working_copy(lambda _: True)
         assert copy.graph.node[0] == graph.node_proto(outer)
         graph.rollback(0)
@@ -643,7 +642,7 @@ class TestCost:
 
     def test_bodies_are_looked_into_only_when_asked_for(self) -> None:
         graph = Graph.from_proto(checked(IF))
-        assert not any(entry.bodies for entry in graph._view.entries.values())
+        assert not any(entry.bodies for entry in graph.entries.values())
 
 
 class TestAnyEdits:
@@ -785,9 +784,9 @@ def test_functions_are_put_together_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def counting(*given: Any) -> Any:
         built.append(1)
-        return light_functions(*given)
+        return functions_now(*given)
 
-    monkeypatch.setattr("onnxpad.graph.model.light_functions", counting)
+    monkeypatch.setattr("onnxpad.graph.model.functions_now", counting)
     text = '<ir_version: 9, opset_import: ["" : 17, "l" : 1]> g (float[1, 2, 9, 8] x) => (float y) '
     calls = " ".join(f"t{i} = l.F{i} ({'x' if i == 0 else f't{i - 1}'})" for i in range(20))
     functions = " ".join(

@@ -767,7 +767,7 @@ class _Task:
         """Writes what was found into the graph."""
         changed = [*self._changed()]
         names = [output.name for output in self._copy.model.graph.output]
-        known = {tensor.name for tensor, _ in self._graph.claimed_outputs()}
+        known = {tensor.name for tensor, _ in self._graph.claims("output")}
         sizes = self._outputs(self._point, 0, [name for name in names if name in known])
         for place, chosen, pads, _ in changed:
             write(self._graph, self._copy.sites[place], chosen.padding, pads)

@@ -207,7 +207,7 @@ Declared: TypeAlias = Mapping[str, Sequence[Extent]]
 
 def _declared(graph: Graph, analysis: Analysis) -> Declared:
     """The sizes of the outputs that declare some."""
-    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claimed_outputs()]}
+    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claims("output")]}
 
 
 def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> None:
@@ -219,11 +219,11 @@ def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> No
     found = downstream(outputs, lambda use: use.node.outputs, most=None)
     moved = {tensor.name for tensor in found if tensor is not None}
     for each in (graph, *graph.inside()):
-        for tensor, _ in [*each.claims()]:
+        for tensor, _ in [*each.claims("value_info")]:
             if each is not graph or tensor.name in moved:
                 each.undeclare(tensor)
     analysis = Context(graph).analysis
-    for tensor, shape in [*graph.claimed_outputs()]:
+    for tensor, shape in [*graph.claims("output")]:
         now = analysis.shape(tensor)
         if tensor.name not in moved or now is None:
             continue

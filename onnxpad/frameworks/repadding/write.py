@@ -89,9 +89,9 @@ def forget_sizes(graph: Graph, outputs: Mapping[str, Sequence[int]]) -> None:
         graph: The main graph; its `value_info` goes.
         outputs: The shapes of its outputs in one run. A declared size that differs becomes that.
     """
-    for tensor, _ in [*graph.claims()]:
+    for tensor, _ in [*graph.claims("value_info")]:
         graph.undeclare(tensor)
-    for tensor, shape in [*graph.claimed_outputs()]:
+    for tensor, shape in [*graph.claims("output")]:
         seen = outputs.get(tensor.name)
         if seen is None or len(seen) != len(shape):
             continue

@@ -92,7 +92,9 @@ class BlockedPools:
             if hazard is None:
                 continue
             if declared is None:
-                declared = {tensor.name: sizes for tensor, sizes in self._graph.claims()}
+                declared = {
+                    tensor.name: sizes for tensor, sizes in self._graph.claims("value_info")
+                }
             claim, channels = declared.get(op.data.name, ()), op.operator.layout.channels
             known = len(claim) == op.rank and isinstance(claim[channels], int)
             if not known:

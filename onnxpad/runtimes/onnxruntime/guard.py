@@ -238,7 +238,7 @@ def _correct_claims(context: Context) -> None:
     onnxruntime believes neither.
     """
     graph, pools = context.graph, context.blocked_pools
-    wrong = list(lies(graph.claims(), context.analysis))
+    wrong = list(lies(graph.claims("value_info"), context.analysis))
     missized = pools.missized() if wrong else ()
     for tensor in wrong:
         if tensor.name not in missized and pools.behind(tensor) is None:

@@ -192,7 +192,7 @@ def _beyond(context: Context, calls: Sequence[Call]) -> Iterator[tuple[Tensor, H
 
 def _misdeclared(graph: Graph, analysis: Analysis) -> Iterator[Tensor]:
     """The outputs, and a body's inputs, that are not known to be as they are declared."""
-    for tensor, claimed in graph.claimed_borders():
+    for tensor, claimed in graph.claims("output", "input"):
         shape = analysis.shape(tensor)
         if shape is None:
             is_like = not any(isinstance(size, int) for size in claimed)

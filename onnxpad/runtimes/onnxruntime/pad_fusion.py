@@ -14,7 +14,7 @@ it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -521,7 +521,7 @@ class Fusion:
     def _is_misled(self) -> bool:
         """Whether declared shapes contradict the operators: onnxruntime believes the shapes."""
         graph = self._graph
-        return any(lies(chain(graph.claims(), graph.claimed_borders()), self._analysis))
+        return any(lies(graph.claims("value_info", "output", "input"), self._analysis))
 
     def is_fed(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor depend on graph inputs, not only on their sizes.
@@ -600,7 +600,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
     notes, key = graph.model.notes, (misdeclared, graph.offset)
     known = notes.get(key)
     if known is None or known[0] is not analysis or known[1] != graph.version:
-        wrong = {each.name: each for each in lies(graph.claimed_borders(), analysis)}
+        wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
         known = notes[key] = analysis, graph.version, wrong
     wrong = known[2]
     above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)

@@ -62,7 +62,7 @@ def _texts(graph: Graph) -> list[str]:
         f"({', '.join(_input(graph, each.name) for each in node.inputs)})"
         for node in graph.nodes
     ]
-    return [*told, *(f"{tensor.name}: {sizes}" for tensor, sizes in graph.claims())]
+    return [*told, *(f"{tensor.name}: {sizes}" for tensor, sizes in graph.claims("value_info"))]
 
 
 def _input(graph: Graph, name: str) -> str:
