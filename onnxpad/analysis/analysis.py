@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -124,7 +124,6 @@ class Analysis:
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
         self._shapes = self._known[Kind.SHAPE]
-        self._input_shapes: dict[str, Shape | None] | None = None
         self._edits = graph.model.journal
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
@@ -361,15 +360,14 @@ class Analysis:
         return tensor.name in self._graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
-        if self._input_shapes is None:
-            self._input_shapes = self._symbols()
         if tensor.name in self._input_shapes:
             return self._input_shapes[tensor.name]
         declared = self._graph.declared(tensor)
         return None if declared is None or declared[1] is None else known(declared[1])
 
-    def _symbols(self) -> dict[str, Shape | None]:
-        """Return the shapes of the graph's inputs, with a symbol for each axis left open."""
+    @cached_property
+    def _input_shapes(self) -> dict[str, Shape | None]:
+        """The shapes of the graph's inputs, with a symbol for each axis left open."""
         shapes: dict[str, Any] = {
             tensor: None if shape is None else list(shape)
             for tensor, (_, shape) in self._graph.inputs.items()

@@ -149,7 +149,7 @@ def passed_to_body(body: Graph, outer: Answers) -> dict[str, PassedFacts]:
         passed |= dict(zip(names[skipped:], assumed, strict=False))
         found = _results(body, outer, passed)[first:]
         kept = list(map(common, assumed, found))
-        if all(map(_says_as_much, kept, assumed)):
+        if [*_distinct(kept)] == [*_distinct(assumed)]:
             return passed
         assumed = kept
     return {}
@@ -223,11 +223,3 @@ def _is_same(one: Value | None, other: Value | None) -> bool:
 
 def _common_size(one: Extent, other: Extent) -> Extent:
     return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
-
-
-def _says_as_much(less: PassedFacts, more: PassedFacts) -> bool:
-    """Whether what was kept of a fact is all of it."""
-    if less.dtype != more.dtype or (less.shape is None) != (more.shape is None):
-        return False
-    pairs = zip(less.shape or (), more.shape or (), strict=True)
-    return all(isinstance(one, Unknown) == isinstance(other, Unknown) for one, other in pairs)

@@ -134,7 +134,7 @@ class Sites:
                 return
         depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
         if open_sizes or self.trust is Trust.RUNTIME:
-            told_sizes, sources = self.wording.sizes(depends, op.data), depends.values()
+            told_sizes, sources = self.wording.sizes(depends), depends.values()
             raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
 
     @remembered
@@ -388,7 +388,7 @@ class Sites:
         """The refusal of a pool whose number of windows depends on sizes, which end the message."""
         return RefusalError(
             Reason.SIZE_DEPENDENT,
-            f"{said} {self.wording.sizes(sizes, data)}",
+            f"{said} {self.wording.sizes(sizes)}",
             axes=[*sizes],
             sizes=self.wording.places([*sizes.values()]),
             ceil_mode=1,
