@@ -207,7 +207,7 @@ _SITES: Final = (
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
     _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._constant,
             "constant_in_effect(size, window,",
-            "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
+            "constant_in_effect(size, __import__('msgspec').structs.replace(window, dilation=1),"),
     _mutant("sizes of an image whose channels are last", "SAME_UPPER", JUDGE, Sites.spatial,
             "layout.spatial(shape)", "layout.spatial((1, *shape[:-1]))"),
     _mutant("pads win over VALID", "MaxPool, VALID with pads", JUDGE, Sites._proposed,
@@ -533,7 +533,7 @@ _ENGINES: Final = (
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._sizes, 'call.flag("ceil_mode")', "False"),
+            pools_and_convs._sizes_read, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )

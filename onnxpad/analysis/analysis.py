@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
+from onnxpad.analysis.bodies_and_calls import computed_by
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
     LIMIT,
     NONE,
+    NOTHING,
     Bound,
     Call,
     Kind,
     NeededError,
+    PassedFacts,
     ShapeRule,
     ValueRule,
     known,
@@ -87,9 +89,8 @@ _Question: TypeAlias = tuple["Analysis", Kind, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    Answers follow the edits of the graph by themselves: those that were given since edits which
-    were undone are worked out anew, and, once a round of passes is over, those that left something
-    open.
+    Answers follow the edits of the graph by themselves: those given since edits that were undone
+    are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
@@ -123,7 +124,6 @@ class Analysis:
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
         self._shapes = self._known[Kind.SHAPE]
-        self._input_shapes: dict[str, Shape | None] | None = None
         self._edits = graph.model.journal
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
@@ -319,8 +319,7 @@ class Analysis:
         if shape is None or dtype is None:
             return None
         call.sizes, call.kind = known(shape), dtype
-        elements = math.prod(call.sizes)
-        if elements > CONSTANT_LIMIT or (elements > LIMIT and not self._reads_constants(call)):
+        if math.prod(call.sizes) > LIMIT:
             return None
         try:
             data = rule(call)
@@ -347,9 +346,6 @@ class Analysis:
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 
-    def _reads_constants(self, call: Call) -> bool:
-        return all(is_constant(self.value(each)) for each in call.node.inputs if each.name)
-
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None where no node but a Constant does."""
         node = tensor.producer
@@ -364,15 +360,14 @@ class Analysis:
         return tensor.name in self._graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
-        if self._input_shapes is None:
-            self._input_shapes = self._symbols()
         if tensor.name in self._input_shapes:
             return self._input_shapes[tensor.name]
         declared = self._graph.declared(tensor)
         return None if declared is None or declared[1] is None else known(declared[1])
 
-    def _symbols(self) -> dict[str, Shape | None]:
-        """Return the shapes of the graph's inputs, with a symbol for each axis left open."""
+    @cached_property
+    def _input_shapes(self) -> dict[str, Shape | None]:
+        """The shapes of the graph's inputs, with a symbol for each axis left open."""
         shapes: dict[str, Any] = {
             tensor: None if shape is None else list(shape)
             for tensor, (_, shape) in self._graph.inputs.items()

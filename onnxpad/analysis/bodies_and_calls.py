@@ -11,19 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.analysis.rule_api import Answers
+from onnxpad.analysis.rule_api import NOTHING, Answers, PassedFacts
 from onnxpad.analysis.value import Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
-
-if TYPE_CHECKING:
-    from onnxpad.declared import Row
 
 WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
@@ -39,42 +35,16 @@ _SCAN_WITHOUT_BATCH: Final = 9
 """Before this opset a Scan runs for each element of a batch, and its body has one axis less."""
 
 
-class PassedFacts(Struct, frozen=True):
-    """Facts about an input or a result of a body or function.
-
-    Attributes:
-        dtype: Its element type; None where unknown.
-        shape: The sizes of its axes; None where its rank is unknown.
-        value: Its content where that is small and known; of inputs of functions only.
-    """
-
-    dtype: int | None = None
-    shape: Shape | None = None
-    value: Value | None = None
-
-
-NOTHING: Final = PassedFacts()
-
-
-class Analysis(Answers, Protocol):
-    """The analysis of one graph."""
-
-    declared: set[Row]
-
-    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
-        """A new analysis of a body in the graph, or of a function that it calls."""
-
-
 class _Inside:
     """The analyses of the bodies and functions of one model, as far as they were asked for."""
 
     def __init__(self) -> None:
-        self.begun: dict[object, Analysis] = {}
+        self.begun: dict[object, Answers] = {}
         self.opened: dict[int, int] = {}
         self.nodes = 0
 
 
-def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
+def _results(graph: Graph, outer: Answers, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
     captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
     key = graph.offset, *_distinct((*passed.values(), *captured))
@@ -120,7 +90,7 @@ def _anew(passed: PassedFacts) -> PassedFacts:
 
 
 def passed_to_function(
-    function: Graph, calls: Sequence[tuple[Node, Analysis]]
+    function: Graph, calls: Sequence[tuple[Node, Answers]]
 ) -> dict[str, PassedFacts]:
     """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
 
@@ -135,14 +105,14 @@ def passed_to_function(
     return found
 
 
-def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
+def _facts(analysis: Answers, tensor: Tensor | None) -> PassedFacts:
     """What is known of a tensor; nothing of one that is left out."""
     if tensor is None or not tensor.name:
         return NOTHING
     return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
-def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
+def passed_to_body(body: Graph, outer: Answers) -> dict[str, PassedFacts]:
     """Facts about the inputs of a body, by name, from the node that has it.
 
     What holds for the initial values of what a Loop or Scan carries is assumed. As far as it does
@@ -179,7 +149,7 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
         passed |= dict(zip(names[skipped:], assumed, strict=False))
         found = _results(body, outer, passed)[first:]
         kept = list(map(common, assumed, found))
-        if all(map(_says_as_much, kept, assumed)):
+        if [*_distinct(kept)] == [*_distinct(assumed)]:
             return passed
         assumed = kept
     return {}
@@ -193,7 +163,7 @@ def _without(shape: Shape | None, axis: int) -> Shape | None:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFacts]:
+def computed_by(graph: Graph, analysis: Answers, node: Node) -> list[PassedFacts]:
     """Facts about the outputs of a node with bodies, or of one that calls a function.
 
     Fewer than there are outputs, where nothing is known of the rest.
@@ -215,7 +185,7 @@ def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFact
         return []  # a body or the function is malformed
 
 
-def _iterated(node: Node, body: Graph, analysis: Analysis) -> list[PassedFacts]:
+def _iterated(node: Node, body: Graph, analysis: Answers) -> list[PassedFacts]:
     """The final values of a Loop or Scan, then the results of all iterations, stacked."""
     passed = passed_to_body(body, analysis)
     if not passed:
@@ -253,11 +223,3 @@ def _is_same(one: Value | None, other: Value | None) -> bool:
 
 def _common_size(one: Extent, other: Extent) -> Extent:
     return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
-
-
-def _says_as_much(less: PassedFacts, more: PassedFacts) -> bool:
-    """Whether what was kept of a fact is all of it."""
-    if less.dtype != more.dtype or (less.shape is None) != (more.shape is None):
-        return False
-    pairs = zip(less.shape or (), more.shape or (), strict=True)
-    return all(isinstance(one, Unknown) == isinstance(other, Unknown) for one, other in pairs)

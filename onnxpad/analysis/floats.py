@@ -202,7 +202,7 @@ def minimum(a: Real, b: Real, dtype: int) -> Real:
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return Unknown("a minimum with NaN")
-        return min(a, b) if a != b or _is_same(a, b) else ZERO
+        return min(a, b) if a != b or repr(a) == repr(b) else ZERO
     for bound, other in ((a, b), (b, a)):
         if bound == math.inf and isinstance(other, Scaled):
             return other
@@ -227,30 +227,27 @@ def negative(a: Real, dtype: int) -> Real:
 
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
-    if isinstance(a, float):
-        return _to_whole(math.floor, a)
-    if isinstance(a, Scaled) and a.exponent >= 0:
-        return a
-    return scaled(_divided(floor_div, a), 0, dtype)
+    return _whole(math.floor, floor_div, a, dtype)
 
 
 def ceil(a: Real, dtype: int) -> Real:
     """Return the least integer not below a."""
+    return _whole(math.ceil, size.ceil_div, a, dtype)
+
+
+def _whole(
+    function: Callable[[float], int],
+    division: Callable[[Extent, Extent], Extent],
+    a: Real,
+    dtype: int,
+) -> Real:
+    """Round to an integer; engines differ on the sign where the constant -0.5 is rounded to 0."""
     if isinstance(a, float):
-        return _to_whole(math.ceil, a)
+        whole = float(function(a)) if a and math.isfinite(a) else a
+        return whole if whole or a >= 0 or not a else ZERO
     if isinstance(a, Scaled) and a.exponent >= 0:
         return a
-    return scaled(_divided(size.ceil_div, a), 0, dtype)
-
-
-def _to_whole(function: Callable[[float], int], a: float) -> Real:
-    """Round a constant to an integer; engines differ on the sign where -0.5 is rounded to 0."""
-    whole = float(function(a)) if a and math.isfinite(a) else a
-    return whole if whole or a >= 0 or not a else ZERO
-
-
-def _is_same(a: float, b: float) -> bool:
-    return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
+    return scaled(_divided(division, a), 0, dtype)
 
 
 def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:

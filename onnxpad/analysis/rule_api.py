@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import onnx
+from msgspec import Struct
 
 from onnxpad.analysis.value import Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.declared import Row as Declaration
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
@@ -46,14 +48,40 @@ class Kind(enum.IntEnum):
     BOUND = 3
 
 
+class PassedFacts(Struct, frozen=True):
+    """Facts about an input or a result of a body or function.
+
+    Attributes:
+        dtype: Its element type; None where unknown.
+        shape: The sizes of its axes; None where its rank is unknown.
+        value: Its content where that is small and known; of inputs of functions only.
+    """
+
+    dtype: int | None = None
+    shape: Shape | None = None
+    value: Value | None = None
+
+
+NOTHING: Final = PassedFacts()
+
+
 class Answers(rows.Known, Protocol):
-    """What an analysis answers."""
+    """What an analysis answers.
+
+    Attributes:
+        declared: What users declared of operators whose shapes were asked for.
+    """
+
+    declared: set[Declaration]
 
     def value(self, tensor: Tensor) -> Value | None:
         """The content of a small tensor; None where it is not evaluated at all."""
 
     def bound(self, tensor: Tensor) -> Bound:
         """A number that no element of a tensor is below."""
+
+    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
+        """A new analysis of a body in the graph, or of a function that it calls."""
 
 
 class NeededError(Exception):

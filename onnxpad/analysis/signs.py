@@ -17,7 +17,7 @@ from onnxpad.semantics.operators import gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS
 
-_NEAR: Final = 64
+_NEAR: Final = 24
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
 
 _GROWTH: Final = 256
@@ -25,13 +25,12 @@ _GROWTH: Final = 256
 
 # Operators whose result has numbers of the first input; of all inputs; that compute with these.
 _MOVING: Final = frozenset({
-    "Abs", "Ceil", "Clip", "DepthToSpace", "Dropout", "Expand", "Flatten", "Floor", "Gather",
-    "GlobalMaxPool", "Identity", "MaxPool", "Neg", "Pad", "Relu", "Reshape", "Resize", "Round",
-    "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample",
+    "Abs", "Ceil", "Clip", "Conv", "ConvTranspose", "DepthToSpace", "Dropout", "Expand", "Flatten",
+    "Floor", "Gather", "Gemm", "GlobalMaxPool", "Identity", "MatMul", "MaxPool", "Neg", "Pad",
+    "Relu", "Reshape", "Resize", "Round", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze", "Upsample",
 })  # fmt: skip
-_JOINING: Final = frozenset({
-    "Concat", "Conv", "ConvTranspose", "Gemm", "MatMul", "Max", "Min", "Where",
-})  # fmt: skip
+_JOINING: Final = frozenset({"Concat", "Max", "Min", "Where"})
 _COMPUTING: Final = frozenset({
     "Add", "AveragePool", "BatchNormalization", "Cast", "Div", "Exp", "GlobalAveragePool",
     "LeakyRelu", "Log", "Mul", "PRelu", "Pow", "Reciprocal", "Sqrt", "Sub", "Sum",

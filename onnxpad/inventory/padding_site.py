@@ -59,21 +59,6 @@ class AxisPadding(Struct, frozen=True):
     formula: str = ""
 
     @property
-    def begin(self) -> int | None:
-        """The number at the begin; None if it depends on a size or is not known."""
-        return known_number(self.pair[0])
-
-    @property
-    def end(self) -> int | None:
-        """The number at the end, in the same way."""
-        return known_number(self.pair[1])
-
-    @property
-    def size(self) -> int | None:
-        """The size of the data; None if it is open."""
-        return known_number(self.extent)
-
-    @property
     def count(self) -> Extent:
         """How often the window fits; Unknown of a `Pad`."""
         if self.window is None:

@@ -74,7 +74,7 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
         raise RefusalError(
             Reason.SIZE_DEPENDENT,
             "no end padding gives the same number of windows at every value of "
-            f"{words.sizes(left, op.data)}: rounding down may give one window where none fits",
+            f"{words.sizes(left)}: rounding down may give one window where none fits",
             axes=[*left],
             sizes=words.places([*left.values()]),
             ceil_mode=1,

@@ -135,7 +135,7 @@ class Sites:
                 return
         depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
         if open_sizes or self.trust is Trust.RUNTIME:
-            told_sizes, sources = self.wording.sizes(depends, op.data), depends.values()
+            told_sizes, sources = self.wording.sizes(depends), depends.values()
             raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
 
     @remembered
@@ -410,7 +410,7 @@ class Sites:
             assert isinstance(axis, int)
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
-            told = self.wording.sizes({axis: size}, source)
+            told = self.wording.sizes({axis: size})
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
                 f"with ceil_mode the number of windows depends on {told}",

@@ -5,12 +5,8 @@ from __future__ import annotations
 from onnxpad.arithmetic.window import Window
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
-from onnxpad.page.axis_pictures import (
-    axis_picture,
-    axis_pictures,
-    legend,
-)
+from onnxpad.inventory.padding_site import AxisPadding, PaddingSite, known_number
+from onnxpad.page.axis_pictures import axis_picture, axis_pictures, legend
 from onnxpad.page.markup import NOTHING, Html, join
 from onnxpad.report.documents import Picture
 
@@ -40,7 +36,8 @@ def _site(site: PaddingSite) -> Html:
 
 
 def _answer(axis: AxisPadding) -> AxisAnswer | None:
-    window, size, begin, end, count = axis.window, axis.size, axis.begin, axis.end, axis.count
+    window, count = axis.window, axis.count
+    size, begin, end = map(known_number, (axis.extent, *axis.pair))
     if not isinstance(window, Window) or size is None or begin is None or end is None:
         return None
     return AxisAnswer(size, window, begin, end, count) if isinstance(count, int) and count else None

@@ -586,6 +586,8 @@ class _Cutting:
 
     def _small(self, values: Any, dtype: int) -> str:
         """Adds a constant that the graph does not have, and returns its name."""
+        if dtype == TensorProto.STRING:
+            raise UnprobeableError("the element type of a weight or bias is no number")
         return self._constant(np.asarray(values).astype(tensor_dtype_to_np_dtype(dtype)))
 
     def _name(self, tensor: Tensor) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
-
-from msgspec.structs import replace
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Row, op_types, operator_name
@@ -161,20 +159,40 @@ class Prover:
     def _certificate(
         self, at: _Domain, new: Tensor, old: Tensor, equal: Equal | None
     ) -> Certificate:
-        """What was proved of a tensor."""
-        equal = equal or Equal("same")
-        certificate = _stated(self._roots.get(old, (old.name,)), at[2], new, old, equal)
-        domain, limits = at[0].domain, at[1]
-        assumed = (*domain.assumptions, *self._trusts)
-        if limits or assumed:
-            certificate = replace(
-                certificate,
-                limits=str(domain),
-                assumptions=(*certificate.assumptions, *assumed),
-                facts=Data(certificate.facts, **({"sizes": limits} if limits else {})),
-                within={name: sizes.as_data() for name, sizes in domain.given.items()},
-            )
-        return _resting(certificate, self._declared(at, new, old))
+        """What was proved of a tensor, in words and as data."""
+        (analysed, limits, facts), equal = at, equal or Equal("same")
+        roots, domain, node = self._roots.get(old, (old.name,)), analysed.domain, new.producer
+        names, data = ", ".join(map(repr, roots)), ", ".join(["the data"] * len(roots))
+        slides = node is not None and facts.reader.slides(node)
+        found = {"kind": "windows" if slides else "padding", "root": roots[0], **equal.facts}
+        if slides:
+            said, sizes = ["each window reads the same positions of"] * 2, equal.sizes
+        else:
+            said = [f"{who} holds the same elements of" for who in (repr(old.name), "the result")]
+            sizes = _sizes(facts, facts.reader.read(new))
+            found |= {"roots": [*roots], **({"repair": True} if equal.repair else {})}
+        assumed: tuple[str, ...] = (*domain.assumptions, *self._trusts)
+        is_limited = bool(limits or assumed)
+        if limits:
+            found["sizes"] = limits
+        rest = equal.words
+        if declared := self._declared(at, new, old):
+            users = sorted(set(map(operator_name, declared)))
+            found |= {
+                "declared": users,
+                "runnable": all(each.body is not None for each in declared),
+            }
+            assumed = (*assumed, Assumption.DECLARED)
+            rest += f"; as declared of {', '.join(users)}"
+        return Certificate(
+            f"{said[0]} {names}, {rest}",
+            limits=str(domain) if is_limited else "",
+            assumptions=(*sorted(equal.assumptions), *assumed),
+            facts=Data(found),
+            within={name: each.as_data() for name, each in domain.given.items() if is_limited},
+            general=f"{said[1]} {data}, {rest}",
+            data=sizes,
+        )
 
     def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> frozenset[Row]:
         """The declarations that a proof rests on: of what it read, and of what gave the sizes."""
@@ -233,32 +251,6 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     return tuple(found)
 
 
-def _stated(
-    roots: Sequence[str], facts: Facts, new: Tensor, old: Tensor, equal: Equal
-) -> Certificate:
-    """What was proved of a tensor, in words and as data."""
-    reader = facts.reader
-    names, data = ", ".join(map(repr, roots)), ", ".join(["the data"] * len(roots))
-    node = new.producer
-    kind = "windows" if node is not None and reader.slides(node) else "padding"
-    found = {"kind": kind, "root": roots[0], **equal.facts}
-    if kind == "windows":
-        said, sizes = ["each window reads the same positions of"] * 2, equal.sizes
-    else:
-        said = [f"{who} holds the same elements of" for who in (repr(old.name), "the result")]
-        sizes = _sizes(facts, reader.read(new))
-        found["roots"] = list(roots)
-        if equal.repair:
-            found["repair"] = True
-    return Certificate(
-        f"{said[0]} {names}, {equal.words}",
-        assumptions=tuple(sorted(equal.assumptions)),
-        facts=Data(found),
-        general=f"{said[1]} {data}, {equal.words}",
-        data=sizes,
-    )
-
-
 def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
     """The sizes for which a proof without a window holds.
 
@@ -268,19 +260,3 @@ def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
     shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
     axes = enumerate(() if shape is None else shape)
     return known_sizes(tuple([size for axis, size in axes if axis > 1 or axis in padded]))
-
-
-def _resting(certificate: Certificate, declared: Collection[Row]) -> Certificate:
-    """A certificate that says on which declarations of operators by users it rests."""
-    if not declared:
-        return certificate
-    names = sorted(set(map(operator_name, declared)))
-    runnable = all(each.body is not None for each in declared)
-    as_declared = f"; as declared of {', '.join(names)}"
-    return replace(
-        certificate,
-        statement=certificate.statement + as_declared,
-        general=certificate.general and certificate.general + as_declared,
-        assumptions=(*certificate.assumptions, Assumption.DECLARED),
-        facts=Data(certificate.facts, declared=names, runnable=runnable),
-    )

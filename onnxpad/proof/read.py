@@ -229,7 +229,8 @@ class Reader:
             return self._source(tensor)
         if node.op == "Identity" and graph.is_standard(node):
             return self.read(node.inputs[0])
-        pad = self._settled(node)
+        by, read = node.reading or (None, None)  # of a `Pad` of which all but the data is known
+        pad = read.read if by is self._analysis and isinstance(read, PadOp) else None
         sources = graph.sources(node) if pad is None else node.inputs[:1]
         while sources and not sources[-1].name:
             sources = sources[:-1]  # an empty name at the end means what its absence means
@@ -244,17 +245,12 @@ class Reader:
         if row is not None:
             output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
             try:
-                found = self._meant(node, output, row, args)
+                found = self._meant(node, output, row, args, pad)
             except (UnreadError, ModelError):
                 found = None
             if found is not None:
                 return found
         return self._applied(node, tensor, args)
-
-    def _settled(self, node: Node) -> PadForm | None:
-        """What a `Pad` says that was read already, and of which all but the data is known."""
-        by, read = node.reading or (None, None)
-        return read.read if by is self._analysis and isinstance(read, PadOp) else None
 
     def _source(self, tensor: Tensor) -> Term:
         """The term of an input, or of an initializer; one without a name for a left out operand."""
@@ -304,7 +300,9 @@ class Reader:
         itself = (id(node),) if is_own else ()
         return self.terms.make(Applied((node.outputs.index(tensor), *says, *itself)), args)
 
-    def _meant(self, node: Node, output: int, row: Row, args: tuple[Term, ...]) -> Term | None:
+    def _meant(
+        self, node: Node, output: int, row: Row, args: tuple[Term, ...], pad: PadForm | None
+    ) -> Term | None:
         """The term of an output of a node by its row; None where the row has no meaning for it."""
         if row.window is not None:
             form = read_window(self._graph, self._analysis, node).read
@@ -320,7 +318,7 @@ class Reader:
             head = Spread(found.key, found.runs, says if found.disputed else ())
             return self.terms.padded(self.terms.make(head, args), *found.layers)
         if row.op == "Pad":
-            return self._padded(call, self._settled(node) or pad_of(call), args)
+            return self.padded(call, pad or pad_of(call), args)
         return self._stepped(call, args) if row.step is not None else None
 
     # Windows
@@ -350,12 +348,8 @@ class Reader:
 
     # Pads
 
-    def padded(self, call: Call, pad: PadForm) -> Term:
-        """The term of what a `Pad` node would give that said this."""
-        return self._padded(call, pad, tuple(map(self.read, call.node.inputs)))
-
-    def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
-        """The term of a `Pad`: a layer, if it is constant and its amounts are known."""
+    def padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
+        """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
         if rank is None and pad.amounts is not None and not is_padded(pad.amounts):
@@ -427,7 +421,7 @@ def layers_of(
     if says is not None and (row := padding_row(graph, pads[-1])) is not None:
         call = Call(graph, analysis, pads[-1], row)
         form = replace(pad_of(call), amounts=says[0], axes=None, value=says[1])
-        found = reader.padded(call, form)
+        found = reader.padded(call, form, tuple(map(reader.read, pads[-1].inputs)))
     data = reader.known(pads[0].inputs[0])
     return found.layers if found is not None and found.bare is data else None
 

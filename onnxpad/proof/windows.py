@@ -230,14 +230,14 @@ class Compared(Struct, frozen=True):
         first: The original in canonical form.
         second: The other one.
         defined: By axis, 1 at the sizes that count.
-        differs: How the fills differ that they read; empty where they do not.
+        differs: Whether they read other fills.
     """
 
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]]
     first: Canonical
     second: Canonical
     defined: Sizes
-    differs: str
+    differs: bool
 
 
 class Comparison(Struct, frozen=True):
@@ -310,21 +310,13 @@ def _agrees_with_pads(old: Slid, new: Slid, sizes: Sizes, dtype: int | None) -> 
 
 
 def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
-    """Whether both engines run a window, and place or fill it differently."""
-    each = {engine: placed(engine, window, sizes, dtype) for engine in ENGINES}
-    specified, ours = each.values()
-    if specified is None or ours is None:
+    """Whether both engines run a window, and read it otherwise."""
+    if any(placed(engine, window, sizes, dtype) is None for engine in ENGINES):
         return False
-    placing = zip(specified, ours, strict=True)
-    if any((a.begin, a.windows) != (b.begin, b.windows) for a, b in placing):
+    try:
+        return not _compared(window, window, sizes, dtype, Trust.SPEC).same
+    except DiffersError:
         return True
-    anywhere = (1,) * len(sizes)
-    forms = [
-        canonical(engine, window, places, sizes, anywhere)
-        for engine, places in each.items()
-        if places is not None
-    ]
-    return forms[0].layers != forms[1].layers
 
 
 def _compared(
@@ -484,18 +476,21 @@ def _as_read(
             text = f"with ceil_mode, {text}"
             counts = isinstance(was.windows, int) and isinstance(now.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
-        _check_equal(engine, axis, text, was.windows, now.windows, code)
-        text = f"{told}on axis {axis} the first window starts at"
-        _check_equal(engine, axis, text, was.start, now.start)
-    differs = ""
+        starts = f"{told}on axis {axis} the first window starts at"
+        for said, why, one, other in (
+            (text, code, was.windows, now.windows),
+            (starts, Reason.NOT_CERTIFIED, was.start, now.start),
+        ):
+            if not isinstance(one, int | Size) or one != other:
+                facts = {"engine": engine, "axis": axis, "found": str(other), "wanted": str(one)}
+                raise DiffersError(f"{said} {other}, not {one}", why, **facts)
     read = [n for layer in first.layers for pair in layer.amounts for n in pair]
-    if Unknown in map(type, read) or first.layers != second.layers:
-        reads = _text(second.layers), _text(first.layers)
-        differs = f"outside of the data it would read {reads[0]} instead of {reads[1]}"
-        if not form.compares:
-            forms = pair[0].form, pair[1].form
-            code, facts = _why_fills_differ(forms, first.layers, second.layers)
-            raise DiffersError(f"{told}{differs}", code, engine=engine, **facts)
+    differs = Unknown in map(type, read) or first.layers != second.layers
+    if differs and not form.compares:
+        forms = pair[0].form, pair[1].form
+        code, why_other = _why_fills_differ(forms, first.layers, second.layers)
+        reads = f"it would read {_text(second.layers)} instead of {_text(first.layers)}"
+        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **why_other)
     return Compared(places, first, second, defined, differs)
 
 
@@ -504,19 +499,6 @@ def _slides(window: Slid, places: tuple[Placed, ...]) -> tuple[object, ...]:
     form, placed = window.form, [(each.begin, each.end, each.windows) for each in places]
     slides = form.axes, form.before, form.after, form.ceil, form.counts
     return window.layers, placed, slides, form.window, form.version, form.own
-
-
-def _check_equal(
-    engine: str,
-    axis: int,
-    text: str,
-    was: Extent,
-    now: Extent,
-    code: Reason = Reason.NOT_CERTIFIED,
-) -> None:
-    if not isinstance(was, int | Size) or was != now:
-        facts = {"engine": engine, "axis": axis, "found": str(now), "wanted": str(was)}
-        raise DiffersError(f"{text} {now}, not {was}", code, **facts)
 
 
 def _why_fills_differ(

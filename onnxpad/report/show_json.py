@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode, known_number
 from onnxpad.report import ShowReport
 from onnxpad.report.json import config_fields, dumped, finding_fields, head
+
+_FIELDS: Final = (
+    *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads", "axes"),
+    *("kernel", "stride", "dilation", "auto_pad", "ceil_mode", "count_include_pad"),
+    *("output_padding", "output_shape", "outer", "downstream", "tensor", "path", "readers"),
+    *("origin", "conventions", "convention", "findings", "fixable", "stays", "problem", "advice"),
+)
+_TEXTS: Final = ("auto_pad", "tensor", "convention", "problem")
+"""Those that are null where they are empty."""
 
 
 def show_json(result: ShowReport, page: str = "") -> str:
@@ -27,22 +38,15 @@ def show_json(result: ShowReport, page: str = "") -> str:
 
 
 def _site(site: PaddingSite) -> dict[str, object]:
-    return {
-        "node": site.node,
-        "op_type": site.op_type,
-        "domain": site.domain,
-        "scope": site.scope,
-        "kind": site.kind,
+    told = {
         "written": site.written or "none",
-        "pads": site.pads,
-        "own_pads": site.own_pads,
         "axes": [
             {
                 "axis": axis.axis,
                 "name": axis.name,
-                "begin": axis.begin,
-                "end": axis.end,
-                "size": axis.size,
+                "begin": known_number(axis.pair[0]),
+                "end": known_number(axis.pair[1]),
+                "size": known_number(axis.extent),
                 "extent": axis.told_size,
                 "formula": axis.formula or None,
             }
@@ -51,26 +55,13 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "kernel": [known_number(window.kernel) for window in site.windows],
         "stride": [window.stride for window in site.windows],
         "dilation": [window.dilation for window in site.windows],
-        "auto_pad": site.auto_pad or None,
-        "ceil_mode": site.ceil_mode,
-        "count_include_pad": site.count_include_pad,
-        "output_padding": site.output_padding,
-        "output_shape": site.output_shape,
         "outer": [_outer(pad) for pad in site.outer],
-        "downstream": site.downstream,
-        "tensor": site.tensor or None,
-        "path": site.path,
-        "readers": site.readers,
         "origin": site.outer[0].source if site.outer else None,
-        "conventions": site.conventions,
-        "convention": site.convention or None,
         "findings": [finding_fields(finding) for finding in site.findings],
-        "fixable": site.fixable,
-        "stays": site.stays,
-        "problem": site.problem or None,
-        "advice": site.advice,
-        **({"taken": site.taken, "known_by": site.known_by} if site.taken else {}),
     }
+    fields = {name: told[name] if name in told else getattr(site, name) for name in _FIELDS}
+    fields |= {name: fields[name] or None for name in _TEXTS}
+    return {**fields, **({"taken": site.taken, "known_by": site.known_by} if site.taken else {})}
 
 
 def _outer(pad: OuterPad) -> dict[str, object]:

@@ -22,7 +22,6 @@ from onnxpad.semantics.read_nodes import (
     TransposedOp,
     UnreadableError,
     WindowOp,
-    names_pad,
     read_pad,
     read_transposed,
     read_window,
@@ -263,7 +262,7 @@ class Context:
         """
         if not self.graph.has_node(node):
             return None
-        if names_pad(self.graph, node):
+        if node.op == "Pad" and self.graph.names_standard(node):
             return self.pad(node)
         row = operator_named(self.graph, node)
         if row is None:

@@ -49,7 +49,6 @@ class WindowOp(Struct, frozen=True):
         count_include_pad: Whether its own padding is counted.
         zero: The number that stands for 0 in its data: the data's zero point, if there is one.
             None where that is not one constant number.
-        gives_indices: Whether it has an output for positions in the data (Indices).
         read: Its form, as it was read.
     """
 
@@ -62,7 +61,6 @@ class WindowOp(Struct, frozen=True):
     ceil_mode: bool
     count_include_pad: bool
     zero: int | None
-    gives_indices: bool
     read: WindowForm
 
     @property
@@ -267,7 +265,6 @@ def read_window(call: Call) -> WindowOp:
             form.ceil,
             form.counts and form.window.own == EXCLUDED,
             zero if isinstance(zero, int) else None,
-            form.has_indices,
             form,
         )
     return replace(known, node=node)
@@ -328,11 +325,6 @@ def is_transposed(graph: Graph, node: Node) -> bool:
 def is_pad(graph: Graph, node: Node) -> bool:
     """Whether a node is ONNX's own Pad."""
     return node.op == "Pad" and graph.is_standard(node)
-
-
-def names_pad(graph: Graph, node: Node) -> bool:
-    """Whether a node names a `Pad`, even if it contradicts the schema."""
-    return node.op == "Pad" and graph.names_standard(node)
 
 
 def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:

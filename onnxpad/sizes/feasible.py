@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from math import prod
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
 from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
+from onnxpad.analysis.rule_api import Call
+from onnxpad.analysis.rules.axis_math import at_least
 from onnxpad.analysis.shape_inference_check import refused
 from onnxpad.arithmetic.size import (
     Extent,
@@ -35,8 +37,8 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.semantics.operators import OPERATORS, operator_of
-from onnxpad.semantics.read_nodes import UnreadableError
+from onnxpad.semantics.operators import OPERATORS, Operator, operator_of
+from onnxpad.semantics.rows import UnreadError, axis_of
 from onnxpad.semantics.window import auto_pad_of
 
 Conditions: TypeAlias = Iterator[Extent]
@@ -71,14 +73,10 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     seen: set[Extent] = set()
     large: set[Extent] = set()
     for node in _needed(graph):
-        slides = operator_of(graph, node) is not None
-        if not node.inputs or not (slides or graph.is_standard(node)):
-            continue
-        if node.op in _ENLARGING:
+        if node.op in _ENLARGING and node.inputs and graph.is_standard(node):
             shape = analysis.shape(node.outputs[0]) or ()
             large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
-        rule = _windowed if slides else _CONDITIONS.get(node.op)
-        for condition in rule(node, graph, analysis) if rule is not None else ():
+        for condition in _conditions(node, graph, analysis):
             if condition == 0:
                 return Feasible(stops=node)
             if isinstance(condition, Size) and condition not in seen:
@@ -111,8 +109,8 @@ def stopping(graph: Graph, analysis: Analysis) -> Node | None:
     node may never be taken.
     """
     for node in graph.nodes:
-        rule = _CONDITIONS.get(node.op) if node.inputs and graph.is_standard(node) else None
-        if rule is not None and any(condition == 0 for condition in rule(node, graph, analysis)):
+        is_window = operator_of(graph, node) is not None
+        if not is_window and any(each == 0 for each in _conditions(node, graph, analysis)):
             return node
     return refused(graph, analysis)
 
@@ -154,51 +152,32 @@ def _needed(graph: Graph) -> list[Node]:
 
 
 def _is_positive(size: Extent) -> bool:
-    return (bounds(size)[0] or 0) >= 1
+    return at_least(size, 1)
 
 
-def _holds_data(shapes: Sequence[Shape]) -> bool:
-    """Whether no axis can be empty: engines accept an empty tensor even where it does not fit."""
-    return all(_is_positive(size) for shape in shapes for size in shape)
+def _concatenated(call: Call) -> Conditions:
+    shapes = call.shapes()
+    axis = axis_of(call.integer("axis", 1), len(shapes[0]))
+    # Engines accept an empty tensor even where it does not fit.
+    fits = len({*map(len, shapes)}) == 1 and all(map(_is_positive, chain(*shapes)))
+    for place, sizes in enumerate(zip(*shapes, strict=True) if fits else ()):
+        first, *others = dict.fromkeys(sizes)
+        yield from (equal(first, other) for other in others if place != axis)
 
 
-def _shapes(node: Node, analysis: Analysis) -> list[Shape]:
-    """The shapes of a node's inputs; an empty list where the rank of one is unknown."""
-    shapes = [analysis.shape(tensor) for tensor in node.inputs]
-    known = [shape for shape in shapes if shape is not None]
-    return known if len(known) == len(shapes) else []
+def _broadcast(call: Call) -> Conditions:
+    return _fitting(call.shapes() if call.version >= 7 else [])
 
 
-def _concatenated(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    axis = node.attrs.get("axis")
-    shapes = _shapes(node, analysis)
-    if not shapes or not isinstance(axis, int) or len({*map(len, shapes)}) != 1:
-        return
-    rank = len(shapes[0])
-    if rank < 2 or not -rank <= axis < rank or not _holds_data(shapes):
-        return
-    for place in set(range(rank)) - {axis % rank}:
-        first, *others = dict.fromkeys(shape[place] for shape in shapes)
-        yield from (equal(first, other) for other in others)
+def _expanded(call: Call) -> Conditions:
+    return _fitting([call.shape_of(0), call.integers(1)])
 
 
-def _broadcast(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    if graph.opset >= 7:
-        yield from _fitting(_shapes(node, analysis))
-
-
-def _expanded(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    shape = analysis.shape(node.inputs[0])
-    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
-    if shape is not None and target is not None:
-        yield from _fitting([shape, target])
-
-
-def _multiplied(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    shapes = _shapes(node, analysis)
-    if len(shapes) == 2 and all(len(shape) >= 2 for shape in shapes):
-        yield equal(shapes[0][-1], shapes[1][-2])
-        yield from _fitting([shape[:-2] for shape in shapes])
+def _multiplied(call: Call) -> Conditions:
+    left, right = call.shapes()
+    if len(left) >= 2 and len(right) >= 2:
+        yield equal(left[-1], right[-2])
+        yield from _fitting([left[:-2], right[:-2]])
 
 
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
@@ -210,45 +189,32 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
-def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    shape = analysis.shape(node.inputs[0])
-    axis = node.attrs.get("axis", 0)
-    if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
-        return
-    lengths = node.attrs.get("split", [])
-    if not isinstance(lengths, list) or not all(isinstance(part, int) for part in lengths):
-        return
-    parts: tuple[Extent, ...] | None = tuple(lengths)
-    if graph.opset >= 13 and (sizes := node.operand(1)) is not None:
-        parts = analysis.integers(sizes)
-    if parts == ():
-        # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
-        if "num_outputs" not in node.attrs and graph.opset >= 2:
-            yield equal(modulo(shape[axis], len(node.outputs)), 0)
-    elif parts is not None:
-        total: Extent = 0
-        for part in parts:
-            total = total + part
-        yield equal(shape[axis], total)
+def _split(call: Call) -> Conditions:
+    shape = call.shape_of(0)
+    size = shape[axis_of(call.integer("axis", 0), len(shape))]
+    by_input = call.version >= 13 and call.has(1)
+    parts = call.integers(1) if by_input else call.ints("split", ())
+    if parts:
+        yield equal(size, sum(parts[1:], parts[0]))
+    # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
+    elif "num_outputs" not in call.node.attrs and call.version >= 2:
+        yield equal(modulo(size, len(call.node.outputs)), 0)
 
 
-def _into_depth(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    shape, block = analysis.shape(node.inputs[0]), node.attrs.get("blocksize")
-    if shape is not None and len(shape) == 4 and isinstance(block, int) and block > 0:
-        yield from (equal(modulo(size, block), 0) for size in shape[2:])
+def _into_depth(call: Call) -> Conditions:
+    block = call.integer("blocksize", 0)
+    for size in call.ranked_shape_of(0, 4)[2:] if block > 0 else ():
+        yield equal(modulo(size, block), 0)
 
 
-def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+def _reshaped(call: Call) -> Conditions:
     """Conditions that a Reshape keeps the number of elements; equal sizes cancel first."""
-    shape = analysis.shape(node.inputs[0])
-    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
-    if shape is None or target is None or node.attrs.get("allowzero"):
-        return
+    shape, target = call.shape_of(0), call.integers(1)
     copied = [
         shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target)
     ]
     rest = [size for size in copied if size != -1]
-    if not all(_is_positive(size) for size in rest):
+    if call.flag("allowzero") or not all(map(_is_positive, rest)):
         return  # a 0 or -1 at some sizes would mean something else
     before = list(shape)
     after: list[Extent] = []
@@ -263,33 +229,42 @@ def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         yield equal(modulo(prod(before), prod(after)), 0)
 
 
-def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+def _windowed(call: Call, row: Operator) -> Conditions:
     """Conditions that a window operator runs.
 
     Conv needs room for a window; pools without one give an empty tensor. Pools and SAME need at
     least one element on each axis, except pools of an empty batch. A transposed convolution must
     give something on each axis.
     """
-    row = operator_of(graph, node)
-    assert row is not None
-    pools, layout, data = row.pools, row.layout, node.inputs[row.inputs.data]
-    shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
-    yield from (less_equal(0 if pools else 1, size) for size in layout.spatial(shape or ()))
-    if not read or row.scatters:
+    layout = row.layout
+    shape = call.result_shape() or ()
+    yield from (less_equal(0 if row.pools else 1, size) for size in layout.spatial(shape))
+    if row.scatters:
         return
-    try:
-        is_same = auto_pad_of(node).startswith("SAME")
-    except (ModelError, UnreadableError):
-        return
-    if _is_positive(read[layout.batch]) if pools else is_same:
+    read = call.shape_of(0)
+    is_same = auto_pad_of(call.node).startswith("SAME")
+    if read and (_is_positive(read[layout.batch]) if row.pools else is_same):
         yield from (less_equal(1, size) for size in layout.spatial(read))
+
+
+def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    """The conditions that an operator runs, as far as they are known."""
+    row = operator_of(graph, node)
+    rule = _CONDITIONS.get(node.op) if row is None and graph.is_standard(node) else None
+    if not node.inputs or (row is None and rule is None):
+        return
+    call = analysis.call(node)
+    try:
+        yield from _windowed(call, row) if row is not None else rule(call) if rule else ()
+    except (ModelError, UnreadError):
+        return
 
 
 _ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
     row.op_type for row in OPERATORS.values() if row.scatters
 }
 
-_CONDITIONS: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
+_CONDITIONS: Final[Mapping[str, Callable[[Call], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     "Concat": _concatenated,
     "Expand": _expanded,

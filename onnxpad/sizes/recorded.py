@@ -88,11 +88,7 @@ def recorded_sizes(graph: Graph) -> Recorded:
         warning = f"the metadata {METADATA} is ignored: it is not a JSON object of sizes"
         return Recorded(warning=warning)
     labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
-    known = {
-        (name, axis): size
-        for name, (_, shape) in graph.inputs.items()
-        for axis, size in enumerate(shape or ())
-    }
+    fixed = _declared(graph)
     sizes: dict[str, Sizes] = {}
     entries: dict[str, RecordedDim] = {}
     wrong: list[str] = []
@@ -101,16 +97,14 @@ def recorded_sizes(graph: Graph) -> Recorded:
         if entry is None:
             wrong.append(f"{name!r}, which is malformed")
             continue
-        there = tuple(place for place in entry.axes if place in known)
-        fixed = [known[place] for place in there if place not in labels]
-        outside = [size for size in fixed if isinstance(size, int) and size not in entry.sizes]
-        open_ = {labels[place] for place in there if place in labels}
-        left = {label: sizes.get(label, entry.sizes).common(entry.sizes) for label in open_}
+        there = tuple(place for place in entry.axes if place in labels or place in fixed)
+        names = {labels[place] for place in there if place in labels}
+        left = {label: sizes.get(label, entry.sizes).common(entry.sizes) for label in names}
+        is_outside = any(entry.sizes.common(fixed[at]) is None for at in there if at in fixed)
         if not there:
             wrong.append(f"{name!r}, whose axes are gone")
-        elif outside or None in left.values():
-            now = outside[0] if outside else "other sizes"
-            wrong.append(f"{name!r} as {entry.sizes}, for the model has {now} there")
+        elif is_outside or None in left.values():
+            wrong.append(f"{name!r} as {entry.sizes}, for the model has other sizes there")
         else:
             entries[name] = replace(entry, axes=there)
             sizes |= {label: each for label, each in left.items() if each is not None}
@@ -125,27 +119,17 @@ class RecordedByBoth(Struct, frozen=True):
     Attributes:
         recorded: The sizes, under the names that the original has for inputs and dimensions.
         limits: The sizes by axis of an input of the original.
-        sources: Whose metadata limits a dimension, by its name, as `the original model says`.
-        fixed: The names of dimensions that only the rewritten model fixes.
         warnings: The unusable entries of each, a line each.
     """
 
     recorded: Recorded
     limits: Mapping[Place, Sizes]
-    sources: Mapping[str, str]
-    fixed: frozenset[str]
     warnings: tuple[str, ...]
 
-    def text(self, limits: Mapping[str, Sizes]) -> Iterator[str]:
-        """The sizes that come from metadata alone, a line for each source; as `Recorded.text`."""
-        for source in dict.fromkeys(self.sources.values()):
-            drawn = {
-                name: sizes
-                for name, sizes in limits.items()
-                if self.sources.get(name) == source and name not in self.fixed
-            }
-            if told := self.recorded.text(drawn):
-                yield f"sizes drawn as the metadata of {source}: {told}"
+    def text(self, limits: Mapping[str, Sizes]) -> list[str]:
+        """The sizes that come from metadata alone, in a line if there are any."""
+        told = self.recorded.text(limits)
+        return [f"sizes drawn as the models' metadata says: {told}"] if told else []
 
 
 def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
@@ -164,25 +148,14 @@ def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
     declared = _declared(original)
     limits: dict[Place, Sizes] = {}
     sizes: dict[str, Sizes] = {}
-    sources: dict[str, str] = {}
-    for source, recorded in (("original", before), ("rewritten", after)):
-        said = f"the {source} model says"
-        for (name, axis), allowed in recorded.by_axis():
-            place = called.get(name, name), axis
-            left = limits.get(place, declared.get(place, allowed))
-            limits[place] = _common(place, left, allowed)
-            if (label := labels.get(place)) is not None:
-                sizes[label] = _common(place, sizes.get(label, allowed), allowed)
-                known = sources.setdefault(label, said)
-                sources[label] = said if known == said else "both models say"
-    fixed = {labels.get((called.get(name, name), axis)) for name, axis in _declared(rewritten)}
-    return RecordedByBoth(
-        replace(before, sizes=sizes),
-        limits,
-        sources,
-        frozenset(label for label in fixed if label is not None),
-        tuple(dict.fromkeys(filter(None, (before.warning, after.warning)))),
-    )
+    for (name, axis), allowed in (*before.by_axis(), *after.by_axis()):
+        place = called.get(name, name), axis
+        left = limits.get(place, declared.get(place, allowed))
+        limits[place] = _common(place, left, allowed)
+        if (label := labels.get(place)) is not None:
+            sizes[label] = _common(place, sizes.get(label, allowed), allowed)
+    warnings = dict.fromkeys(filter(None, (before.warning, after.warning)))
+    return RecordedByBoth(replace(before, sizes=sizes), limits, tuple(warnings))
 
 
 def _declared(graph: Graph) -> dict[Place, Sizes]:
@@ -227,18 +200,16 @@ def _entry(item: object) -> RecordedDim | None:
     """Parses one entry; None where it is malformed."""
     match item:
         case {"first": int(first), "last": int(last), "step": int(step), "axes": list(axes)}:
-            places = [place for each in axes if (place := _place(each)) is not None]
+            pass
         case _:
             return None
     numbers = {type(first), type(last), type(step)} == {int}  # a bool is an int to the pattern
-    if not numbers or len(places) < len(axes) or not 1 <= first <= last <= LARGEST_SIZE or step < 1:
+    if not numbers or not 1 <= first <= last <= LARGEST_SIZE or step < 1:
         return None
-    return RecordedDim(Sizes(first, last, step), tuple(places))
-
-
-def _place(item: object) -> Place | None:
-    match item:
-        case [str(name), int(axis)]:
-            return name, axis
-        case _:
-            return None
+    for place in axes:
+        match place:
+            case [str(), int()]:
+                continue
+            case _:
+                return None
+    return RecordedDim(Sizes(first, last, step), tuple((name, axis) for name, axis in axes))

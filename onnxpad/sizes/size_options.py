@@ -173,15 +173,15 @@ def _require_all(lacking: Mapping[tuple[str, str], str]) -> None:
 def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
     """Parses a shape: None for each axis left open. `name` is that of the input, or empty."""
     of = f"shape of input {name!r}" if name else "shape"
+    items: Sequence[object] | None = None
     if isinstance(given, str):
-        items: Sequence[object] = _split(of, given) if given.strip() else ()
-    else:
-        sizes = listed(given)
-        if not isinstance(sizes, Sequence) or isinstance(sizes, range | bytes):
-            raise UsageError(
-                f"{of}: {given!r} is no list of sizes{_RANGES if _is_range(given) else ''}"
-            )
+        # Reports print sizes as 1x3x?x224.
+        items = re.split("," if "," in given else "[xX]", given) if given.strip() else ()
+        items = None if "," not in given and "" in items and len(items) > 1 else items
+    elif isinstance(sizes := listed(given), Sequence) and not isinstance(sizes, range | bytes):
         items = sizes
+    if items is None:
+        raise UsageError(f"{of}: {given!r} is no list of sizes, as 1x3x224x? or 1,3,224,?{_RANGES}")
     shape: list[int | None] = []
     for item in items:
         size = whole_number(item)
@@ -190,63 +190,30 @@ def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
         elif size is None or not 1 <= size <= NMAX:
             raise UsageError(
                 f"{of}: {item!r} is no size; give a number from 1 to {NMAX}, or "
-                f"? for an axis that stays open{_RANGES if _is_range(item) else ''}"
+                f"? for an axis that stays open{_RANGES}"
             )
         else:
             shape.append(size)
     return tuple(shape)
 
 
-def _split(of: str, text: str) -> list[str]:
-    """The sizes in a text, which has them between commas, or as reports print them: `1x3x?x224`.
-
-    Raises:
-        UsageError: It has both, or no size at one side of an `x`.
-    """
-    parts, sizes = re.split("[xX]", text), re.compile(r"[\s\d,?-]+")  # open ones too, and commas
-    if len(parts) == 1 or ("," in text and not all(map(sizes.fullmatch, parts))):
-        return text.split(",")
-    if "," in text:
-        raise UsageError(f"{of}: {text!r} mixes x and commas; give 1x3x224x? or 1,3,224,?")
-    if not all(part.strip() for part in parts):
-        raise UsageError(
-            f"{of}: {text!r} lacks a size beside an x; give ? for an axis that stays open"
-        )
-    return parts
-
-
-def _is_range(item: object) -> bool:
-    return isinstance(item, range) or (isinstance(item, str) and bool(re.fullmatch(_RANGE, item)))
-
-
 def sizes_of(name: str, value: str | int | range) -> Sizes:
     """Parses the size or range of a dimension."""
-    if isinstance(value, range):
-        values = value if value.step > 0 else value[::-1]
-        if not values or not 1 <= values[0] <= values[-1] <= LARGEST_SIZE:
-            raise UsageError(
-                f"dimension {name!r}: {value!r} holds no sizes; give a range of at least one size, "
-                f"none below 1 or above {LARGEST_SIZE}"
-            )
-        return Sizes(values[0], values[-1], values.step)
     size = whole_number(value)
     if size is not None and 1 <= size <= NMAX:
         return Sizes(size, size)
-    if isinstance(value, str) and (match := re.fullmatch(_RANGE, value)):
+    first, last, step = 1, 0, 1
+    if isinstance(value, range) and value:
+        first, last, step = min(value), max(value), abs(value.step)
+    elif isinstance(value, str) and (match := re.fullmatch(_RANGE, value)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
-        if step < 1 or not 1 <= first <= last <= LARGEST_SIZE:
-            raise UsageError(
-                f"dimension {name!r}: {value!r} is no range; give a first size of 1 or more, a "
-                f"last one that is not below it nor above {LARGEST_SIZE}, and a step of 1 or more"
-            )
-        if first > last // step * step:
-            raise UsageError(
-                f"dimension {name!r}: no multiple of {step} lies between {first} and {last}"
-            )
-        return Sizes(-(-first // step) * step, last, step)
+        if first >= 1 and step > 1:  # each multiple of the step
+            first = -(-first // step) * step
+    if step >= 1 and 1 <= first <= last <= LARGEST_SIZE:
+        return Sizes(first, last, step)
     raise UsageError(
-        f"dimension {name!r}: {value!r} is no size; give a number from 1 to {NMAX}, or a range as "
-        "32..1024 or 32..1024:32"
+        f"dimension {name!r}: {value!r} is no size; give a number from 1 to {NMAX}, or a range of "
+        f"at least one size, none above {LARGEST_SIZE}, as 32..1024 or, in multiples, 32..1024:32"
     )
 
 

@@ -6,7 +6,7 @@ evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import lcm
 from typing import Final
@@ -23,9 +23,7 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Later, remembered
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import nodes_upstream, upstream
+from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPair
@@ -45,38 +43,13 @@ class Wording:
         self._outer = outer
         self._at_one_size: Analysis | None = None
 
-    def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
-        """Sizes in words: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
-
-        Args:
-            axes: The sizes, by axis.
-            data: The tensor that has the axes.
-        """
+    def sizes(self, axes: Mapping[int, Extent]) -> str:
+        """Sizes by axis: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
         several = "ax" + ("es" if len(axes) > 1 else "is")
         what = f"the size of {several} {and_list(map(str, axes))}, which"
         if all(self._is_traced(size) for size in axes.values()):
             return f"{what} grows with {self.sources(axes.values())}"
-        why = None if self._are_known_at_one_size(axes, data) else self._stops(data)
-        return f"{what} is not known: {why}" if why else f"{what} is not known"
-
-    def _stops(self, data: Tensor) -> RefusalError | None:
-        """Why shapes cease to be known at an operator upstream, if that tells; else None."""
-        for node in nodes_upstream([data], lambda node: node.inputs):
-            if node is None or self._is_sized(node.outputs[0]):
-                continue
-            if not all(self._is_sized(each) for each in node.inputs if each.name):
-                continue
-            label = f"{node.op} {self._graph.label(node)!r}"
-            if node.domain not in DEFAULT_DOMAINS:
-                unknown = f"{label} of {node.domain} stands upstream, which onnxpad does not know"
-                return RefusalError(Reason.CUSTOM_OPERATOR, f"{unknown} (onnxpad docs operators)")
-            if why := self.unread(node.inputs[1:], f"the sizes behind {label}"):
-                return why
-        return None
-
-    def _is_sized(self, tensor: Tensor) -> bool:
-        shape = self._analysis.shape(tensor)
-        return shape is not None and not any(isinstance(each, Unknown) for each in shape)
+        return f"{what} is not known"
 
     def sources(self, extents: Iterable[Extent]) -> str:
         """The axes of graph inputs that these sizes grow with: `'height' (axis 2 of input 'x')`."""
@@ -167,10 +140,47 @@ class Wording:
         Returns:
             The reason; None where a graph input has to be fed, or where all of them are known.
         """
-        unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
-        if not unknown or any(map(self._is_fed, unknown)):
-            return None
-        return self._obstacle(unknown[0], what)
+        found: RefusalError | None = None
+        for words, leaf in self._unknown_sources(tensors):
+            graph, node = words._graph, leaf.producer
+            if node is not None:
+                label = f"{node.op} {graph.label(node)!r}"
+                text = f"{label}, which is not evaluated, gives {what}"
+                why = RefusalError(Reason.NOT_EVALUATED, text)
+            elif leaf.outer is not None:
+                return None
+            elif leaf.name not in graph.inputs:
+                text = f"constant {leaf.name!r}, which is not read, gives {what}"
+                why = RefusalError(Reason.NOT_EVALUATED, text)
+            elif graph.has_default(leaf.name):
+                text = f"initializer {leaf.name!r}, which is also an input, gives {what}"
+                why = RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
+            else:
+                return None
+            found = found or why
+        return found
+
+    def _unknown_sources(self, tensors: Iterable[Tensor]) -> Iterator[tuple[Wording, Tensor]]:
+        """Where what is unknown of tensors comes from: nodes and inputs whose own are known."""
+
+        def unknown(words: Wording, among: Iterable[Tensor]) -> list[tuple[Wording, Tensor]]:
+            value = words._analysis.value
+            return [(words, each) for each in among if each.name and not is_constant(value(each))]
+
+        pending, seen = unknown(self, tensors)[::-1], set[Tensor]()
+        while pending:
+            words, tensor = pending.pop()
+            if tensor in seen:
+                continue
+            seen.add(tensor)
+            node, outer, further = tensor.producer, words._outer, []
+            if node is not None:
+                further = unknown(words, words._graph.sources(node))
+            elif tensor.outer is not None and outer is not None:
+                further = unknown(outer, [tensor.outer])
+            if not further:
+                yield words, tensor
+            pending += further[::-1]
 
     def fill(self, pad: PadOp) -> RefusalError:
         """The reason why the value of a `Pad` is unknown."""
@@ -184,14 +194,6 @@ class Wording:
         given = [analysis.integers(tensor) for tensor in _amounts_and_axes(pad) if tensor.name]
         return all(each and all(isinstance(one, int) for one in each) for each in given)
 
-    def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
-        """Whether these axes have known sizes once every open size is fixed."""
-        shape = self._analysis_at_one_size().shape(data)
-        if shape is None:
-            return False
-        # Its rank may depend on the sizes, as that of a Squeeze of computed axes does.
-        return all(axis < len(shape) and isinstance(shape[axis], int) for axis in axes)
-
     def _analysis_at_one_size(self) -> Analysis:
         if self._at_one_size is None:
             axes = open_axes(self._graph.model.main.inputs)
@@ -201,11 +203,15 @@ class Wording:
         return self._at_one_size
 
     def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
-        """The options that make sizes of a tensor known; none where no option does."""
-        traced = all(map(self._is_traced, axes.values()))
-        if traced or self._are_known_at_one_size(axes, data):
+        """The options that may make sizes of a tensor known."""
+        if all(map(self._is_traced, axes.values())):
             return BY_SIZE
-        return () if (why := self._stops(data)) is None else why.options
+        # Its rank may depend on the sizes, as that of a Squeeze of computed axes does.
+        shape = self._analysis_at_one_size().shape(data) or ()
+        known = all(axis < len(shape) and isinstance(shape[axis], int) for axis in axes)
+        main = self._graph.model.main
+        by_default = BY_DEFAULT if main.inputs.keys() & main.initializers.keys() else ()
+        return BY_SIZE if known else by_default
 
     def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
@@ -254,50 +260,6 @@ class Wording:
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found
-
-    def _obstacle(self, tensor: Tensor, what: str) -> RefusalError:
-        """The first node or constant upstream that is not evaluated, or may be overridden."""
-        while (node := tensor.producer) is not None:
-            further = (each for each in self._graph.sources(node) if not self._is_known(each))
-            source = next(further, None)
-            if source is None:
-                stops = f"{node.op} {self._graph.label(node)!r}, which is not evaluated"
-                return RefusalError(Reason.NOT_EVALUATED, f"{stops}, gives {what}")
-            tensor = source
-        if tensor.outer is not None:
-            assert self._outer is not None  # without it, what is captured counts as fed
-            return self._outer._obstacle(tensor.outer, what)
-        if tensor.name in self._graph.inputs:
-            text = f"initializer {tensor.name!r}, which is also an input, gives {what}"
-            return RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
-        text = f"constant {tensor.name!r}, which is not read, gives {what}"
-        return RefusalError(Reason.NOT_EVALUATED, text)
-
-    def _is_known(self, tensor: Tensor) -> bool:
-        return not tensor.name or is_constant(self._analysis.value(tensor))
-
-    def _is_fed(self, tensor: Tensor) -> bool:
-        """Whether the content of a tensor depends on an input of the graph, or of one around it.
-
-        What is passed to a body or a function counts as an input.
-        """
-        return any(
-            each is not None and self._is_source(each)
-            for each in upstream([tensor], self._sources_of, None)
-        )
-
-    def _is_source(self, tensor: Tensor) -> bool:
-        if tensor.outer is not None:
-            return self._outer is None or self._outer._is_fed(tensor.outer)
-        return tensor.name in self._graph.inputs and not self._graph.has_default(tensor.name)
-
-    def _sources_of(self, node: Node) -> Sequence[Tensor]:
-        """The tensors that a node computes from; none where the graph fixes all sizes it gives."""
-        if node.op in ("Shape", "Size") and self._graph.is_standard(node):
-            shape = self._analysis.shape(node.inputs[0])
-            if shape is not None and all(isinstance(extent, int) for extent in shape):
-                return ()
-        return self._graph.sources(node)
 
 
 def _amounts_and_axes(pad: PadOp) -> Sequence[Tensor]:

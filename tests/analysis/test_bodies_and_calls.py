@@ -3,7 +3,8 @@
 from typing import Any
 
 from onnxpad.analysis import Analysis, Value
-from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, common
+from onnxpad.analysis.bodies_and_calls import common
+from onnxpad.analysis.rule_api import NOTHING, PassedFacts
 from onnxpad.analysis.value import elements
 from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.graph import Graph

@@ -75,9 +75,9 @@ def test_own_outer_and_total() -> None:
         ("Conv", "<hidden>"),
     ]
     assert site.tensor == "image"
-    assert [(axis.name, axis.begin, axis.end, axis.size) for axis in site.axes] == [
-        ("H", 1, 1, 224),
-        ("W", 0, 1, 224),
+    assert [(axis.name, axis.pair, axis.extent) for axis in site.axes] == [
+        ("H", (1, 1), 224),
+        ("W", (0, 1), 224),
     ]
 
 

@@ -203,15 +203,15 @@ def test_axes_of_channels_last() -> None:
             shape=(1, 8, 9, 1),
         )
     )
-    assert [(axis.axis, axis.name, axis.size) for axis in site.axes] == [(1, "H", 8), (2, "W", 9)]
+    assert [(axis.axis, axis.name, axis.extent) for axis in site.axes] == [(1, "H", 8), (2, "W", 9)]
 
 
 def test_an_open_size_has_a_formula() -> None:
     nodes = node("Conv", "x w", "y", auto_pad="SAME_UPPER", strides=[2, 2])
     (site,) = sites(of(nodes, shape=(1, 1, "height", 9)))
     high, wide = site.axes
-    assert (site.pads, high.begin, high.end, site.amounts) == (None, None, 1, "H 0..1+1, W 1+1")
-    assert (wide.begin, wide.end, wide.formula) == (1, 1, "")
+    assert (site.pads, high.pair[1], site.amounts) == (None, 1, "H 0..1+1, W 1+1")
+    assert (wide.pair, wide.formula) == ((1, 1), "")
     assert site.advice == (
         "onnxpad fix MODEL --dim height=N",
         "onnxpad fix MODEL --dynamic pad",
@@ -327,7 +327,7 @@ def test_a_long_chain_of_pads() -> None:
     assert sum(max(len(site.outer), 1) for site in found) == 300
     conv = found[-1]
     assert conv.pads == (0, 0, 0, len(conv.outer))
-    assert conv.axes[1].size == 8 + 300 - len(conv.outer)
+    assert conv.axes[1].extent == 8 + 300 - len(conv.outer)
 
 
 def test_a_crop_that_is_not_in_the_total() -> None:

@@ -223,15 +223,3 @@ def test_a_kernel_below_its_stride_over_infinities(pad: str, stays: bool) -> Non
     assert not result.undone
     reasons = [f.reason_code for f in result.findings if f.code == "PAD101"]
     assert reasons == (["infinite-data"] if stays else [])
-
-
-def test_the_operator_that_hides_the_sizes_is_named() -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17, "com.acme" : 1]>'
-        " g (float[1, 2, 8, 8] x) => (float[1, 2, 4, 4] y) <float[2, 2, 3, 3] w = {"
-        + ", ".join(["1"] * 36)
-        + "}> { [frob] f = com.acme.Frob (x) r = Relu (f)"
-        ' [c] y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (r, w) }'
-    )
-    (finding,) = [each for each in onnxpad.check(model).findings if each.code == "PAD101"]
-    assert "'frob'" in finding.reason

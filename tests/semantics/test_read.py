@@ -72,7 +72,7 @@ def test_defaults_of_a_window() -> None:
     assert (op.ceil_mode, op.count_include_pad, op.zero) == (False, False, 0)
     assert (op.data.name, op.rank, op.axes) == ("x", 4, (2, 3))
     assert not op.is_dilated
-    assert not op.gives_indices
+    assert not op.read.has_indices
 
 
 def test_attributes_of_a_window() -> None:
@@ -84,7 +84,7 @@ def test_attributes_of_a_window() -> None:
     assert (op.auto_pad, op.pads, op.pads_written) == ("NOTSET", ((1, 0), (0, 2)), True)
     assert op.ceil_mode
     assert op.is_dilated
-    assert op.gives_indices
+    assert op.read.has_indices
     average: WindowOp = read("AveragePool", "x", kernel_shape=[2, 3], count_include_pad=1)
     assert average.count_include_pad
     with pytest.raises(UnreadableError):

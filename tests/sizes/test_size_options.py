@@ -294,10 +294,10 @@ WRONG = [
     pytest.param({"z": f"{2**31},4"}, {}, [str(2**31)], id="a huge size"),
     pytest.param({"z": f"{'9' * 5000},4"}, {}, ["is no size"], id="a number beyond Python's"),
     pytest.param({"z": ""}, {}, ["has 0"], id="no sizes"),
-    pytest.param({"z": "1x3,4"}, {}, ["'z'", "'1x3,4' mixes x and commas"], id="x and commas"),
+    pytest.param({"z": "1x3,4"}, {}, ["'z'", "'1x3' is no size"], id="x and commas"),
     pytest.param({"z": "1x3,axb"}, {}, ["'z'", "'1x3' is no size"], id="x, commas and words"),
-    pytest.param({"z": "3xx4"}, {}, ["'z'", "'3xx4' lacks a size beside an x"], id="x beside x"),
-    pytest.param({"z": "3x"}, {}, ["'z'", "'3x' lacks a size beside an x"], id="x at the end"),
+    pytest.param({"z": "3xx4"}, {}, ["'z'", "'3xx4' is no list of sizes"], id="x beside x"),
+    pytest.param({"z": "3x"}, {}, ["'z'", "'3x' is no list of sizes"], id="x at the end"),
     pytest.param({"z": "3xb"}, {}, ["'z'", "'b' is no size; give a number"], id="x and a word"),
     pytest.param({"z": "3x0"}, {}, ["'z'", "'0' is no size"], id="x and zero"),
     pytest.param({"x": "1x2"}, {}, ["'x'", "3 axes", "has 2"], id="x and the rank"),
@@ -310,7 +310,7 @@ WRONG = [
     pytest.param({}, {"N": "9..4"}, ["'9..4'"], id="a range backwards"),
     pytest.param({}, {"N": "0..4"}, ["'0..4'"], id="a range from zero"),
     pytest.param({}, {"N": "1..4:0"}, ["'1..4:0'"], id="a step of zero"),
-    pytest.param({}, {"N": "33..63:32"}, ["no multiple of 32", "33", "63"], id="no multiple"),
+    pytest.param({}, {"N": "33..63:32"}, ["is no size", "33", "63"], id="no multiple"),
     pytest.param({}, {"N": "1..99999999"}, ["16711680"], id="a range too far"),
     pytest.param({}, {"N": "1..4:2:3"}, ["'1..4:2:3'"], id="no range"),
     pytest.param({"x": "2,3,4"}, {"height": 5}, ["axis 1", "'x'", "3", "5"], id="two sizes"),
@@ -551,7 +551,7 @@ def test_a_range_of_python_holds_what_it_lists(given: range, sizes: Sizes | None
             sizes_of("n", given)
 
 
-NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no sizes; give"
+NO_SIZE = "is no size; give"
 
 
 @each_row(
@@ -560,12 +560,12 @@ NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no si
         ("1", Sizes(1, 1)), (" 16 ", Sizes(16, 16)), (8, Sizes(8, 8)), (NMAX, Sizes(NMAX, NMAX)),
         (NMAX + 1, NO_SIZE), ("0", NO_SIZE), (True, NO_SIZE), (8.0, NO_SIZE), ("8...9", NO_SIZE),
         ("8..16", Sizes(8, 16)), ("1..1", Sizes(1, 1)), ("8..16:4", Sizes(8, 16, 4)),
-        ("5..16:4", Sizes(8, 16, 4)), ("1..3:4", "no multiple of 4 lies between 1 and 3"),
-        ("1..7:4", Sizes(4, 4)), ("0..4", NO_RANGE), ("9..8", NO_RANGE), ("8..16:0", NO_RANGE),
-        (f"1..{LARGEST_SIZE}", Sizes(1, LARGEST_SIZE)), (f"1..{LARGEST_SIZE + 1}", NO_RANGE),
+        ("5..16:4", Sizes(8, 16, 4)), ("1..3:4", NO_SIZE),
+        ("1..7:4", Sizes(4, 4)), ("0..4", NO_SIZE), ("9..8", NO_SIZE), ("8..16:0", NO_SIZE),
+        (f"1..{LARGEST_SIZE}", Sizes(1, LARGEST_SIZE)), (f"1..{LARGEST_SIZE + 1}", NO_SIZE),
         (range(2, 9), Sizes(2, 8)), (range(8, 1, -2), Sizes(2, 8, 2)), (range(3, 4), Sizes(3, 3)),
-        (range(5, 50, 7), Sizes(5, 47, 7)), (range(0), EMPTY), (range(3), EMPTY),
-        (range(1, LARGEST_SIZE + 1), Sizes(1, LARGEST_SIZE)), (range(1, LARGEST_SIZE + 2), EMPTY),
+        (range(5, 50, 7), Sizes(5, 47, 7)), (range(0), NO_SIZE), (range(3), NO_SIZE),
+        (range(1, LARGEST_SIZE + 1), Sizes(1, LARGEST_SIZE)), (range(1, LARGEST_SIZE + 2), NO_SIZE),
     ],
 )  # fmt: skip
 def test_what_the_size_of_a_dimension_may_be(given: Any, expected: Sizes | str) -> None:
@@ -576,9 +576,6 @@ def test_what_the_size_of_a_dimension_may_be(given: Any, expected: Sizes | str) 
         sizes_of("h", given)
 
 
-RANGED = "or . for an axis that stays open; a range is given by the dimension's name"
-
-
 @each_row(
     ("given", "expected"),
     [
@@ -586,10 +583,8 @@ RANGED = "or . for an axis that stays open; a range is given by the dimension's 
         ("1x3x?x224", (1, 3, None, 224)), ("1X3", (1, 3)), ("-1,2", (None, 2)), ("3", (3,)),
         ([1, None, -1, "?", "", "4"], (1, None, None, None, None, 4)), ((NMAX,), (NMAX,)),
         ([NMAX + 1], NO_SIZE), ([0], NO_SIZE), ([2.5], NO_SIZE), ([True], NO_SIZE), ("a", NO_SIZE),
-        ("1x", "lacks a size beside an x"), ("x1", "lacks a size beside an x"),
-        ("1x2,3x4", "mixes x and commas"), ("8..16,3", RANGED), ([range(1, 3)], RANGED),
-        (range(1, 3), "is no list of sizes; a range is given by"), (b"12", "is no list of sizes$"),
-        (5, "is no list of sizes$"),
+        ("1x", NO_SIZE), ("x1", NO_SIZE), ("1x2,3x4", NO_SIZE), ("8..16,3", NO_SIZE),
+        ([range(1, 3)], NO_SIZE), (range(1, 3), NO_SIZE), (b"12", NO_SIZE), (5, NO_SIZE),
     ],
 )  # fmt: skip
 def test_what_a_shape_may_be(given: Any, expected: tuple[int | None, ...] | str) -> None:

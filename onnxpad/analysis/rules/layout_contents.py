@@ -76,14 +76,12 @@ def _pad(call: Call) -> Elements:
         item = fill.reshape(-1)[0]
     elif call.version < 11:
         item = call.real("value", 0.0)
-    places = []
-    for axis, amounts in enumerate(pad_amounts(call, data.ndim)):
-        begin, end = known(amounts)
-        size = data.shape[axis]
-        data = np.take(data, range(max(-begin, 0), size - max(-end, 0)), axis)
-        places.append(slice(max(begin, 0), max(begin, 0) + data.shape[axis]))
+    pads = list(map(known, pad_amounts(call, data.ndim)))
+    cropped = zip(pads, data.shape, strict=True)
+    data = data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for (b, e), size in cropped)]
+    begins = [max(begin, 0) for begin, _ in pads]
     result = filled(item, call.sizes)
-    result[tuple(places)] = data
+    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
     return result
 
 

@@ -39,28 +39,40 @@ def of_row(row: Row) -> ShapeRule:
         data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
         if not data:
             raise UnreadError(f"a {row.op} of rank {len(shape)}")
-        try:
+        weights = shape if place is None else _weights(call, place, len(shape))
+        notes, key = call.node.notes, (of_row, data, weights[2:])
+        sizes: Shape | None = notes.get(key)  # networks repeat the same few windows
+        if sizes is None:
             sizes = _sizes(call, row, data)
-        except UnreadError as error:
-            sizes = (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
-        if place is not None:
-            channels = (_channels(call, row, place, len(shape)),)
+            if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
+                notes[key] = sizes
+        if place is not None:  # a weight that scatters has the channels of one group
+            groups = call.integer("group", 1)
+            channels = (weights[1] * groups if row.transposed else weights[0],)
         return (*shape[:1], *sizes, *channels) if last else (*shape[:1], *channels, *sizes)
 
     return rule
 
 
-def _channels(call: Call, row: Row, place: int, rank: int) -> Extent:
-    """The number of output channels, which the weight says, for one group if it scatters."""
+def _weights(call: Call, place: int, rank: int) -> Shape:
     try:
-        outputs, inputs, *_ = call.ranked_shape_of(place, rank)
+        return call.ranked_shape_of(place, rank)
     except UnreadError:
-        return Unknown("a weight of unknown shape")
-    return inputs * call.integer("group", 1) if row.transposed else outputs
+        return tuple(Unknown("a weight of unknown shape") for _ in range(rank))
 
 
 def _sizes(call: Call, row: Row, data: Shape) -> Shape:
     """The spatial sizes of an output; those at which no window fits are unknown."""
+    least = 0 if row.window is not None and row.window.rounding == "pool" else 1
+    try:
+        sizes = _sizes_read(call, row, data)
+    except UnreadError as error:
+        return (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
+    nothing = Unknown("no window fits")
+    return tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
+
+
+def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
     slide, *more = _read(call, row)
     if len(slide.axes) != len(data):
         raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
@@ -68,28 +80,18 @@ def _sizes(call: Call, row: Row, data: Shape) -> Shape:
     is_same = slide.auto_pad.startswith("SAME")
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UnreadError("auto_pad and pads at once")
-    notes, key = call.node.notes, (of_row, slide, data)
-    if key in notes:
-        known: Shape = notes[key]
-        return known
-    pools = row.window is not None and row.window.rounding == "pool"
     if row.transposed:
-        sizes = _transposed_sizes(data, slide, *more)
-    elif is_same:
+        return _transposed_sizes(data, slide, *more)
+    pools = row.window is not None and row.window.rounding == "pool"
+    if is_same:
         if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
-        sizes = list(map(same_output_size, data, slide.axes))
-    else:
-        axes = zip(data, _windows(slide), slide.pads, strict=True)
-        # Runtimes differ on other numbers than 0 and 1.
-        how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
-        size_of = pool_output_size if pools else output_size
-        sizes = [size_of(size, window, *pads, **how) for size, window, pads in axes]
-    nothing, least = Unknown("no window fits"), 0 if pools else 1
-    found = tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
-    if {int}.issuperset(map(type, found)):  # an unknown number is that of one node alone
-        notes[key] = found
-    return found
+        return list(map(same_output_size, data, slide.axes))
+    axes = zip(data, _windows(slide), slide.pads, strict=True)
+    # Runtimes differ on other numbers than 0 and 1.
+    how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
+    size_of = pool_output_size if pools else output_size
+    return [size_of(size, window, *pads, **how) for size, window, pads in axes]
 
 
 def _read(call: Call, row: Row) -> tuple[Any, ...]:

@@ -75,10 +75,6 @@ def _reduction(call: Call) -> Shape:
         if not keep:
             raise
         return tuple(Unknown("a reduction over unknown axes") for _ in shape)
-    return _without(shape, axes, keep)
-
-
-def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     if keep:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)

@@ -71,7 +71,7 @@ def _fixed(site: Site) -> str:
         return "its kernel is unknown until run time"
     if site.row.declaration is not None:
         return "its operator is the user's own"
-    if isinstance(site.op, WindowOp) and site.op.gives_indices:
+    if isinstance(site.op, WindowOp) and site.op.read.has_indices:
         return "it gives indices"
     return "" if site.written else "its output_shape or auto_pad cannot be written as pads"
 
