@@ -26,6 +26,8 @@ from onnxpad.graph.nodes import (
 )
 
 _NAME: Final = attrgetter("name")
+_KNOWN: Final = frozenset({"Constant", "Identity"})
+"""Operators of whose results something is kept."""
 
 
 class Edits(View):
@@ -82,38 +84,42 @@ class Edits(View):
         node, was_alive = entry.node, entry.alive
         op, attrs, domain, inputs, outputs = state
         is_same = attrs is node.attrs and op == node.op and domain == node.domain
-        is_other = not is_same or _left_out(inputs) != _left_out(node.inputs)
+        reads_same = inputs == tuple(node.inputs)
         moves = was_alive != is_alive
         entry.alive = is_alive
         entry.touched |= not moves
         node.reading = None
-        self._forget_values(node)
+        if node.op in _KNOWN:
+            self._forget_values(node)
         if moves:
             previous, following = entry.previous, entry.next
             previous.next = entry if is_alive else following
             following.previous = entry if is_alive else previous
         for tensor in entry.captures if was_alive and (moves or not is_same) else ():
             self._unread(node, -1, tensor)
-        old = node.inputs if was_alive else ()
-        reads = zip_longest(old, inputs if is_alive else ())
-        for index, (before, after) in enumerate(reads):
-            if before is not after and before is not None:
-                self._unread(node, index, before)
-            if before is not after and after is not None:
-                self._read(node, index, after)
-        old = node.outputs if was_alive else ()
-        for before, after in zip_longest(old, outputs if is_alive else ()):
-            if before is not after:
-                self._write(node, before, after)
+        if moves or not reads_same:
+            reads = zip_longest(node.inputs if was_alive else (), inputs if is_alive else ())
+            for index, (before, after) in enumerate(reads):
+                if before is not after and before is not None:
+                    self._unread(node, index, before)
+                if before is not after and after is not None:
+                    self._read(node, index, after)
+        if moves or outputs != tuple(node.outputs):
+            writes = zip_longest(node.outputs if was_alive else (), outputs if is_alive else ())
+            for before, after in writes:
+                if before is not after:
+                    self._write(node, before, after)
+        is_other = not (reads_same or _left_out(inputs) == _left_out(node.inputs))
         node.op, node.attrs, node.domain = op, attrs, domain
         node.inputs[:], node.outputs[:] = inputs, outputs
-        if is_other:
+        if is_other or not is_same:
             self.share(node)
         if not is_same:
             entry.captures = captures(entry, self.tensors)
         for tensor in entry.captures if is_alive and (moves or not is_same) else ():
             self._read(node, -1, tensor)
-        self._forget_values(node)
+        if op in _KNOWN:
+            self._forget_values(node)
 
     def _write(self, node: Node, old: Tensor | None, new: Tensor | None) -> None:
         """Replaces an output of a node by another tensor."""

@@ -6,7 +6,7 @@ Both are compared by identity, not by name: two bodies may use the same name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -269,7 +269,7 @@ class View:
                     f"graph output '{name}' is produced by nothing; rename or remove it"
                 )
 
-    @property
+    @cached_property
     def is_main(self) -> bool:
         """Whether it is the main graph."""
         return self.outer is None and isinstance(self.section.light, onnx.GraphProto)
