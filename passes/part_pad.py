@@ -48,9 +48,9 @@ class PartPad(Pass):
                 continue
             if strict and any(needs_finite(graph, analysis, pad.data, each) for each in readers):
                 continue  # the fold would be undone
-            mark = context.mark()
+            mark = context.graph.mark()
             is_taken = parted(graph, analysis, context.sites, context.style_of, pad.node, readers)
-            context.rollback(mark)
+            context.graph.rollback(mark)
             if is_taken:
                 becomes = f"two Pads, of which that of {axes_text(amounts[1])} folds"
                 yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)

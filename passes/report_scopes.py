@@ -46,7 +46,7 @@ class ReportScopes(Pass):
         graph = context.graph
         if context.closed:
             yield from self._padding(graph, context.closed)
-        for node in graph.nodes:
+        for node in graph.running():
             yield from self._in_bodies(graph, node)
         if not graph.is_main:
             return
@@ -56,7 +56,7 @@ class ReportScopes(Pass):
                     graph.function(index)
             except ModelError as error:
                 place, reason = function_label(light), "the function is malformed"
-                yield self._match(place, Node("function", place, {}, None), str(error), reason)
+                yield self._match(place, Node("function", place, {}), str(error), reason)
 
     def _in_bodies(self, graph: Graph, node: Node, reason: str = "") -> Iterator[Match]:
         """The padding in the bodies of a node; without a reason only where others do not look."""
@@ -72,7 +72,7 @@ class ReportScopes(Pass):
         reason = reason or f"only its author defines what {node.op} does with its bodies"
         for body in found:
             yield from self._padding(body, reason)
-            for inner in body.nodes:
+            for inner in body.running():
                 yield from self._in_bodies(body, inner, reason)
 
     def _padding(self, graph: Graph, reason: str) -> Iterator[Match]:

@@ -66,7 +66,7 @@ class SinkPad(Pass):
             from onnxpad.rewrite.sinking import Sinking
 
             version = -1
-            while version != graph.version and graph.has_node(pad.node):
+            while version != graph.version and pad.node.alive:
                 sinking = sinking or Sinking(context)
                 match = self._match(context, sinking, pad)
                 version, mark = graph.version, graph.mark()

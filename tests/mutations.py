@@ -29,15 +29,14 @@ from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
 from onnxpad.padding import (
-    amounts_subgraph,
     ceil_mode,
+    computed_pads,
     crops,
     padding,
     step_edits,
     write,
 )
-from onnxpad.padding.amounts_subgraph import AmountsWriter
-from onnxpad.padding.computed_pads import DynamicSites
+from onnxpad.padding.computed_pads import AmountsWriter, DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.proposal import Judge
 from onnxpad.padding.site import Sites
@@ -185,7 +184,7 @@ _SITES: Final = (
     _mutant("count_include_pad is not set", "Pad AveragePool", CERTIFY, write.changes,
             ', "count_include_pad": 0', ""),
     _mutant("the Pad is still read", "Pad Conv", CERTIFY, write.write,
-            "if source.name != op.data.name:", "if False:"),
+            "if source is not op.data:", "if False:"),
     _mutant("the Pad pads the first axes", "Conv, pad", CERTIFY, write.write,
             "op.operator.layout.full(padding.outside, (0, 0))",
             "(*padding.outside, (0, 0), (0, 0))"),
@@ -247,7 +246,7 @@ _DYNAMIC: Final = (
     _mutant("a formula is taken for SAME", "begin by a formula", CERTIFY, DynamicSites.same_of,
             "self._sites.judge.check(op, pad, padding, self._sites.trust)", "pass"),
     _mutant("the Pad stays in front of SAME", "SAME by a formula", CERTIFY,
-            write.write, "if source.name != op.data.name:", "if False:"),
+            write.write, "if source is not op.data:", "if False:"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
     _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
@@ -263,7 +262,7 @@ _DYNAMIC: Final = (
             AmountsWriter.compute, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
     _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
-            amounts_subgraph._remainder, "if fits else None", "if True else None"),
+            computed_pads._remainder, "if fits else None", "if True else None"),
     _mutant("amounts start at the channels", "Pad to a multiple, dynamic pad", CERTIFY,
             AmountsWriter.compute, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )

@@ -18,13 +18,17 @@ from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.analysis.bodies_and_calls import computed_by
 from onnxpad.analysis.rule_api import (
+    BOUND,
     CONSTANT_LIMIT,
+    DTYPE,
+    KINDS,
     LIMIT,
     NONE,
     NOTHING,
+    SHAPE,
+    VALUE,
     Bound,
     Call,
-    Kind,
     NeededError,
     PassedFacts,
     ShapeRule,
@@ -83,7 +87,7 @@ class OpenAxis(Struct, frozen=True):
     symbol: str
 
 
-_Question: TypeAlias = tuple["Analysis", Kind, Any]
+_Question: TypeAlias = tuple["Analysis", int, Any]
 
 
 class Analysis:
@@ -122,12 +126,12 @@ class Analysis:
         self.declared: set[Row] = set() if outer is None else outer.declared
         self._input_facts = input_facts
         self._inside: dict[int, list[PassedFacts]] = {}
-        self._known: list[dict[Any, Any]] = [{} for _ in Kind]
-        self._shapes = self._known[Kind.SHAPE]
+        self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
+        self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
-        self._marks = [(self._edits.mark(), [0] * len(Kind))]
+        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
         asks = outer or caller
         self._asked: list[_Question] = [] if asks is None else asks._asked
         self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
@@ -141,11 +145,11 @@ class Analysis:
         """
         # A short way for the most frequent question.
         shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
-        return self._answer(Kind.SHAPE, tensor) if shape is None else shape
+        return self._answer(SHAPE, tensor) if shape is None else shape
 
     def value(self, tensor: Any) -> Value | None:
         """Return the content of a small tensor; None where it is not evaluated at all."""
-        value: Value | None = self._answer(Kind.VALUE, tensor)
+        value: Value | None = self._answer(VALUE, tensor)
         return value
 
     def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
@@ -166,12 +170,12 @@ class Analysis:
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
-        dtype: int | None = self._answer(Kind.DTYPE, tensor)
+        dtype: int | None = self._answer(DTYPE, tensor)
         return dtype
 
     def bound(self, tensor: Any) -> Bound:
         """Return a number that no element of a tensor is below; -inf where none is known."""
-        bound: Bound | None = self._answer(Kind.BOUND, tensor)
+        bound: Bound | None = self._answer(BOUND, tensor)
         return NONE if bound is None else bound
 
     def call(self, node: Node) -> Call:
@@ -185,7 +189,7 @@ class Analysis:
         outer = self if graph.parent else None
         return Analysis(graph, outer=outer, input_facts=input_facts, caller=self)
 
-    def _answer(self, kind: Kind, tensor: Any) -> Any:
+    def _answer(self, kind: int, tensor: Any) -> Any:
         """Answer a question, and before it all that the answer depends on, with a stack.
 
         A question counts as unanswerable until it is answered, so cycles end. One that fails does
@@ -222,14 +226,14 @@ class Analysis:
             self._failed.clear()
         return memory[tensor]
 
-    def _ask(self, there: Analysis, kind: Kind, tensor: Any) -> None:
+    def _ask(self, there: Analysis, kind: int, tensor: Any) -> None:
         """Put a question; after one about a shape, what its rule is likely to ask first."""
         memory, asked = there._known[kind], self._asked
         while tensor not in memory:
             memory[tensor] = None
             asked.append((there, kind, tensor))
             node = tensor.producer
-            if kind is not Kind.SHAPE or node is None or not node.inputs:
+            if kind != SHAPE or node is None or not node.inputs:
                 break
             tensor = node.inputs[0]
 
@@ -259,15 +263,15 @@ class Analysis:
         self._count, self._settled = journal.count, journal.settled
         self._undone = len(journal.undone)
 
-    def _found(self, kind: Kind, tensor: Any) -> Any:
+    def _found(self, kind: int, tensor: Any) -> Any:
         """Work out an answer, by a rule that may need others."""
         if self.outer is not None and tensor.outer is not None:
             return self.outer._answer(kind, tensor.outer)
-        if kind is Kind.SHAPE:
+        if kind == SHAPE:
             return self._shape(tensor)
-        if kind is Kind.VALUE:
+        if kind == VALUE:
             return self._value(tensor)
-        return self._dtype(tensor) if kind is Kind.DTYPE else self._bound(tensor)
+        return self._dtype(tensor) if kind == DTYPE else self._bound(tensor)
 
     def _shape(self, tensor: Any) -> Shape | None:
         call = self._call(tensor)

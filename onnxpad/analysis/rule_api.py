@@ -8,7 +8,6 @@ a deep graph needs no deep Python stack. Where a rule cannot tell, it raises `Un
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -39,13 +38,8 @@ NONE: Final = -math.inf
 Rule = TypeVar("Rule")
 
 
-class Kind(enum.IntEnum):
-    """A kind of question about a tensor; a number, so that look-ups are fast."""
-
-    DTYPE = 0
-    SHAPE = 1
-    VALUE = 2
-    BOUND = 3
+DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
+"""The kinds of questions about a tensor."""
 
 
 class PassedFacts(Struct, frozen=True):

@@ -78,7 +78,7 @@ class Signs:
         """
         graph, near = self._graph, [(tensor, computed)]
         for at, is_computed in near:
-            array, node, read = graph.constant(at), at.producer, list[Tensor]()
+            array, node, read = graph.constant(at), at.producer, tuple[Tensor, ...]()
             if array is not None:
                 if _is_infinite(array, is_computed):
                     return at

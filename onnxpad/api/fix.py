@@ -149,14 +149,16 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """The main graph before and after; long tensors lack their elements."""
-        model = self._graph.model
-        return model.skeleton.light.graph, model.light_now().graph
+        return self._graph.model.skeleton.light.graph, self._now.graph
 
     def functions(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
         """The functions of the model before and after; long tensors lack their elements."""
-        model = self._graph.model
-        now = model.light_now().functions
-        return list(zip(model.skeleton.light.functions, now, strict=True))
+        before = self._graph.model.skeleton.light.functions
+        return list(zip(before, self._now.functions, strict=True))
+
+    @cached_property
+    def _now(self) -> onnx.ModelProto:
+        return self._graph.model.light_now()
 
     def save(
         self,

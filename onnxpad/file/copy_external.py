@@ -80,7 +80,7 @@ def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
     """
     shown = source.parent.resolve()
     files = [file.resolve() for file in _files(tensors, source).values()]
-    return not _within(files, shown)
+    return not all(file.is_relative_to(shown) for file in files)
 
 
 def follow_links(model: onnx.ModelProto, source: Path) -> Path:
@@ -120,10 +120,6 @@ def _files(tensors: Iterable[onnx.TensorProto], source: Path) -> dict[str, Path]
     """The data files of a model, by their path relative to the model's folder."""
     locations = dict.fromkeys(str(reference(tensor).location) for tensor in tensors)
     return {location: source.parent / location for location in locations}
-
-
-def _within(files: Iterable[Path], folder: Path) -> bool:
-    return all(file.is_relative_to(folder) for file in files)
 
 
 def _shares_data(source: Path, target: Path, tensors: Iterable[onnx.TensorProto]) -> bool:

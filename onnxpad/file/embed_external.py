@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import onnx
 
 from onnxpad.errors import OutputError
-from onnxpad.file.external_data import external_tensors, internal, reference
-from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton
-from onnxpad.file.wire import Chunk, Record, encode
+from onnxpad.file.external_data import detach, external_tensors, internal, is_external, reference
+from onnxpad.file.skeleton import GRAPH_PARTS, INITIALIZER_FIELD, MODEL_PARTS, Skeleton
+from onnxpad.file.wire import Chunk, Record, encode, header
+
+_RAW_DATA: Final = 9
 
 # The greatest message that protobuf reads.
 _MESSAGE_LIMIT: Final = (1 << 31) - 1
@@ -34,8 +37,10 @@ def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
     for field, name in GRAPH_PARTS.items():
         parts = zip(getattr(skeleton.light.graph, name), skeleton.fields[field], strict=True)
         for part, record in parts:
+            if field == INITIALIZER_FIELD and is_external(part):
+                replaced[record] = _mapped(skeleton, record, folder)
             # Searching the bytes is faster than looking into every node.
-            if b"location" in part.SerializeToString():
+            elif b"location" in part.SerializeToString():
                 holder = onnx.ModelProto()
                 item = getattr(holder.graph, name).add()
                 replaced[record] = [_filled(skeleton, record, holder, item, folder)]
@@ -45,6 +50,19 @@ def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
             item = getattr(holder, MODEL_PARTS[record.field]).add()
             replaced[record] = [_filled(skeleton, record, holder, item, folder)]
     return skeleton.splice(replaced, ())
+
+
+def _mapped(skeleton: Skeleton, record: Record, folder: Path) -> list[Chunk]:
+    """The record of an external initializer; its elements are mapped into memory, not read."""
+    tensor = skeleton.whole(record, onnx.TensorProto())
+    location, begin, length = reference(tensor)
+    try:
+        elements = np.memmap(folder / location, np.uint8, "r", begin, (length or 0,)).data
+    except (OSError, ValueError):  # where bytes are missing, `internal` raises with the reason
+        elements = memoryview(internal(tensor, folder).raw_data)
+    detach(tensor)
+    body = tensor.SerializeToString() + header(_RAW_DATA, len(elements))
+    return [header(INITIALIZER_FIELD, len(body) + len(elements)), body, elements]
 
 
 def _filled(

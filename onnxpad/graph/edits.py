@@ -5,29 +5,29 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from onnxpad.file.wire import Record
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.model import Model, State
 from onnxpad.graph.nodes import (
-    Entry,
     Initializer,
     Node,
     Tensor,
-    Use,
     View,
     captures,
     describe,
     take_defaults,
 )
 
-_NAME: Final = attrgetter("name")
 _KNOWN: Final = frozenset({"Constant", "Identity"})
 """Operators of whose results something is kept."""
+
+_ABSENT: Final[State] = "", {}, None, (), ()
+"""The state of a node that is not in the graph."""
 
 
 class Edits(View):
@@ -41,10 +41,11 @@ class Edits(View):
     _constants: Constants
     _pinned: frozenset[str]
 
-    def _record(self, undo: Callable[..., object], *arguments: object) -> None:
-        self.model.journal.record(undo, *arguments)
-        self.model.journal.inner += not self.is_main
+    def _record(self, *step: Any) -> None:
+        self.model.journal.record(*step)
         self.edited = True
+        if not self.is_main:
+            self.model.journal.inner += 1
         outer = self.outer
         while outer is not None:
             view, owner = outer
@@ -72,53 +73,56 @@ class Edits(View):
 
     # Nodes
 
-    def _change(self, node: Node, state: State, *, stays: bool = True) -> None:
-        """Makes a node another one, or removes it."""
-        entry, was = self.entries[id(node)], state_of(node)
-        self.model.journal.touch(self, node, was)
-        self._record(self._become, entry, was, entry.alive)
-        self._become(entry, state, stays and entry.alive)
+    def _change(self, node: Node, state: State | None) -> None:
+        """Makes a node another one; None removes it."""
+        was = state_of(node)
+        if node.captures:
+            self._record(Edits._captured, self, *node.captures)
+        self._record(Edits._become, self, node, state, was)
+        self._become(node, was, state)
 
-    def _become(self, entry: Entry, state: State, is_alive: bool) -> None:
-        """Makes a node what a state says, in the graph or out of it."""
-        node, was_alive = entry.node, entry.alive
-        op, attrs, domain, inputs, outputs = state
-        is_same = attrs is node.attrs and op == node.op and domain == node.domain
-        reads_same = inputs == tuple(node.inputs)
-        moves = was_alive != is_alive
-        entry.alive = is_alive
-        entry.touched |= not moves
+    def _changes(self, mark: int) -> Iterator[Sequence[Any]]:
+        """The edits of nodes since a mark: graph, node, and the states after and before."""
+        steps = self.model.journal.steps[mark:]
+        return (step[1:] for step in steps if step[0] is Edits._become)
+
+    def _become(self, node: Node, was: State | None, now: State | None) -> None:
+        """Makes a node what a state says; None stands for one that is not in the graph."""
+        old, new = was or _ABSENT, now or _ABSENT
+        is_other = old[1] is not new[1] or (old[0], old[2]) != (new[0], new[2])
         node.reading = None
-        if node.op in _KNOWN:
+        if old[0] in _KNOWN:
             self._forget_values(node)
-        if moves:
-            previous, following = entry.previous, entry.next
-            previous.next = entry if is_alive else following
-            following.previous = entry if is_alive else previous
-        for tensor in entry.captures if was_alive and (moves or not is_same) else ():
+        for tensor in node.captures if was and is_other else ():
             self._unread(node, -1, tensor)
-        if moves or not reads_same:
-            reads = zip_longest(node.inputs if was_alive else (), inputs if is_alive else ())
-            for index, (before, after) in enumerate(reads):
-                if before is not after and before is not None:
-                    self._unread(node, index, before)
-                if before is not after and after is not None:
-                    self._read(node, index, after)
-        if moves or outputs != tuple(node.outputs):
-            writes = zip_longest(node.outputs if was_alive else (), outputs if is_alive else ())
-            for before, after in writes:
+        if was is None or now is None:
+            node.alive = now is not None
+            node.previous.next = node if now else node.next
+            node.next.previous = node if now else node.previous
+        else:
+            node.touched = True
+        if old[3] != new[3]:
+            for index, (before, after) in enumerate(zip_longest(old[3], new[3])):
+                if before is not after:
+                    if before is not None:
+                        self._unread(node, index, before)
+                    if after is not None:
+                        self._read(node, index, after)
+                    # Facts that nodes share say which inputs are left out.
+                    is_other |= not (before and after and before.name and after.name)
+        if old[4] != new[4]:
+            for before, after in zip_longest(old[4], new[4]):
                 if before is not after:
                     self._write(node, before, after)
-        is_other = not (reads_same or _left_out(inputs) == _left_out(node.inputs))
-        node.op, node.attrs, node.domain = op, attrs, domain
-        node.inputs[:], node.outputs[:] = inputs, outputs
-        if is_other or not is_same:
+        if now is None:
+            return
+        node.op, node.attrs, node.domain, node.inputs, node.outputs = now
+        if is_other:
             self.share(node)
-        if not is_same:
-            entry.captures = captures(entry, self.tensors)
-        for tensor in entry.captures if is_alive and (moves or not is_same) else ():
-            self._read(node, -1, tensor)
-        if op in _KNOWN:
+            node.captures = captures(node, self.tensors)
+            for tensor in node.captures:
+                self._read(node, -1, tensor)
+        if node.op in _KNOWN:
             self._forget_values(node)
 
     def _write(self, node: Node, old: Tensor | None, new: Tensor | None) -> None:
@@ -142,35 +146,28 @@ class Edits(View):
         while pending:
             tensor = pending.pop()
             tensor.origin = None
-            copies = (copy for use in tensor.uses.values() for copy in use.node.outputs)
+            copies = (copy for reader, _ in tensor.uses for copy in reader.outputs)
             pending += (copy for copy in copies if copy.origin is not None)
 
-    def _insert(self, node: Node, before: Node, *, fresh_name: bool, like: Node | None) -> None:
+    def _insert(self, node: Node, before: Node, *, fresh_name: bool) -> None:
         """Inserts a node that is not yet registered with its inputs and outputs.
 
         Args:
             node: The node; its outputs have fresh names.
             before: The node in front of which it goes.
             fresh_name: Whether its own name is fresh too.
-            like: The node whose notes (`doc_string`, `metadata_props`) it gets, if any.
         """
-        entries = self.entries
-        follower = entries[id(before)]
-        if not follower.alive:
+        if not before.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
-        entry = Entry(node, None, None if like is None else entries[id(like)], alive=False)
-        entry.previous, entry.next = follower.previous, follower
-        entries[id(node)] = entry
-        self.share(node)
+        node.previous, node.next = before.previous, before
+        self.listed.append(node)
         self._record(self._uninsert, node, fresh_name)
         state = state_of(node)
-        self.model.journal.touch(self, node, None)
-        self._record(self._become, entry, state, False)
-        self._become(entry, state, True)
-        self._suspect(node.outputs)
+        self._record(Edits._become, self, node, state, None)
+        self._become(node, None, state)
 
     def _uninsert(self, node: Node, fresh_name: bool) -> None:
-        del self.entries[id(node)]
+        self.listed.pop()
         for tensor in reversed(node.outputs):
             if tensor.name:
                 del self.gone[tensor.name]
@@ -184,19 +181,17 @@ class Edits(View):
         Raises:
             ValueError: Something reads one, or the node is not in the graph.
         """
-        alive = self.entries[id(node)].alive
-        if not alive or not all(map(self._is_unused, node.outputs)):
+        if not node.alive or not all(map(self._is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
-        self._change(node, state_of(node), stays=False)
+        self._change(node, None)
 
     # Initializers
 
     def _add_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
         """Adds a constant, whose name is fresh."""
         self.added.append(tensor.name)
-        self._record(self._unadd_initializer, tensor)
+        self._record(Edits._unadd_initializer, self, tensor)
         self._hold(tensor, initializer)
-        self._suspect([tensor])
 
     def _unadd_initializer(self, tensor: Tensor) -> None:
         self._hold(tensor, None)
@@ -221,7 +216,7 @@ class Edits(View):
             self._record(self._hold, tensor, self.initializers[tensor.name])
             self._hold(tensor, None)
         elif (node := tensor.producer) and all(map(self._is_unused, node.outputs)):
-            self._change(node, state_of(node), stays=False)
+            self._change(node, None)
             return node
         return None
 
@@ -236,12 +231,10 @@ class Edits(View):
     def _read(self, node: Node, index: int, tensor: Tensor) -> None:
         if tensor.outer is not None and not self.is_read(tensor):
             self._capture(tensor.outer, 1)
-        use = Use(node, index)
-        tensor.uses[use] = use
+        tensor.uses[node, index] = None
 
     def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
         del tensor.uses[node, index]
-        self._suspect([tensor])
         if tensor.outer is not None and not self.is_read(tensor):
             self._capture(tensor.outer, -1)
 
@@ -250,17 +243,35 @@ class Edits(View):
         assert self.outer is not None
         around, owner = self.outer
         assert isinstance(around, Edits)
-        before = owner.captures.pop(tensor, 0)
-        if before + more > 0:
-            owner.captures[tensor] = before + more
-        if owner.alive and not before and more > 0:
-            around._read(owner.node, -1, tensor)
-        elif owner.alive and before and before + more <= 0:
-            around._unread(owner.node, -1, tensor)
+        was_read, counts = tensor in owner.captures, Counter(owner.captures)
+        counts[tensor] += more
+        owner.captures = +counts  # those that are read
+        if owner.alive and was_read != (tensor in owner.captures):
+            change = around._read if more > 0 else around._unread
+            change(owner, -1, tensor)
 
-    def _suspect(self, tensors: Sequence[Tensor]) -> None:
-        for tensor in tensors:
-            self.model.journal.suspects[tensor] = self
+    @staticmethod
+    def _left(undo: object, view: Edits, *given: Any) -> Iterator[tuple[Edits, Tensor]]:
+        """The tensors that nothing reads since an edit, each with its graph."""
+        found: Sequence[Tensor] = ()
+        if undo is Edits._become:
+            node, now, was = given
+            if was is None:
+                found = node.outputs
+            elif now is None or now[3] is not was[3]:
+                found = was[3]
+        elif undo in (Edits._unadd_initializer, Edits._captured):
+            found = given
+        for each in found:
+            graph, tensor = view, each
+            while not tensor.uses:
+                yield graph, tensor
+                if tensor.outer is None or graph.outer is None:
+                    break
+                graph, tensor = cast("Edits", graph.outer[0]), tensor.outer
+
+    def _captured(self, *tensors: Tensor) -> None:
+        """Keeps in the journal what the bodies of a node captured before it was edited."""
 
     def _forget(self, tensor: Tensor, records: tuple[Record, ...]) -> None:
         del self.tensors[tensor.name]
@@ -270,9 +281,8 @@ class Edits(View):
 
 def state_of(node: Node) -> State:
     """All of a node that edits change."""
-    return node.op, node.attrs, node.domain, tuple(node.inputs), tuple(node.outputs)
+    return node.op, node.attrs, node.domain, node.inputs, node.outputs
 
 
-def _left_out(tensors: Sequence[Tensor]) -> list[bool]:
-    """Which tensors are there."""
-    return [*map(bool, map(_NAME, tensors))]
+def swept() -> None:
+    """Stands in the journal where what was unused was removed; undoes nothing."""

@@ -12,7 +12,7 @@ from onnxpad.file.external_data import is_external
 from onnxpad.file.skeleton import Skeleton
 from onnxpad.file.wire import Chunk, Record, encode
 from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
+from onnxpad.graph.nodes import Declared, Node, View, declaration
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
@@ -36,23 +36,23 @@ _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_prop
 """All that a node says beside its computation."""
 
 
-def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
+def node_proto(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
     """A node as it is now, with all elements of its tensors."""
-    if entry.record is None:
-        return _inserted(skeleton, entry)
-    proto = _proto(skeleton, entry.record, _edited_bodies(skeleton, entry))
-    if entry.touched:
-        _amend(proto, entry.node)
+    if node.record is None:
+        return _inserted(skeleton, node)
+    proto = _proto(skeleton, node.record, _edited_bodies(skeleton, node))
+    if node.touched:
+        _amend(proto, node)
     return proto
 
 
-def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
+def is_edited(skeleton: Skeleton, node: Node) -> bool:
     """Whether a node or one of its bodies differs from the file; edits may have been undone."""
-    if entry.record is None or not entry.touched:
-        return entry.record is None
-    if _edited_bodies(skeleton, entry):
+    if node.record is None or not node.touched:
+        return node.record is None
+    if _edited_bodies(skeleton, node):
         return True
-    return _amend(skeleton.whole(entry.record, onnx.NodeProto()), entry.node)
+    return _amend(skeleton.whole(node.record, onnx.NodeProto()), node)
 
 
 def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
@@ -65,17 +65,17 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
     return proto
 
 
-def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
+def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, dict[Record, list[Chunk]]] = {}
-    for view in entry.bodies.values():
+    for view in node.bodies.values():
         holder, edited = view.section.attribute, edited_section(skeleton, view)
         if holder is not None and edited:
             holders.setdefault(holder, {}).update(edited)
-    if not holders or entry.record is None:
+    if not holders or node.record is None:
         return []
     replaced = {holder: skeleton.rewritten(holder, edited) for holder, edited in holders.items()}
-    return skeleton.rewritten(entry.record, replaced)
+    return skeleton.rewritten(node.record, replaced)
 
 
 def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
@@ -160,20 +160,20 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
     }
-    for entry in view.entries.values():
-        if not entry.alive and entry.record:
-            replaced[entry.record] = []
+    for node in view.listed:
+        if not node.alive and node.record:
+            replaced[node.record] = []
     number = view.section.number("node")
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
-    for entry in view.order():
-        if entry.record is None:
-            inserted.append(encode(number, _inserted(skeleton, entry).SerializeToString()))
-        elif inserted or entry.touched:
-            record = entry.record
-            edited = _edited_bodies(skeleton, entry) if entry.touched else []
-            proto = _proto(skeleton, record, edited) if entry.touched else None
-            if proto is not None and _amend(proto, entry.node):
+    for node in view.nodes:
+        if node.record is None:
+            inserted.append(encode(number, _inserted(skeleton, node).SerializeToString()))
+        elif inserted or node.touched:
+            record = node.record
+            edited = _edited_bodies(skeleton, node) if node.touched else []
+            proto = _proto(skeleton, record, edited) if node.touched else None
+            if proto is not None and _amend(proto, node):
                 inserted.append(encode(number, proto.SerializeToString()))
             elif edited:
                 inserted += edited
@@ -205,17 +205,17 @@ def main_differences(
     return replaced, appended
 
 
-def _inserted(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
+def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
     """A node that the file does not have, with the notes of the one that it was made like."""
-    proto, like = onnx.NodeProto(), entry.like
+    proto, like = onnx.NodeProto(), node.like
     while like is not None and like.record is None:
         like = like.like
     if like is not None and like.record is not None:
         skeleton.whole(like.record, proto)
         for name in {field.name for field, _ in proto.ListFields()} - _NOTES:
             proto.ClearField(name)
-    proto.name = entry.node.name
-    _amend(proto, entry.node)
+    proto.name = node.name
+    _amend(proto, node)
     return proto
 
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from operator import attrgetter
+from itertools import starmap
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import onnx
@@ -37,13 +37,12 @@ from onnxpad.file.skeleton import Section, read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
-from onnxpad.graph.edits import Edits, state_of
+from onnxpad.graph.edits import Edits, state_of, swept
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.model import Model, Touched, imported
 from onnxpad.graph.nodes import (
     Declared,
-    Entry,
     Initializer,
     Node,
     Tensor,
@@ -64,8 +63,6 @@ __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "descri
 SHARE_LIMIT: Final = 1024
 """Equal initializers of at most this many bytes are added only once."""
 
-_NODE: Final = attrgetter("node")
-
 _NO_FILE: Final = "(model in memory)"
 """Stands for the file of a model in memory whose external data lies in a folder."""
 
@@ -76,7 +73,6 @@ class Graph(Edits):
     Attributes:
         model: The model, with its file.
         parent: For a body, the graph around it, whose tensors it may read; else None.
-        owner: For a body, the node of that graph that has it; else None.
         scope: Where in the model it is: see `Location`.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
@@ -87,14 +83,13 @@ class Graph(Edits):
             trusted.
         outputs: Names of the outputs.
         results: The same in order; an output may be listed twice.
-        offset: Where it begins in the file; for the main graph -1.
     """
 
     def __init__(
         self,
         model: Model,
         section: Section | None = None,
-        outer: tuple[Graph, Entry] | None = None,
+        outer: tuple[Graph, Node] | None = None,
         scope: tuple[str, ...] = (),
         passed: Sequence[Declared] | None = None,
     ) -> None:
@@ -107,9 +102,7 @@ class Graph(Edits):
             if light.ir_version < 4:  # every initializer had to be an input too
                 take_defaults(self)
         self.parent: Graph | None = outer[0] if outer else None
-        self.owner: Node | None = outer[1].node if outer else None
         self.scope = scope
-        self.offset = -1 if self.is_main else section.containers[0].begin
         if isinstance(section.light, onnx.FunctionProto):
             self.opsets = imported(section.light.opset_import, light.ir_version)
         else:
@@ -120,12 +113,21 @@ class Graph(Edits):
         self._knows_default = is_known
         self._hidden = model.standard_functions
         self._constants = Constants(model, self, self.is_standard)
-        stay = pinned(light) if self.is_main else referred(section.light)
-        self._pinned = self.outputs | stay
+        self._pinned = self.outputs | (pinned(light) if self.is_main else referred(section.light))
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
         if self.is_main:
             self._check_opset()
         self._check_identities()
+
+    @property
+    def offset(self) -> int:
+        """Where it begins in the file; for the main graph -1."""
+        return -1 if self.is_main else self.section.containers[0].begin
+
+    @property
+    def owner(self) -> Node | None:
+        """For a body, the node of the graph around it that has it; else None."""
+        return None if self.outer is None else self.outer[1]
 
     @property
     def main(self) -> Graph:
@@ -207,23 +209,22 @@ class Graph(Edits):
         Raises:
             ModelError: A body is not a valid graph.
         """
-        entry = self.entries[id(node)]
-        if entry.record is not None:
-            yield from (self._body(entry, key, light) for key, light in held_bodies(node))
+        if node.record is not None:
+            yield from (self._body(node, key, light) for key, light in held_bodies(node))
 
-    def _body(self, entry: Entry, key: str, light: onnx.GraphProto) -> Graph:
+    def _body(self, node: Node, key: str, light: onnx.GraphProto) -> Graph:
         """A body of a node, by name of the attribute, with the index if that holds a list."""
-        node = entry.node
-        if key not in entry.bodies:
+        if key not in node.bodies:
             with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
-                assert entry.record is not None
-                section = self.model.skeleton.body(entry.record, key, light)
+                assert node.record is not None
+                section = self.model.skeleton.body(node.record, key, light)
                 given = self._passed_to_body(node, light)
                 scope = (*self.scope, describe(node), key)
-                entry.bodies[key] = Graph(self.model, section, (self, entry), scope, given)
-        body = entry.bodies[key]
-        assert isinstance(body, Graph)
-        return body
+                body = Graph(self.model, section, (self, node), scope, given)
+                node.bodies = {**node.bodies, key: body}
+        found = node.bodies[key]
+        assert isinstance(found, Graph)
+        return found
 
     @property
     def place(self) -> str:
@@ -256,7 +257,7 @@ class Graph(Edits):
         Raises:
             ModelError: A body is not a valid graph.
         """
-        for node in self.nodes:
+        for node in self.running():
             for body in self.bodies(node):
                 yield body
                 yield from body.inside()
@@ -293,11 +294,6 @@ class Graph(Edits):
         """A number that changes with every edit: while it stays the same, so does the graph."""
         return self.model.journal.count
 
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        return map(_NODE, self.order())
-
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name.
 
@@ -305,11 +301,6 @@ class Graph(Edits):
             KeyError: The graph has no such tensor.
         """
         return self.tensors[name]
-
-    def has_node(self, node: Node) -> bool:
-        """Whether a node that was in the graph is still there."""
-        entry = self.entries.get(id(node))
-        return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of that name."""
@@ -342,11 +333,11 @@ class Graph(Edits):
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
-        return (*node.inputs, *self.entries[id(node)].captures)
+        return (*node.inputs, *node.captures)
 
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """The places where a tensor is read, in no particular order; a copy, safe from edits."""
-        return tuple(tensor.uses.values())
+        return tuple(starmap(Use, tensor.uses))
 
     def captured(self) -> Iterator[Tensor]:
         """The tensors of a body that it captures from the graph around."""
@@ -412,9 +403,8 @@ class Graph(Edits):
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
         functions = self.model.functions_now()
-        entry = self.entries[id(node)]
         held: list[onnx.NodeProto] = []
-        if entry.touched and entry.bodies:
+        if node.touched and node.bodies:
             now = self.node_proto(node)
             found = bodies(now)
         else:
@@ -427,7 +417,7 @@ class Graph(Edits):
 
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
-        if not self.is_in_function:
+        if self.is_main or not self.is_in_function:
             return ""
         given = (
             name
@@ -458,7 +448,7 @@ class Graph(Edits):
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
-        return is_edited(self.model.skeleton, self.entries[id(node)])
+        return is_edited(self.model.skeleton, node)
 
     def runs_edited(self, node: Node) -> bool:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
@@ -574,15 +564,21 @@ class Graph(Edits):
         """Sets an attribute to a number, a string or a sequence of one kind; None removes it."""
         self.set_attributes(node, {name: value})
 
-    def set_attributes(self, node: Node, changed: Mapping[str, object | None]) -> None:
-        """Sets several attributes at once, as `set_attribute` does one."""
+    def set_attributes(
+        self,
+        node: Node,
+        changed: Mapping[str, object | None],
+        inputs: tuple[Tensor, ...] | None = None,
+    ) -> None:
+        """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
         values = dict(node.attrs)
         for name, value in changed.items():
             if value is None:
                 values.pop(name, None)
             else:
                 values[name] = attributes.normal(value)
-        self._change(node, (node.op, values, node.domain, (*node.inputs,), (*node.outputs,)))
+        reads = node.inputs if inputs is None else inputs
+        self._change(node, (node.op, values, node.domain, reads, node.outputs))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -591,12 +587,10 @@ class Graph(Edits):
         """
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
-        # Assigned as a slice, it replaces an input or appends one.
-        inputs = [*node.inputs]
-        inputs[index : index + 1] = [tensor or Tensor("")]
+        inputs = (*node.inputs[:index], tensor or Tensor(""), *node.inputs[index + 1 :])
         while tensor is None and inputs and not inputs[-1].name:
-            inputs.pop()
-        self._change(node, (node.op, node.attrs, node.domain, inputs, (*node.outputs,)))
+            inputs = inputs[:-1]
+        self._change(node, (node.op, node.attrs, node.domain, inputs, node.outputs))
 
     def insert(
         self,
@@ -614,11 +608,11 @@ class Graph(Edits):
         Returns:
             The output.
         """
-        node = Node(op, self.model.names.fresh(name), _normal(attributes), None)
-        output = Tensor(self.model.names.fresh(f"{node.name}_output"))
-        node.inputs.extend(tensor or Tensor("") for tensor in inputs)
-        node.outputs.append(output)
-        self._insert(node, before, fresh_name=True, like=None)
+        label = self.model.names.fresh(name)
+        output = Tensor(self.model.names.fresh(f"{label}_output"))
+        values, reads = _normal(attributes), _present(inputs)
+        node = Node(op, label, values, inputs=reads, outputs=(output,))
+        self._insert(node, before, fresh_name=True)
         return output
 
     def insert_like(
@@ -646,13 +640,14 @@ class Graph(Edits):
         own = name
         if own is None:
             own = self.model.names.fresh(node.name or node.outputs[0].name)
-        new = Node(node.op, own, {**kept, **_normal(given)}, node.domain)
-        new.inputs.extend(tensor or Tensor("") for tensor in inputs)
+        new = Node(node.op, own, {**kept, **_normal(given)}, node.domain, like=node)
+        new.inputs = _present(inputs)
         for place, output in enumerate(node.outputs):
             fresh = f"{own or node.outputs[0].name}_output{place or ''}"
-            new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
-        self._insert(new, node, fresh_name=name is None, like=node)
-        return tuple(new.outputs)
+            named = self.model.names.fresh(fresh) if output.name else ""
+            new.outputs = (*new.outputs, Tensor(named))
+        self._insert(new, node, fresh_name=name is None)
+        return new.outputs
 
     def replace_op(
         self,
@@ -663,8 +658,8 @@ class Graph(Edits):
     ) -> None:
         """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None
-        reads = [tensor or Tensor("") for tensor in inputs]
-        self._change(node, (op, _normal(attributes), domain, reads, (*node.outputs,)))
+        state = op, _normal(attributes), domain, _present(inputs), node.outputs
+        self._change(node, state)
 
     def absorb(self, node: Node) -> tuple[str, ...]:
         """Removes an Identity: the node upstream writes its output directly.
@@ -686,9 +681,9 @@ class Graph(Edits):
         for use in uses:
             if use.node is not node:
                 self.set_input(use.node, use.index, copy)
-        self._change(node, state_of(node), stays=False)
-        outputs = [copy if tensor is original else tensor for tensor in source.outputs]
-        self._change(source, (source.op, source.attrs, source.domain, (*source.inputs,), outputs))
+        self._change(node, None)
+        outputs = tuple(copy if tensor is original else tensor for tensor in source.outputs)
+        self._change(source, (source.op, source.attrs, source.domain, source.inputs, outputs))
         return (self.place_of(node),)
 
     def add_initializer(
@@ -736,21 +731,20 @@ class Graph(Edits):
         """
         found: dict[Node, Touched] = {}
         inside: dict[Node, Touched] = {}
-        for _, view, node, was in self.model.journal.touched(mark):
+        for view, node, _, was in self._changes(mark):
             if view is self:
                 again = node in found
                 found[node] = Touched(node, found[node].was if again else was, again)
             elif (owner := view.owner_in(self)) is not None:
                 inside[owner] = Touched(owner, None)
             elif view.is_in_function:
-                running = filter(self.runs_graphs, self.nodes)
-                inside.update((each, Touched(each, None)) for each in running)
+                inside.update((each, Touched(each, None)) for each in self.running())
         return list({**found, **inside}.values())
 
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
         node = touched.node
-        return state_of(node) != touched.was or not self.has_node(node)
+        return state_of(node) != touched.was or not node.alive
 
     def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
@@ -761,8 +755,8 @@ class Graph(Edits):
         if self.is_main and not journal.inner:
             return []
         return [
-            (Touched(node, was), (entry := view.entries.get(id(node))) is not None and entry.alive)
-            for _, view, node, was in journal.touched(mark)
+            (Touched(node, was), node.alive)
+            for view, node, _, was in self._changes(mark)
             if view is not self and view.owner_in(self) is None
         ]
 
@@ -770,6 +764,11 @@ class Graph(Edits):
     def runs_graphs(self, node: Node) -> bool:
         """Whether a node has bodies, or calls a function of the model."""
         return self.is_function(node) or bool(held_bodies(node))
+
+    def running(self) -> list[Node]:
+        """The nodes that have bodies, or call a function of the model."""
+        among = self.nodes if self.model.function_names else self.unlike
+        return [node for node in among if node.alive and self.runs_graphs(node)]
 
     def sweep(self) -> tuple[str, ...]:
         """Removes the nodes and initializers that edits since the last sweep left unused.
@@ -780,13 +779,16 @@ class Graph(Edits):
             The names of the removed nodes.
         """
         removed: list[str] = []
-        journal = self.model.journal
-        journal.record(setattr, journal, "suspects", journal.suspects)
-        while journal.suspects:
-            suspects, journal.suspects = journal.suspects, {}
-            for tensor, graph in suspects.items():
-                node = graph._drop(tensor)
-                removed += () if node is None else (graph.place_of(node),)
+        steps = self.model.journal.steps
+        done = len(steps)
+        while done and steps[done - 1][0] is not swept:
+            done -= 1
+        while done < len(steps):  # what is removed may leave more unused
+            for graph, tensor in self._left(*steps[done]):
+                if (node := graph._drop(tensor)) is not None:
+                    removed.append(cast("Graph", graph).place_of(node))
+            done += 1
+        steps.append((swept,))
         return tuple(removed)
 
     def mark(self) -> int:
@@ -801,7 +803,7 @@ class Graph(Edits):
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
-        return node_proto(self.model.skeleton, self.entries[id(node)])
+        return node_proto(self.model.skeleton, node)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
@@ -816,8 +818,7 @@ class Graph(Edits):
         def is_cut(name: str) -> bool:
             tensor = self.tensor(name)
             return all(
-                any(is_fed(other) for other in self.sources(use.node))
-                for use in tensor.uses.values()
+                any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
             )
 
         return self.model.working_copy(is_cut)
@@ -844,6 +845,8 @@ class Graph(Edits):
 
     def _check_identities(self) -> None:
         """Raises ModelError where an Identity has no input: all walks go through Identities."""
+        if all(op != "Identity" or any(reads[:1]) for op, _, reads, *_ in self.alike):
+            return
         for node in self.nodes:
             leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)
             if not leads and self.names_standard(node):
@@ -877,3 +880,8 @@ def _one_line(prefix: str) -> Iterator[None]:
 
 def _normal(values: Mapping[str, object]) -> dict[str, attributes.Value]:
     return {name: attributes.normal(value) for name, value in values.items()}
+
+
+def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+    """Inputs of a node, with a nameless tensor for one that is left out."""
+    return tuple([tensor or Tensor("") for tensor in inputs])

@@ -116,7 +116,7 @@ class Constants:
         if isinstance(value, onnx.AttributeProto):
             if not value.HasField("t") or not self._readable(value.t):
                 return None
-            record = self._view.entries[id(tensor.producer)].record
+            record = tensor.producer.record if tensor.producer else None
             if record is not None:
                 node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)

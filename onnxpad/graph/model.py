@@ -29,7 +29,7 @@ from onnxpad.graph.encode import (
 )
 from onnxpad.graph.nodes import Node, Tensor, View
 
-State: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
+State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...], tuple[Tensor, ...]]
 """Operator, attributes, domain, inputs and outputs of a node."""
 
 
@@ -53,9 +53,7 @@ class Touched(NamedTuple):
         if self.was is None:
             return None
         op, attributes, domain, inputs, outputs = self.was
-        node = Node(op, self.node.name, attributes, domain)
-        node.inputs, node.outputs = list(inputs), list(outputs)
-        return node
+        return Node(op, self.node.name, attributes, domain, None, inputs, outputs)
 
 
 class Journal:
@@ -67,7 +65,7 @@ class Journal:
         declared: The number of those that declared another shape of an input.
         undone: The points to which edits were undone.
         settled: The count when the round of passes began that is under way.
-        suspects: Tensors that lost a use since the last sweep, with their graph.
+        steps: Each edit: the function that undoes it, and what that is given.
     """
 
     def __init__(self) -> None:
@@ -77,40 +75,24 @@ class Journal:
         self.declared = 0
         self.undone: list[int] = []
         self.settled = 0
-        self.suspects: dict[Tensor, Any] = {}
-        self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
-        self._touched: list[tuple[int, View, Node, State | None]] = []
+        self.steps: list[tuple[Any, ...]] = []
 
     def mark(self) -> int:
         """A point to roll back to."""
-        return len(self._steps)
+        return len(self.steps)
 
     def rollback(self, mark: int) -> None:
         """Undoes everything since a mark, the latest first."""
         self.undone.append(mark)
-        while len(self._steps) > mark:
+        while len(self.steps) > mark:
             self.count += 1
-            undo, arguments = self._steps.pop()
+            undo, *arguments = self.steps.pop()
             undo(*arguments)
-        while self._touched and self._touched[-1][0] >= mark:
-            self._touched.pop()
 
-    def touch(self, view: View, node: Node, was: State | None) -> None:
-        """Stores what a node is before an edit of it; None where the edit inserts it."""
-        self._touched.append((len(self._steps), view, node, was))
-
-    def touched(self, mark: int) -> list[tuple[int, View, Node, State | None]]:
-        """The nodes that edits since a mark touched, in all graphs, once for each edit."""
-        touched = self._touched
-        start = len(touched)
-        while start and touched[start - 1][0] >= mark:
-            start -= 1
-        return touched[start:]
-
-    def record(self, undo: Callable[..., object], *arguments: object) -> None:
+    def record(self, *step: Any) -> None:
         """Stores the function that undoes an edit, and what that is given."""
         self.count += 1
-        self._steps.append((undo, arguments))
+        self.steps.append(step)
 
 
 class Model:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import onnx
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
@@ -26,8 +27,11 @@ _Graph = TypeVar("_Graph")
 _Fact = TypeVar("_Fact")
 
 
-class Node:
-    """One use of an operator.
+_EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+class Node(Struct, eq=False):
+    """One use of an operator, and its place in the order of its graph, which is a linked list.
 
     Attributes:
         op: The operator.
@@ -41,20 +45,37 @@ class Node:
             that are written alike share it, as networks repeat the same few layers.
         reading: What was last read of it and of its inputs, with the analysis that knew these; an
             edit of the node drops it.
+        record: Its record in the file; None for an inserted one.
+        like: For an inserted one, the node whose notes (`doc_string`, `metadata_props`) it gets.
+        captures: The tensors that its bodies capture, with the number of bodies that do.
+        bodies: The bodies that were opened, by name of the attribute, with the index if it is a
+            list.
+        alive: Whether it is in a graph.
+        touched: Whether it may differ from the file.
+        previous: The node before it.
+        next: The node after it.
     """
 
-    __slots__ = ("attrs", "domain", "inputs", "name", "notes", "op", "outputs", "reading")
+    op: str
+    name: str
+    attrs: Mapping[str, Any]
+    domain: str | None = None
+    record: Record | None = None
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    notes: dict[object, Any] = {}
+    reading: tuple[object, Any] | None = None
+    like: Node | None = None
+    captures: Mapping[Tensor, int] = _EMPTY
+    bodies: Mapping[str, View] = _EMPTY
+    alive: bool = False
+    touched: bool = False
+    previous: Node = UNSET  # type: ignore[assignment]  # until it is linked
+    next: Node = UNSET  # type: ignore[assignment]
 
-    def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
-        """A node without inputs and outputs yet."""
-        self.op: str = op
-        self.name: str = name
-        self.attrs: Mapping[str, Any] = attrs
-        self.inputs: list[Tensor] = []
-        self.outputs: list[Tensor] = []
-        self.domain: str | None = domain
-        self.notes: dict[object, Any] = {}
-        self.reading: tuple[object, Any] | None = None
+    def __repr__(self) -> str:
+        """The operator and the name."""
+        return f"<{self.op} {describe(self)!r}>"
 
     def operand(self, index: int) -> Tensor | None:
         """An input; None where it is left out."""
@@ -82,7 +103,7 @@ class Tensor:
     Attributes:
         name: Its name; empty for one that is left out.
         producer: The node that computes it; None for inputs and initializers.
-        uses: Its uses, each under itself: so one is found by its node and the index of the input.
+        uses: Its uses: the node that reads it, and the index of the input, as `Use` has them.
         origin: The tensor that it is a copy of, through Identities; None until it is looked up.
         outer: In a body, the tensor of the graph around that it captures; else None.
     """
@@ -93,7 +114,7 @@ class Tensor:
         """A tensor that no node writes or reads yet."""
         self.name: str = name
         self.producer: Node | None = None
-        self.uses: dict[tuple[Node, int], Use] = {}
+        self.uses: dict[tuple[Node, int], None] = {}
         self.origin: Tensor | None = None
         self.outer: Tensor | None = None
 
@@ -161,31 +182,6 @@ class Initializer(Struct, frozen=True):
     sparse: bool = False
 
 
-class Entry(Struct, eq=False):
-    """A node in the order of the graph, which is a linked list.
-
-    Attributes:
-        node: The node; a dummy in the head and the tail of the list.
-        record: Its record in the file; None for an inserted one.
-        like: For an inserted one, the node that it was made like, if there is one.
-        captures: The tensors that its bodies capture, with the number of bodies that do.
-        bodies: The bodies that were opened, by name of the attribute, with the index if it is a
-            list.
-        alive: Whether it is in the graph.
-        touched: Whether it may differ from the file.
-    """
-
-    node: Node
-    record: Record | None = None
-    like: Entry | None = None
-    captures: dict[Tensor, int] = field(default_factory=dict)
-    bodies: dict[str, View] = field(default_factory=dict)
-    alive: bool = True
-    touched: bool = False
-    previous: Entry = UNSET  # type: ignore[assignment]  # until it is linked
-    next: Entry = UNSET  # type: ignore[assignment]
-
-
 class View:
     """The lists of one graph of a model: the main graph, a body of a node, or a function.
 
@@ -193,8 +189,9 @@ class View:
         section: The graph in the file.
         outer: For a body, the graph around it and the node there that has it; else None.
         tensors: All tensors of the graph by name, and in a body those that it captures.
-        entries: The nodes by identity, in file order, removed ones included.
+        listed: The nodes in file order, inserted ones at the end, removed ones included.
         alike: The attributes and the notes of nodes by what is written in them.
+        unlike: The nodes that share none; all that have bodies are among them.
         inputs: The inputs; from IR version 4 on, those with an initializer as default too, but for
             those of `trusted`.
         trusted: The inputs whose default is taken as a constant, since a user said so.
@@ -215,7 +212,7 @@ class View:
     def __init__(
         self,
         section: Section,
-        outer: tuple[View, Entry] | None,
+        outer: tuple[View, Node] | None,
         passed: Sequence[Declared] | None,
     ) -> None:
         """Reads one graph of a model.
@@ -231,8 +228,9 @@ class View:
         self.section = section
         self.outer = outer
         self.tensors: dict[str, Tensor] = {}
-        self.entries: dict[int, Entry] = {}
-        self.alike: dict[tuple[object, ...], _Shared] = {}
+        self.listed: list[Node] = []
+        self.alike: dict[tuple[Any, ...], _Shared] = {}
+        self.unlike: dict[Node, None] = {}
         self.inputs: dict[str, Declared] = {}
         self.trusted: frozenset[str] = frozenset()
         self.results = tuple(getattr(each, "name", each) for each in section.light.output)
@@ -244,8 +242,8 @@ class View:
         self.redeclared_outputs: dict[str, Declared] = {}
         self.uncertain: frozenset[str] = frozenset()
         self.edited = False
-        self.head = Entry(Node("", "", {}, None))
-        self.tail = Entry(Node("", "", {}, None))
+        self.head = Node("", "", {})
+        self.tail = Node("", "", {})
         _add_sources(self, passed)
         unknown, unsorted = _add_nodes(self)
         if outer is not None:
@@ -284,21 +282,24 @@ class View:
         if self.outer is None:
             return None
         around, owner = self.outer
-        return owner.node if around is view else around.owner_in(view)
+        return owner if around is view else around.owner_in(view)
 
-    def order(self) -> Iterator[Entry]:
-        """The live nodes in order; edits during the iteration are fine."""
-        entry, tail = self.head.next, self.tail
-        while entry is not tail:
-            if entry.alive:
-                yield entry
-            entry = entry.next
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
+        node, tail = self.head.next, self.tail
+        while node is not tail:
+            if node.alive:
+                yield node
+            node = node.next
 
     def share(self, node: Node) -> None:
         """Gives a node the attributes and notes of all nodes that are written alike."""
         key = written(node)
         own: _Shared = node.attrs, {}
         node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
+        if key is None:
+            self.unlike[node] = None
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output of the graph."""
@@ -409,8 +410,9 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
         if not {str}.issuperset(map(type, texts)):
             for text in texts:
                 _check_text(text, "name")
-        node = Node(op, label, values, domain or None)
-        view.entries[id(node)] = Entry(node, record)
+        node = Node(op, label, values, domain or None, record)
+        inputs, outputs = list[Tensor](), list[Tensor]()
+        view.listed.append(node)
         for index, name in enumerate(reads):
             tensor = tensors.get(name)
             if tensor is None:
@@ -418,9 +420,9 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
                 if name:
                     tensors[name] = tensor
                     unknown[name] = node
-            use = Use(node, index)
-            tensor.uses[use] = use
-            node.inputs.append(tensor)
+            tensor.uses[node, index] = None
+            inputs.append(tensor)
+        node.inputs = tuple(inputs)
         for name in gives:
             if name in unknown:
                 del unknown[name]
@@ -429,14 +431,15 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
                 _add_source(tensors, name)
             tensor = tensors[name] if name else Tensor("")
             tensor.producer = node
-            node.outputs.append(tensor)
+            outputs.append(tensor)
+        node.outputs = tuple(outputs)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
         view.share(node)
     return unknown, unsorted
 
 
-def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node]) -> None:
+def _add_captured(view: View, outer: tuple[View, Node], unknown: dict[str, Node]) -> None:
     """Adds the tensors that a body captures from the graph around it; they are known then."""
     around, owner = outer
     light = view.section.light
@@ -445,7 +448,7 @@ def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node
     for name in free:
         source = around.tensors.get(name)
         mine = view.tensors.get(name)
-        if source is None or source.producer is owner.node:
+        if source is None or source.producer is owner:
             continue
         if mine is not None and name not in unknown:
             continue  # the body defines it itself, after reading it
@@ -466,14 +469,14 @@ def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
     return found
 
 
-def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:
+def captures(node: Node, tensors: dict[str, Tensor]) -> Mapping[Tensor, int]:
     """The tensors that the bodies of a node capture, with the number of bodies that do.
 
     Outputs of the node itself do not count: a body may define tensors of the same name.
     """
     found: dict[Tensor, int] = {}
-    for key, body in held_bodies(entry.node):
-        opened = entry.bodies.get(key)
+    for key, body in held_bodies(node):
+        opened = node.bodies.get(key)
         if opened is None:
             named = [tensors[name] for name in captured(body) if name in tensors]
         else:
@@ -482,38 +485,38 @@ def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:
             read = (each.outer for each in inner if opened.is_read(each))
             named += [each for each in read if each is not None]
         for tensor in named:
-            if not any(tensor is output for output in entry.node.outputs):
+            if tensor not in node.outputs:
                 found[tensor] = found.get(tensor, 0) + 1
-    return found
+    return found or _EMPTY
 
 
 def _add_captures(view: View) -> bool:
     """Adds the captures of bodies; returns whether one captures what a later node produces."""
     unsorted = False
-    done: set[int] = set()
-    for identity, entry in view.entries.items():
-        entry.captures = captures(entry, view.tensors) if held_bodies(entry.node) else {}
-        for tensor in entry.captures:
-            use = Use(entry.node, -1)
-            tensor.uses[use] = use
-            unsorted |= tensor.producer is not None and id(tensor.producer) not in done
-        done.add(identity)
+    done: set[Node] = set()
+    for node in view.listed:
+        node.captures = captures(node, view.tensors)
+        for tensor in node.captures:
+            tensor.uses[node, -1] = None
+            unsorted |= tensor.producer is not None and tensor.producer not in done
+        done.add(node)
     return unsorted
 
 
 def _chain(view: View) -> None:
     """Links the nodes in a list."""
     previous = view.head
-    for entry in (*view.entries.values(), view.tail):
-        previous.next, entry.previous = entry, previous
-        previous = entry
+    for node in (*view.listed, view.tail):
+        previous.next, node.previous = node, previous
+        node.alive = node is not view.tail
+        previous = node
 
 
 def looped_in(view: View) -> Node | None:
     """A node that depends on itself; None where the nodes can be sorted topologically."""
     from graphlib import CycleError, TopologicalSorter
 
-    sources = {entry.node: (*entry.node.inputs, *entry.captures) for entry in view.order()}
+    sources = {node: (*node.inputs, *node.captures) for node in view.nodes}
     above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
     try:
         TopologicalSorter(above).prepare()

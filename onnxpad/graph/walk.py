@@ -67,7 +67,7 @@ def downstream(
     """
 
     def onward(tensor: Tensor) -> Iterator[Tensor]:
-        return (each for use in tuple(tensor.uses.values()) for each in through(use))
+        return (each for use in tuple(tensor.uses) for each in through(Use(*use)))
 
     return _reached(tensors, onward, most)
 
@@ -93,15 +93,14 @@ def _reached(
 
 def readable_graphs(graph: Graph) -> Iterator[Graph]:
     """The bodies in a graph that can be opened, and the functions of a main graph."""
-    for node in graph.nodes:
-        if graph.runs_graphs(node):
-            try:
-                opened = list(graph.bodies(node))
-            except ModelError:
-                continue  # a finding says so
-            for body in opened:
-                yield body
-                yield from readable_graphs(body)
+    for node in graph.running():
+        try:
+            opened = list(graph.bodies(node))
+        except ModelError:
+            continue  # a finding says so
+        for body in opened:
+            yield body
+            yield from readable_graphs(body)
     if graph.is_main:
         for index in range(len(graph.model.function_sections)):
             try:

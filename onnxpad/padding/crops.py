@@ -209,7 +209,7 @@ class Crops:
         try:
             new = self.take(taking)
             graph.sweep()
-            stays = full is not at and graph.has_node(self._op.node)
+            stays = full is not at and self._op.node.alive
             further = downstream([full] * stays, lambda use: use.node.outputs)
             if any(tensor is None or graph.is_output(tensor) for tensor in further):
                 said = "what it crops or pads is read elsewhere too"

@@ -59,20 +59,20 @@ def write(
         pad: The `Pad` in front of it of which that is all.
         computed: The amounts of the `Pad` where nodes compute them, instead of those in `padding`.
     """
-    if attributes := changes(op, padding):
-        graph.set_attributes(op.node, attributes)
-    if isinstance(op, TransposedOp):
-        return
-    source = op.data if pad is None else pad.data
-    if padding.outside or computed is not None:
-        amounts = computed or onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
-        dtype = analysis.dtype(source)
-        fill = op.fill(dtype)
-        assert dtype is not None
-        assert fill is not None
-        source = write_pad(graph, op.node, source, amounts, fill, dtype)
-    if source.name != op.data.name:
-        graph.set_input(op.node, op.operator.inputs.data, source)
+    node, changed, inputs = op.node, changes(op, padding), op.node.inputs
+    if isinstance(op, WindowOp):
+        source, data = op.data if pad is None else pad.data, op.operator.inputs.data
+        if padding.outside or computed is not None:
+            amounts = computed or onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
+            dtype = analysis.dtype(source)
+            fill = op.fill(dtype)
+            assert dtype is not None
+            assert fill is not None
+            source = write_pad(graph, node, source, amounts, fill, dtype)
+        if source is not op.data:
+            inputs = (*inputs[:data], source, *inputs[data + 1 :])
+    if changed or inputs is not node.inputs:
+        graph.set_attributes(node, changed, inputs)
 
 
 def attributes(padding: Padding) -> dict[str, object]:

@@ -113,11 +113,11 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
         yield from pass_.find(context)
         return
     name, at_end = _pass_name(type(pass_)), object()
-    mark, version = context.mark(), context.graph.version
+    mark, version = context.graph.mark(), context.graph.version
     try:
         for match in chain(pass_.find(context), [at_end]):  # it may edit after its last yield
             if context.graph.version != version:
-                context.rollback(mark)
+                context.graph.rollback(mark)
                 raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
             if match is at_end:
                 return
@@ -126,7 +126,7 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
             if match.plan is None and match.finding.fixable:
                 raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
             yield match
-            mark, version = context.mark(), context.graph.version
+            mark, version = context.graph.mark(), context.graph.version
     except OnnxpadError:
         raise
     except Exception as error:  # whatever a user's code raises

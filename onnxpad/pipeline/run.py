@@ -384,14 +384,14 @@ class Run:
                         self._progress("rewriting and proving", done, max(done, self._total))
             return len(editor.made) != changes
 
-        mark, made = context.mark(), len(editor.made)
+        mark, made = context.graph.mark(), len(editor.made)
         try:
             while any(changed(stage) for stage in stages):
                 seen.clear()
         except ModelError as error:
             if context.graph.is_main:
                 raise
-            context.rollback(mark)
+            context.graph.rollback(mark)
             del editor.made[made:]
             context.closed = self._closed[context.graph.offset] = str(error)
             return []
@@ -442,4 +442,4 @@ def _is_kept(context: Context, match: Match) -> bool:
     writes = code.startswith("PAD") and not code.startswith(_OTHERS)
     if not writes or match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
         return False
-    return context.graph.has_node(about) and context.style_of(about) == KEPT.style
+    return about.alive and context.style_of(about) == KEPT.style

@@ -82,7 +82,7 @@ class Editor:
         place = place_of(pass_, match)
         if place in self.undone:
             return
-        context, mark = self.context, self.context.mark()
+        context, mark = self.context, self.context.graph.mark()
         if self._decided not in {"", pass_.code}:  # what was disputed has one meaning now
             self.prover, self._decided = Prover(context.graph, context.domains, context.signs), ""
         self.prover.begin()
@@ -94,7 +94,7 @@ class Editor:
             self.undone.clear()
             self._decided = pass_.code if match.decides else self._decided
             return
-        context.rollback(mark)
+        context.graph.rollback(mark)
         self.prover.undo()
         told = kept_back(match.finding, why.code, f"undone: {why}")
         self.undone[place] = replace(told, evidence=Facts(told.evidence, **why.facts))
@@ -132,7 +132,7 @@ class Editor:
         told, certificate = self._probed(zip(results, roots, cuts, strict=True), certificate)
 
         now = written_form(context, node, results[0], roots[0])
-        fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
+        fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = frozenset(map(context.label, fresh))
         removed += self._absorbed(node)
         self._seen.add(seen)
@@ -198,7 +198,7 @@ class Editor:
         """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
         graph = self.context.graph
         for node, hazard in hiding.items():
-            if not graph.has_node(node) or not _hides(graph, node):
+            if not node.alive or not _hides(graph, node):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
 

@@ -54,7 +54,7 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
             steps.append(replace(step, fill=op.value or None) if is_step else step)
         else:
             steps.append(_step(above, op))
-            data = [each for each in data if graph.constant(each) is None] or data
+            data = tuple(each for each in data if graph.constant(each) is None) or data
         tensor = graph.origin(data[0])
     return SiteForm(tuple(reversed(steps)))
 

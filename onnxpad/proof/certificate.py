@@ -244,10 +244,9 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
         counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
         if node.op == "ConvTranspose" or (counts and reader.slides(node)):
             pads = _MOST_PADS
-        handed = [
-            each for each in node.inputs if row.step is not None and reader.read(each).is_open
-        ]
-        pending += [(graph.origin(each), pads) for each in reversed(handed or node.inputs[:1])]
+        handed = node.inputs if row.step is not None else ()
+        opened = [each for each in handed if reader.read(each).is_open] or node.inputs[:1]
+        pending += [(graph.origin(each), pads) for each in reversed(opened)]
     return tuple(found)
 
 

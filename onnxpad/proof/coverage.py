@@ -76,7 +76,7 @@ class _Settling:
             outputs = [*filter(_NAME, node.outputs)]
             for tensor in outputs:
                 self._was.setdefault(tensor, self._reader.forget(tensor))
-            if graph.has_node(node):
+            if node.alive:
                 written += outputs
                 if was is None and graph.runs_graphs(node):
                     label = graph.label(node)
@@ -92,7 +92,7 @@ class _Settling:
                 self._claims[new] = self._reader.read(new), wanted, None
         for node, was, again in touched:
             # A new node that was altered: its results are read nowhere, or are to be proved.
-            for tensor in node.outputs if was is None and again and graph.has_node(node) else ():
+            for tensor in node.outputs if was is None and again and node.alive else ():
                 if tensor not in self._claims and graph.is_read(tensor):
                     raise self._unaccounted(tensor)
         return self._proved()

@@ -51,7 +51,8 @@ class Context:
         style, dynamic, trust: As of the options of the user, `dynamic` as it is tried.
         blocked_pools: Its pools that onnxruntime must not run in blocked layout (NCHWc).
         reported: The nodes, by identity, about which a rewriting rule has a finding.
-        absorbed: Names of padded tensors all of whose consumers are known to take the padding.
+        absorbed: Names of padded tensors all of whose consumers are known to take the padding; they
+            stay where edits are undone, since they only say what is worth a trial.
         user_options: The options of the user; `dynamic` may be tried otherwise.
         wants: How each padding is to be written, by the unique names of the outputs of its nodes;
             None where the options say that of all alike.
@@ -228,11 +229,11 @@ class Context:
         journal = self.graph.model.journal
         version = journal.count
         for read in self._reads().get(kind, ()):
-            reading = read.node.reading
-            is_kept = reading is not None and reading[1] is read
-            if journal.count == version or (is_kept and self.graph.has_node(read.node)):
+            node, reading = read.node, read.node.reading
+            is_kept = reading is not None and reading[1] is read and node.alive
+            if is_kept or journal.count == version:
                 yield read  # which no edit has touched
-            elif isinstance(now := self.read(read.node), kind):
+            elif isinstance(now := self.read(node), kind):
                 yield now
 
     def _reads(self) -> dict[type, list[Any]]:
@@ -257,7 +258,7 @@ class Context:
 
         Any other node that contradicts its schema comes with what is wrong, too.
         """
-        if not self.graph.has_node(node):
+        if not node.alive:
             return None
         if node.op == "Pad" and self.graph.names_standard(node):
             return self.pad(node)
@@ -295,17 +296,6 @@ class Context:
             before = {each.ends for each in self.original.misfolded()}
             return [each for each in found if each.ends in before]
         return found
-
-    def mark(self) -> int:
-        """A point to roll back to."""
-        return self.graph.mark()
-
-    def rollback(self, mark: int) -> None:
-        """Undoes every edit since a mark.
-
-        `absorbed` stays: it spares a trial, and only says what is worth writing.
-        """
-        self.graph.rollback(mark)
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""

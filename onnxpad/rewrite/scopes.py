@@ -95,9 +95,7 @@ class _Finder:
     def _enter(self, context: Context) -> None:
         """Adds the bodies in a graph, and notes its calls of functions."""
         graph = context.graph
-        for node in graph.nodes:
-            if not graph.runs_graphs(node):
-                continue
+        for node in graph.running():
             if graph.is_function(node):
                 self._calls[normal_domain(node.domain), node.op].append((context, node))
             held = [body.node for _, body in held_bodies(node)]

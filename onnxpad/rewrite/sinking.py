@@ -222,14 +222,14 @@ class Sinking:
         However many `Pad`s reach the step, that is tried once.
         """
         if id(step) not in self._refusals:
-            found, mark = None, self._context.mark()
+            found, mark = None, self._context.graph.mark()
             if step.outputs[0].name not in self._context.absorbed:
                 try:
                     self._context.absorbed.update(copy(self).check_taken(step))
                 except RefusalError as refusal:
                     found = refusal
                 finally:
-                    self._context.rollback(mark)
+                    self._context.graph.rollback(mark)
             self._refusals[id(step)] = found
         return self._refusals[id(step)]
 

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from onnxpad.errors import UsageError
 from onnxpad.file.toml_file import Problem, read_text
 from onnxpad.messages import and_list, meant
-from onnxpad.targets.form import BESIDE, Form
+from onnxpad.targets.form import BESIDE, UNSAID, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
 
@@ -263,7 +263,7 @@ def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 USUAL: Final = {
     name: value
-    for name, value in asdict(Form("")).items()
+    for name, value in asdict(UNSAID).items()
     if name not in BESIDE - {"grouped", "uneven", "even"}
 }
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.rule_api import Kind
+from onnxpad.analysis.rule_api import BOUND
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
@@ -322,7 +322,7 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     graph = Graph.from_proto(one(f"t0 = Relu (x) {nodes} y = Identity ({names[-1]})"))
     analysis = Analysis(graph)
     assert Signs(graph, analysis).non_negative(graph.tensor("y"))
-    assert len(analysis._known[Kind.BOUND]) == count + 1
+    assert len(analysis._known[BOUND]) == count + 1
 
 
 @each_row(

@@ -4,12 +4,14 @@ import os
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import onnx
 import pytest
 
 from onnxpad.errors import OutputError, UsageError
 from onnxpad.file import copy_external
 from onnxpad.file.copy_external import _are_equal, _copied, behind_links, contents, follow_links
+from onnxpad.file.embed_external import inlined
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.skeleton import read_file, read_proto
 from onnxpad.file.wire import Record
@@ -106,6 +108,9 @@ def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) ->
         spot.ClearField("external_data")
         spot.raw_data = data
     assert inside == expected
+    chunks = inlined(read_file(source), source.parent)
+    mapped = [bytes(each) for each in chunks if type(getattr(each, "obj", None)) is np.memmap]
+    assert mapped == [b"abcd", b"efgh", b""]  # no initializer is read whole
 
 
 @pytest.mark.parametrize("name", ["m", "out"])

@@ -642,7 +642,7 @@ class TestCost:
 
     def test_bodies_are_looked_into_only_when_asked_for(self) -> None:
         graph = Graph.from_proto(checked(IF))
-        assert not any(entry.bodies for entry in graph.entries.values())
+        assert not any(node.bodies for node in graph.nodes)
 
 
 class TestAnyEdits:

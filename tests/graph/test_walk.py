@@ -1,8 +1,10 @@
 """The walks up- and downstream give each tensor once, and say where they are cut short."""
 
+from operator import attrgetter
+
 import pytest
 
-from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph import Graph, Tensor, Use
 from onnxpad.graph.walk import MOST, downstream, nodes_upstream, upstream
 from tests.support import one
 
@@ -11,19 +13,14 @@ def graph_of(nodes: str) -> Graph:
     return Graph.from_proto(one(nodes))
 
 
-def first(node: Node) -> list[Tensor]:
-    return node.inputs[:1]
-
-
-def every(node: Node) -> list[Tensor]:
-    return node.inputs
+every = attrgetter("inputs")
 
 
 @pytest.mark.parametrize(
     ("through", "most", "tensors", "ops"),
     [
         (every, MOST, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
-        (first, MOST, ["y", "b", "a", "x"], ["Add", "Add", "Relu"]),
+        (lambda node: node.inputs[:1], MOST, ["y", "b", "a", "x"], ["Add", "Add", "Relu"]),
         (lambda node: (), MOST, ["y"], ["Add"]),
         (every, None, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
         (every, 2, ["y", "c", None], ["Add", "Neg", None]),
@@ -33,8 +30,7 @@ def every(node: Node) -> list[Tensor]:
 def test_what_is_upstream(
     through: object, most: int | None, tensors: list[str | None], ops: list[str | None]
 ) -> None:
-    graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
-    start = [graph.tensor("y")]
+    start = [graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)").tensor("y")]
     found = upstream(start, through, most)  # type: ignore[arg-type]
     assert [each and each.name for each in found] == tensors
     nodes = nodes_upstream(start, through, most)  # type: ignore[arg-type]
@@ -54,11 +50,11 @@ def test_what_is_upstream(
 def test_what_is_downstream(index: int | None, most: int | None, tensors: list[str | None]) -> None:
     graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
 
-    def through(use: Use) -> list[Tensor]:
-        return use.node.outputs if index in {None, use.index} else []
+    def through(use: Use) -> tuple[Tensor, ...]:
+        return use.node.outputs if index in {None, use.index} else ()
 
-    found = downstream([graph.tensor("x")], through, most)
-    assert [each and each.name for each in found] == tensors
+    found = [each and each.name for each in downstream([graph.tensor("x")], through, most)]
+    assert found == tensors
 
 
 def test_omitted_inputs_are_none() -> None:

@@ -105,13 +105,13 @@ def test_what_is_read_in_file_order() -> None:
     assert context._reads() is context._reads()
     graph = context.graph
     (pad,) = (each.node for each in context.pads())
-    mark = context.mark()
+    mark = context.graph.mark()
     (conv, _) = (each.node for each in context.windows())
     graph.set_input(conv, 0, graph.tensor("x"))
     graph.sweep()
     assert context.read(pad) is None
     assert [*context.pads()] == []
-    context.rollback(mark)
+    context.graph.rollback(mark)
     assert [op.node for op in context.pads()] == [pad]
     first = context.original
     assert first is context.original

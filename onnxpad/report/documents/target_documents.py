@@ -13,7 +13,7 @@ from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.form import Form
+from onnxpad.targets.form import UNSAID
 from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
 from onnxpad.targets.target import Cell, Condition, Run, Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
@@ -129,7 +129,7 @@ def _told(topic: str, cell: Cell, *others: Cell) -> Line:
 def _topic(cell: Cell) -> str:
     """The topic of the first form that a cell's conditions name."""
     first: dict[str, Any] = {name: each.values[0] for name, each in cell.when if each.values}
-    return topic_of(replace(Form(""), **first))
+    return topic_of(replace(UNSAID, **first))
 
 
 def _groups(target: Target) -> Iterator[Group]:

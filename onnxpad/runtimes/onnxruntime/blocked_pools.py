@@ -79,9 +79,10 @@ class BlockedPools:
         if self._pools is None:
             rows = ((node, operator_of(graph, node)) for node in graph.nodes)
             self._pools = [node for node, row in rows if row and runs_in_blocks(row)]
-        for node in filter(graph.has_node, self._pools):
+        for node in self._pools:
             with suppress(UnreadableError):
-                yield read_window(graph, self._analysis, node)
+                if node.alive:
+                    yield read_window(graph, self._analysis, node)
 
     def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""

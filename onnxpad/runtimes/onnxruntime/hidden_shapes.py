@@ -360,7 +360,7 @@ class Misjudged:
             found = list(self._find())
         elif found and version != self._context.graph.version:
             graph = self._context.graph
-            left = {id(wrong.node) for wrong in found if graph.has_node(wrong.node)}
+            left = {id(wrong.node) for wrong in found if wrong.node.alive}
             found = list(self._find([node for node in graph.nodes if id(node) in left]))
         self._found = self._context.graph.version, found
         return found

@@ -151,7 +151,7 @@ class Fusion:
         """
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
-        if not any(node.op == "Pad" or self._graph.runs_graphs(node) for node in nodes):
+        if not self._graph.running() and all(node.op != "Pad" for node in nodes):
             return found
         for node in nodes:
             if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
