@@ -9,16 +9,16 @@ not know in full are left out, so native code never meets a stride of 0 or a lis
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 import onnx
-from msgspec import Struct
-from onnx import TensorProto, shape_inference
-from onnx.helper import make_tensor, make_tensor_value_info
+from onnx import shape_inference
+from onnx.helper import make_tensor, make_tensor_type_proto
 
 from onnxpad.analysis import Analysis, is_constant
+from onnxpad.analysis.value import FLOAT
 from onnxpad.arithmetic.size import NMAX, Extent, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
@@ -49,22 +49,6 @@ class Disagreement(NamedTuple):
     inferred: Sizes
 
 
-class _Question(Struct, frozen=True):
-    """An operator as shape inference gets it.
-
-    Attributes:
-        inputs: Each with its elements where these are known, else with its sizes; None for one that
-            is left out.
-        outputs: The sizes that the analysis derived.
-    """
-
-    inputs: Sequence[onnx.TensorProto | onnx.ValueInfoProto | None]
-    outputs: Sequence[Sizes | None]
-
-
-_Questions: TypeAlias = Mapping[Node, _Question]
-
-
 def disagreements(
     graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
 ) -> Iterator[Disagreement]:
@@ -75,13 +59,43 @@ def disagreements(
         analysis: Its analysis.
         among: The operators to compare, in file order; the first `NODES` of the graph without it.
     """
-    nodes = islice(graph.nodes, NODES) if among is None else among
-    questions = _questions(graph, analysis, nodes)
-    for node, answer in _answers(graph, questions) if questions else ():
-        derived = questions[node].outputs
-        place = _difference(derived, answer)
-        if place is not None:
-            yield Disagreement(node, node.outputs[place], derived[place] or (), answer[place] or ())
+    for node in islice(graph.nodes, NODES) if among is None else among:
+        if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
+            continue
+        shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
+        if any(shape is None or Unknown in map(type, shape) for shape in shapes):
+            continue
+        inferred = _inferred(graph, analysis, node)
+        for tensor, shape in zip(node.outputs, shapes, strict=True):
+            derived, sizes = _sizes(shape or ()), inferred.get(tensor.name)
+            if sizes is not None and _differ(derived, sizes):
+                yield Disagreement(node, tensor, derived, sizes)
+                break
+
+
+def refused(graph: Graph, analysis: Analysis) -> Node | None:
+    """The first operator that shape inference refuses at its input sizes; None if it takes all.
+
+    It refuses, for example, a Squeeze of an axis of 3 elements.
+    """
+    for node in islice(graph.nodes, NODES):
+        try:
+            if _is_asked(graph, node):
+                _infer(graph, analysis, node)
+        except Exception as error:  # it raises anything
+            let_through(error)
+            # It also complains about types, which are not given here.
+            if "[ShapeInferenceError]" in str(error):
+                return node
+    return None
+
+
+def _is_asked(graph: Graph, node: Node) -> bool:
+    """Whether an operator of ONNX reads something, and has no attribute that its opset lacks."""
+    if not node.inputs or not graph.is_standard(node):
+        return False
+    holds = onnx.AttributeProto in map(type, node.attrs.values())
+    return not holds and node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys()
 
 
 def _is_doubtful(analysis: Analysis, node: Node) -> bool:
@@ -101,129 +115,54 @@ def _is_doubtful(analysis: Analysis, node: Node) -> bool:
     return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
 
 
-def refused(graph: Graph, analysis: Analysis) -> Node | None:
-    """The first operator that shape inference refuses at its input sizes; None if it takes all.
-
-    It refuses, for example, a Squeeze of an axis of 3 elements.
-    """
-    questions = _questions(graph, analysis, islice(graph.nodes, NODES), complete=False)
-    if not questions or not _complaint(graph, questions):
-        return None
-    for node, question in questions.items():
-        # It also complains about types, which are not given here.
-        if "[ShapeInferenceError]" in _complaint(graph, {node: question}).rpartition("op_type")[2]:
-            return node
-    return None
-
-
-def _complaint(graph: Graph, questions: _Questions) -> str:
-    """The message with which shape inference refuses operators; empty if it takes all."""
-    try:
-        shape_inference.infer_shapes(_model(graph, questions), strict_mode=True)
-    except Exception as error:  # it raises anything
-        let_through(error)
-        return str(error)
-    return ""
-
-
-def _questions(
-    graph: Graph, analysis: Analysis, nodes: Iterable[Node], *, complete: bool = True
-) -> _Questions:
-    """The questions about those nodes of which the analysis knows enough.
-
-    Args:
-        graph: The graph.
-        analysis: Its analysis.
-        nodes: The nodes.
-        complete: Whether only those that it may be wrong about, of known output sizes.
-    """
-    asked = ((node, _question(graph, analysis, node, complete)) for node in nodes)
-    return {node: question for node, question in asked if question is not None}
-
-
-def _question(graph: Graph, analysis: Analysis, node: Node, complete: bool) -> _Question | None:
-    if not node.inputs or not graph.is_standard(node):
-        return None
-    holds = onnx.AttributeProto in map(type, node.attrs.values())
-    if holds or not node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys():
-        return None
-    if complete and not _is_doubtful(analysis, node):
-        return None
-    shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
-    if complete and any(shape is None or Unknown in map(type, shape) for shape in shapes):
-        return None
-    inputs = []
-    for tensor in node.inputs:
-        known = _known(analysis, tensor) if tensor.name else None
-        if tensor.name and known is None:
-            return None
-        inputs.append(known)
-    return _Question(inputs, [None if shape is None else _sizes(shape) for shape in shapes])
-
-
 def _sizes(shape: Sequence[Extent]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _known(analysis: Analysis, tensor: Tensor) -> onnx.TensorProto | onnx.ValueInfoProto | None:
-    """What shape inference gets of a tensor; None where its rank is unknown.
-
-    Nor is there anything where it would miscount the elements, in int32 or in floats, or where a
-    size is 0, which exporters write for an unknown one.
-    """
-    shape = analysis.shape(tensor)
-    if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
-        return None
-    if len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes):
-        value = analysis.value(tensor)
-        if value is not None and is_constant(value):
-            return make_tensor("", value.dtype, value.data.shape, value.flat)
-    # No size depends on the type.
-    return None if 0 in sizes else make_tensor_value_info("", TensorProto.FLOAT, sizes)
-
-
-def _answers(graph: Graph, questions: _Questions) -> Iterator[tuple[Node, Sequence[Sizes | None]]]:
-    """Each operator with the output sizes that shape inference infers, None where unknown."""
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes]:
+    """The sizes of an operator's outputs by name, as far as shape inference infers any."""
     try:
-        inferred = shape_inference.infer_shapes(_model(graph, questions))
+        found = _infer(graph, analysis, node)
     except Exception as error:  # it raises anything, and without an answer nothing is compared
         let_through(error)
-        return
-    sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
-    for number, node in enumerate(questions):
-        yield node, [sizes.get(f"{number}>{place}") for place in range(len(node.outputs))]
+        return {}
+    shapes = {name: each.tensor_type for name, each in found.items()}
+    return {
+        name: tuple(
+            [dim.dim_value if dim.HasField("dim_value") else None for dim in told.shape.dim]
+        )
+        for name, told in shapes.items()
+        if told.HasField("shape")
+    }
 
 
-def _model(graph: Graph, questions: _Questions) -> onnx.ModelProto:
-    """A model with all the operators side by side: none reads an output of another."""
-    model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
-    model.opset_import.add(version=graph.opset)
-    for number, (asked, question) in enumerate(questions.items()):
-        node = graph.node_proto(asked)
-        node.ClearField("domain")
-        node.ClearField("input")
-        for place, known in enumerate(question.inputs):
-            node.input.append(f"{number}<{place}" if known else "")
-            if known is not None:
-                known.name = node.input[-1]
-                is_held = isinstance(known, onnx.TensorProto)
-                (model.graph.initializer if is_held else model.graph.input).append(known)
-        node.output[:] = [f"{number}>{place}" for place in range(len(question.outputs))]
-        model.graph.node.append(node)
-    return model
+def _infer(graph: Graph, analysis: Analysis, node: Node) -> dict[str, onnx.TypeProto]:
+    """What shape inference says of a node, given the elements of its inputs or else their sizes.
+
+    Nothing where the rank of an input is unknown, where it would miscount the elements, in int32 or
+    in floats, or where a size is 0, which exporters write for an unknown one.
+    """
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    for tensor in node.inputs:
+        shape = analysis.shape(tensor) if tensor.name else ()
+        if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
+            return {}
+        is_short = len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes)
+        value = analysis.value(tensor) if tensor.name and is_short else None
+        dtype = (tensor.name and analysis.dtype(tensor)) or FLOAT  # no size depends on it
+        if value is not None and is_constant(value):
+            dtype = value.dtype
+            data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
+        elif 0 in sizes:
+            return {}
+        types[tensor.name] = make_tensor_type_proto(dtype, sizes)
+    schema = onnx.defs.get_schema(node.op, graph.opset, "")
+    return shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
 
 
-def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
-    if not tensor.HasField("shape"):
-        return None
-    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
-
-
-def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None]) -> int | None:
-    for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
-        if ours is None or theirs is None:
-            continue
-        pairs = zip(ours, theirs, strict=False)
-        if len(ours) != len(theirs) or any(None not in pair and len({*pair}) > 1 for pair in pairs):
-            return place
-    return None
+def _differ(derived: Sizes, inferred: Sizes) -> bool:
+    pairs = zip(derived, inferred, strict=False)
+    return len(derived) != len(inferred) or any(
+        None not in pair and len({*pair}) > 1 for pair in pairs
+    )
