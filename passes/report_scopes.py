@@ -19,8 +19,8 @@ class ReportScopes(Pass):
     """Padding in a body or a function that cannot be rewritten as a whole.
 
     ## What it does
-    Names each `Pad` and `auto_pad` where no other rule looks: in bodies of custom operators,
-    functions of an unknown opset, and malformed ones. It says where:
+    Names each `Pad` and `auto_pad` where no other rule looks: in bodies of custom operators, Scan
+    and SequenceMap, functions of an unknown opset, and malformed ones. It says where:
     `mine.While 'x' > body > Conv 'c'`.
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
@@ -69,7 +69,7 @@ class ReportScopes(Pass):
             return
         if not reason and covers(graph, node):
             return
-        reason = reason or f"only its author defines what {node.op} does with its bodies"
+        reason = reason or f"what {node.op} hands to its bodies is not known"
         for body in found:
             yield from self._padding(body, reason)
             for inner in body.running():

@@ -1,10 +1,10 @@
-"""Facts about the inputs of bodies and functions, and about the outputs of nodes with these.
+"""Facts about the inputs of functions, and about the results of these and of branches.
 
-No runtime enforces the types and shapes that a body declares for its inputs. So these follow from
-the nodes that run it: a Scan hands over slices, and what a Loop carries from one iteration to the
-next has a type or a size only if every iteration keeps it. A function's inputs have what all calls
-agree on. Each is analysed once for each distinct set of facts about what it reads, however many
-nodes lead there, and up to a limit.
+No runtime enforces the types and shapes that a body declares for its inputs. So what a Loop carries
+from one iteration to the next has a type or a size only if every iteration keeps it, and what other
+operators hand over is unknown. A function's inputs have what all calls agree on. Each is analysed
+once for each distinct set of facts about what it reads, however many nodes lead there, and up to a
+limit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from onnxpad.analysis.rule_api import NOTHING, Answers, PassedFacts
-from onnxpad.analysis.value import Shape, Value
+from onnxpad.analysis.value import Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 
 WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
+
+KNOWN: Final = frozenset({"If", "Loop"})
+"""Those of which it is known what they pass."""
 
 MOST_NODES: Final = 100_000
 """Most nodes of bodies and functions that are analysed in a small model, repeated ones counted."""
@@ -31,8 +34,6 @@ _PER_NODE: Final = 20
 """By how much that grows with each node of a body or function."""
 
 _ROUNDS: Final = 32
-_SCAN_WITHOUT_BATCH: Final = 9
-"""Before this opset a Scan runs for each element of a batch, and its body has one axis less."""
 
 
 class _Inside:
@@ -113,54 +114,30 @@ def _facts(analysis: Answers, tensor: Tensor | None) -> PassedFacts:
 
 
 def passed_to_body(body: Graph, outer: Answers) -> dict[str, PassedFacts]:
-    """Facts about the inputs of a body, by name, from the node that has it.
+    """Facts about what a Loop hands from one iteration to the next, by the name of the input.
 
-    What holds for the initial values of what a Loop or Scan carries is assumed. As far as it does
-    not hold for the results of the body too, it is dropped, until the rest holds for all iterations
-    by induction.
+    What holds for the initial values is assumed. As far as it does not hold for the results of the
+    body too, it is dropped, until the rest holds for all iterations by induction.
 
     Args:
-        body: The body.
+        body: The body, of any node.
         outer: The analysis of the graph around it.
     """
-    node, around, names = body.owner, body.parent, list(body.inputs)
-    if node is None or around is None or not around.is_standard(node) or around.refers(node):
+    node, around = body.owner, body.parent
+    if node is None or around is None or node.op != "Loop" or not around.is_standard(node):
         return {}
-    count = node.attrs.get("num_scan_inputs", 0)
-    is_scan = node.op == "Scan" and around.opset >= _SCAN_WITHOUT_BATCH
-    # The iteration number of a Loop and its condition come first, and the next condition.
-    first, skipped = (0, 0) if is_scan else (1, 2)
-    if not (is_scan or node.op == "Loop") or len(node.inputs) != len(names):
+    # The iteration number and the condition come first, and the next condition.
+    names, given = [*body.inputs][2:], node.inputs[2:]
+    if around.refers(node) or len(names) != len(given) or len(body.results) <= len(names):
         return {}
-    if not skipped <= len(names) - count <= len(names):
-        return {}
-    places = range(skipped, len(names) - count)
-    if len(body.results) < first + len(places):
-        return {}
-    given = [replace(_facts(outer, tensor), value=None) for tensor in node.inputs]
-    facts = dict(zip(names, given, strict=True))
-    axes = node.attrs.get("scan_input_axes", [0] * count)
-    passed = {
-        name: replace(facts[name], shape=_without(facts[name].shape, axis))
-        for name, axis in zip(names[len(names) - count :], axes, strict=False)
-    }
-    assumed = [facts[names[place]] for place in places]
+    assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
     for _ in range(_ROUNDS):
-        passed |= dict(zip(names[skipped:], assumed, strict=False))
-        found = _results(body, outer, passed)[first:]
-        kept = list(map(common, assumed, found))
+        passed = dict(zip(names, assumed, strict=True))
+        kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
         if [*_distinct(kept)] == [*_distinct(assumed)]:
             return passed
         assumed = kept
     return {}
-
-
-def _without(shape: Shape | None, axis: int) -> Shape | None:
-    """A shape without one axis; None where it is unknown or has no such axis."""
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    axis %= len(shape)
-    return (*shape[:axis], *shape[axis + 1 :])
 
 
 def computed_by(graph: Graph, analysis: Answers, node: Node) -> list[PassedFacts]:
@@ -174,32 +151,15 @@ def computed_by(graph: Graph, analysis: Answers, node: Node) -> list[PassedFacts
             if function is None:
                 return []
             return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
-        if node.op not in {"If", "Loop", "Scan"} or not graph.is_standard(node):
+        if node.op not in KNOWN or not graph.is_standard(node) or graph.refers(node):
             return []
-        bodies = [] if graph.refers(node) else list(graph.bodies(node))
-        if node.op == "If" and len(bodies) == 2:
-            results = [_results(body, analysis, {}) for body in bodies]
-            return list(map(common, *results))
-        return _iterated(node, bodies[0], analysis) if len(bodies) == 1 else []
+        bodies = list(graph.bodies(node))
+        if node.op == "Loop":
+            return list(passed_to_body(bodies[0], analysis).values()) if bodies else []
+        results = [_results(body, analysis, {}) for body in bodies]
+        return list(map(common, *results)) if len(results) == 2 else []
     except ModelError:
         return []  # a body or the function is malformed
-
-
-def _iterated(node: Node, body: Graph, analysis: Answers) -> list[PassedFacts]:
-    """The final values of a Loop or Scan, then the results of all iterations, stacked."""
-    passed = passed_to_body(body, analysis)
-    if not passed:
-        return []
-    first, skipped = (1, 2) if node.op == "Loop" else (0, 0)
-    states = list(body.inputs)[skipped : len(body.inputs) - node.attrs.get("num_scan_inputs", 0)]
-    found = [passed[name] for name in states]
-    if any(node.attrs.get("scan_output_axes", ())):
-        return found
-    for each in _results(body, analysis, passed)[first + len(states) :]:
-        count = Unknown("it is the number of iterations")
-        shape = None if each.shape is None else (count, *each.shape)
-        found.append(replace(each, shape=shape))
-    return found
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:

@@ -16,7 +16,7 @@ import onnx
 from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body, passed_to_function
+from onnxpad.analysis.bodies_and_calls import KNOWN, passed_to_body, passed_to_function
 from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import walked
@@ -185,8 +185,8 @@ def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]
 
 
 def covers(graph: Graph, node: Node) -> bool:
-    """Whether the bodies of a node can be rewritten: it runs them as the specification says."""
-    return graph.is_standard(node) and node.op in WITH_BODIES
+    """Whether the bodies of a node can be rewritten: what it hands to them is known."""
+    return graph.is_standard(node) and node.op in KNOWN
 
 
 def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body
+from onnxpad.analysis.bodies_and_calls import KNOWN, WITH_BODIES, passed_to_body
 from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.errors import ModelError
@@ -205,9 +205,14 @@ def _misdeclared(graph: Graph, analysis: Analysis) -> Iterator[Tensor]:
 
 
 def _has_wrong_body(graph: Graph, analysis: Analysis, node: Node) -> bool:
-    """Whether a body of a node, in which nothing pads, declares or leads to a wrong shape."""
+    """Whether a body of a node, in which nothing pads, declares or leads to a wrong shape.
+
+    A body of which nothing is known may.
+    """
     if node.op not in WITH_BODIES or not graph.is_standard(node):
         return False
+    if node.op not in KNOWN:
+        return True
     try:
         for body in graph.bodies(node):
             inner = Analysis(body, outer=analysis, input_facts=passed_to_body(body, analysis))
@@ -288,8 +293,7 @@ class Misjudged:
             yield from ((tensor, wrong.hazard) for tensor in alike)
         owner = self._context.graph.owner
         for tensor, wrong in self._misdeclared() if owner is not None else ():
-            # A Scan must be given what its body declares, and a body must give what it declares.
-            if tensor.producer is not None or wrong.node.op == "Scan":
+            if tensor.producer is not None:  # a body must give what it declares
                 yield tensor, wrong.hazard
 
     def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
