@@ -157,7 +157,7 @@ class _Comparison:
             sizes=run.limits,
             inputs=self._inputs,
             reference=reference,
-            limits=dict(recorded_sizes(run.graph).by_axis()),
+            limits=recorded_sizes(run.graph).limits,
             progress=self._progress,
             repairs=repairs,
             given=self._source,

@@ -40,7 +40,7 @@ from onnxpad.validation.result import (
 if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.sizes.domain import SizeDomain
-    from onnxpad.sizes.recorded import RecordedByBoth
+    from onnxpad.sizes.recorded import Recorded
     from onnxpad.validation.arrays import Arrays
 
 _LONGEST: Final = 20.0
@@ -207,7 +207,7 @@ def validate(
                 limits=both.limits,
                 tolerance=Tolerance(rtol, atol),
                 progress=progress,
-                notes=(*notes, *(both.text(domain.given) if drawing else ())),
+                notes=(*notes, *(both.drawn(domain.given) if drawing else ())),
                 moved=moved,
             )
         tries.append((found, graphs, both, padding, moved))
@@ -329,7 +329,7 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
 
 def _compared(
     graphs: Sequence[Graph], shapes: Shapes, dims: Dims
-) -> tuple[SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
+) -> tuple[SizeDomain, Recorded, tuple[PaddingDifference, ...]]:
     """Finds the sizes at which to compare models.
 
     Returns:
@@ -347,7 +347,7 @@ def _compared(
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)
     untouched = original.mark()
-    domain = given_domain(original, shapes, dims, recorded=both.recorded)
+    domain = given_domain(original, shapes, dims, recorded=both)
     require_within(domain, original, rewritten)
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:

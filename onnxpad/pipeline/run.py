@@ -276,7 +276,7 @@ class Run:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Why sizes in the metadata cannot be used, in one line; what targets contradict in."""
-        return (*filter(None, [self._recorded.warning]), *self.remarks)
+        return (*self._recorded.warnings, *self.remarks)
 
     @property
     def made(self) -> list[Made]:

@@ -8,11 +8,12 @@ the limit.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from onnxpad.analysis import LARGEST_SIZE, open_axes
@@ -37,11 +38,21 @@ _TOLD: Final = 3
 """A warning names at most this many unusable entries."""
 
 
+_Size: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
+
+
 class RecordedDim(Struct, frozen=True):
     """The entry of one dimension: its sizes and its axes."""
 
-    sizes: Sizes
+    first: _Size
+    last: _Size
+    step: Annotated[int, Meta(ge=1)]
     axes: tuple[Place, ...]
+
+    @property
+    def sizes(self) -> Sizes:
+        """Its sizes."""
+        return Sizes(self.first, self.last, self.step)
 
 
 class Recorded(Struct, frozen=True):
@@ -51,12 +62,14 @@ class Recorded(Struct, frozen=True):
         sizes: The sizes of dimensions that are still open, by their name now.
         entries: The usable entries, with the axes that are still there, by the name that the
             dimension had when they were recorded.
-        warning: The unusable entries, and why, in one line; empty where all are usable.
+        limits: The sizes by axis of an input.
+        warnings: The unusable entries, and why, a line for each model with some.
     """
 
     sizes: Mapping[str, Sizes] = MappingProxyType({})
     entries: Mapping[str, RecordedDim] = MappingProxyType({})
-    warning: str = ""
+    limits: Mapping[Place, Sizes] = MappingProxyType({})
+    warnings: tuple[str, ...] = ()
 
     def text(self, limits: Mapping[str, Sizes]) -> str:
         """The recorded sizes in words, as `height 32..1024 in steps of 32`.
@@ -68,11 +81,10 @@ class Recorded(Struct, frozen=True):
         same = {name: sizes for name, sizes in self.sizes.items() if limits.get(name) == sizes}
         return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
 
-    def by_axis(self) -> Iterator[tuple[Place, Sizes]]:
-        """The axes that are limited, and their sizes; an axis may come more than once."""
-        for entry in self.entries.values():
-            for place in entry.axes:
-                yield place, entry.sizes
+    def drawn(self, limits: Mapping[str, Sizes]) -> list[str]:
+        """The sizes that come from metadata alone, in a line if there are any."""
+        told = self.text(limits)
+        return [f"sizes drawn as the models' metadata says: {told}"] if told else []
 
 
 def recorded_sizes(graph: Graph) -> Recorded:
@@ -81,61 +93,49 @@ def recorded_sizes(graph: Graph) -> Recorded:
     if text is None:
         return Recorded()
     try:
-        items = json.loads(text) if len(text) <= _LONGEST else None
-    except (ValueError, RecursionError):
-        items = None
-    if not isinstance(items, dict):
+        items = msgspec.json.decode(text[:_LONGEST], type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
         warning = f"the metadata {METADATA} is ignored: it is not a JSON object of sizes"
-        return Recorded(warning=warning)
+        return Recorded(warnings=(warning,))
     labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
-    fixed = _declared(graph)
-    sizes: dict[str, Sizes] = {}
+    allowed: dict[Any, Sizes] = dict(_declared(graph))  # by label where it is open, else by place
+    known = labels.keys() | allowed.keys()
     entries: dict[str, RecordedDim] = {}
     wrong: list[str] = []
     for name, item in items.items():
-        entry = _entry(item)
-        if entry is None:
+        try:
+            entry = msgspec.convert(item, RecordedDim)
+        except msgspec.ValidationError:
+            entry = None
+        if entry is None or entry.first > entry.last:
             wrong.append(f"{name!r}, which is malformed")
             continue
-        there = tuple(place for place in entry.axes if place in labels or place in fixed)
-        names = {labels[place] for place in there if place in labels}
-        left = {label: sizes.get(label, entry.sizes).common(entry.sizes) for label in names}
-        is_outside = any(entry.sizes.common(fixed[at]) is None for at in there if at in fixed)
+        there = tuple(place for place in entry.axes if place in known)
+        keys = {labels.get(place, place) for place in there}
+        left = {key: allowed.get(key, entry.sizes).common(entry.sizes) for key in keys}
         if not there:
             wrong.append(f"{name!r}, whose axes are gone")
-        elif is_outside or None in left.values():
+        elif None in left.values():
             wrong.append(f"{name!r} as {entry.sizes}, for the model has other sizes there")
         else:
             entries[name] = replace(entry, axes=there)
-            sizes |= {label: each for label, each in left.items() if each is not None}
+            allowed |= {key: each for key, each in left.items() if each is not None}
     told = few(wrong, _TOLD, "; ")
-    warning = f"of the metadata {METADATA} is ignored: {told}" if wrong else ""
-    return Recorded(sizes, entries, warning)
+    warnings = (f"of the metadata {METADATA} is ignored: {told}",) if wrong else ()
+    sizes = {label: each for label, each in allowed.items() if isinstance(label, str)}
+    limits = {
+        place: sizes.get(labels.get(place, ""), entry.sizes)
+        for entry in entries.values()
+        for place in entry.axes
+    }
+    return Recorded(sizes, entries, limits, warnings)
 
 
-class RecordedByBoth(Struct, frozen=True):
-    """The sizes that the metadata of a model and of its rewritten version allow together.
+def recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
+    """Reads the sizes that two versions of a model allow together; they may be the same graph.
 
-    Attributes:
-        recorded: The sizes, under the names that the original has for inputs and dimensions.
-        limits: The sizes by axis of an input of the original.
-        warnings: The unusable entries of each, a line each.
-    """
-
-    recorded: Recorded
-    limits: Mapping[Place, Sizes]
-    warnings: tuple[str, ...]
-
-    def text(self, limits: Mapping[str, Sizes]) -> list[str]:
-        """The sizes that come from metadata alone, in a line if there are any."""
-        told = self.recorded.text(limits)
-        return [f"sizes drawn as the models' metadata says: {told}"] if told else []
-
-
-def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
-    """Reads the sizes that two versions of a model record; they may be the same graph.
-
-    Inputs that only one of them has are matched by order.
+    All are told under the names that the original has for inputs and dimensions. Inputs that only
+    one of them has are matched by order.
 
     Raises:
         MismatchError: No size of an axis fits both.
@@ -148,14 +148,14 @@ def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
     declared = _declared(original)
     limits: dict[Place, Sizes] = {}
     sizes: dict[str, Sizes] = {}
-    for (name, axis), allowed in (*before.by_axis(), *after.by_axis()):
+    for (name, axis), allowed in (*before.limits.items(), *after.limits.items()):
         place = called.get(name, name), axis
         left = limits.get(place, declared.get(place, allowed))
         limits[place] = _common(place, left, allowed)
         if (label := labels.get(place)) is not None:
             sizes[label] = _common(place, sizes.get(label, allowed), allowed)
-    warnings = dict.fromkeys(filter(None, (before.warning, after.warning)))
-    return RecordedByBoth(replace(before, sizes=sizes), limits, tuple(warnings))
+    warnings = dict.fromkeys((*before.warnings, *after.warnings))
+    return replace(before, sizes=sizes, limits=limits, warnings=tuple(warnings))
 
 
 def _declared(graph: Graph) -> dict[Place, Sizes]:
@@ -191,25 +191,6 @@ def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) 
     entries = dict(recorded.entries)
     for name, sizes in limits.items():
         axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
-        entries[name] = RecordedDim(sizes, tuple((axis.tensor, axis.axis) for axis in axes))
-    data = {name: {**entry.sizes.as_data(), "axes": entry.axes} for name, entry in entries.items()}
-    graph.model.set_metadata(METADATA, json.dumps(data))
-
-
-def _entry(item: object) -> RecordedDim | None:
-    """Parses one entry; None where it is malformed."""
-    match item:
-        case {"first": int(first), "last": int(last), "step": int(step), "axes": list(axes)}:
-            pass
-        case _:
-            return None
-    numbers = {type(first), type(last), type(step)} == {int}  # a bool is an int to the pattern
-    if not numbers or not 1 <= first <= last <= LARGEST_SIZE or step < 1:
-        return None
-    for place in axes:
-        match place:
-            case [str(), int()]:
-                continue
-            case _:
-                return None
-    return RecordedDim(Sizes(first, last, step), tuple((name, axis) for name, axis in axes))
+        places = tuple((axis.tensor, axis.axis) for axis in axes)
+        entries[name] = RecordedDim(sizes.first, sizes.last, sizes.step, places)
+    graph.model.set_metadata(METADATA, json.dumps(msgspec.to_builtins(entries)))

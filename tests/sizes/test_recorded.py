@@ -345,7 +345,7 @@ def test_what_can_be_used_beside_it_is() -> None:
         "odd": {**EVEN, "first": 1},
     }
     found = recorded_sizes(Graph.from_proto(saying(json.dumps(items))))
-    assert "'a'" in found.warning
+    assert "'a'" in found.warnings[0]
 
 
 def test_an_axis_that_is_gone_does_not_come_back() -> None:
