@@ -54,16 +54,9 @@ def given_domain(
     fixed = dict(_fixed_by_shapes(graph, by_input))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
-    lacking: dict[tuple[str, str], str] = {}
     for name, sizes in read.items():
-        try:
-            for axis in _named(graph, axes, name, sizes, recorded.entries):
-                _agree(fixed, axis, sizes)
-        except MismatchError as error:
-            if not error.missing:
-                raise
-            lacking |= error.missing
-    _require_all(lacking)
+        for axis in _named(graph, axes, name, sizes, recorded.entries):
+            _agree(fixed, axis, sizes)
     if trust_dim_names:
         known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
         for axis in axes:
@@ -117,27 +110,16 @@ def _fixed_by_shapes(
     """The sizes that shapes fix on open axes, as ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
-    seen: set[str] = set()
-    lacking: dict[tuple[str, str], str] = {}
     for given, shape in read.items():
-        name = given
-        if not name:
-            if len(fed) != 1:
-                lacking["shapes", ""] = (
-                    f"a shape without a name, but the model has {_inputs(fed)}"
-                    + ("; name the one that it is for" if fed else "")
-                )
-                continue
-            (name,) = fed
+        if not given and len(fed) != 1:
+            known = f"; there is {_known(fed)}; name the one that it is for" if fed else ""
+            raise _lacking("shapes", given, f"a shape without a name, of {len(fed)} inputs{known}")
+        name = given or fed[0]
         if name not in fed:
-            lacking["shapes", name] = (
-                f"there is no input {name!r} to give a shape; there is {_known(fed)}"
-                + meant(name, fed)
-            )
-            continue
-        if name in seen:
+            told = f"there is no input {name!r} to give a shape; there is {_known(fed)}"
+            raise _lacking("shapes", name, told + meant(name, fed))
+        if not given and name in read:
             raise MismatchError(f"input {name!r} is given two shapes, one of them without its name")
-        seen.add(name)
         dtype, declared = graph.inputs[name]
         if not dtype:
             raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
@@ -157,17 +139,11 @@ def _fixed_by_shapes(
                     f"axis {axis} of input {name!r} is {was} in the model, not {size}"
                 )
             yield (name, axis), size
-    _require_all(lacking)
 
 
-def _require_all(lacking: Mapping[tuple[str, str], str]) -> None:
-    """Raises where something is lacking; the first one is told.
-
-    Raises:
-        MismatchError: Something is.
-    """
-    if lacking:
-        raise MismatchError(next(iter(lacking.values())), lacking)
+def _lacking(kind: str, name: str, told: str) -> MismatchError:
+    """The error about a shape or size of something that the model does not have."""
+    return MismatchError(told, {(kind, name): told})
 
 
 def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
@@ -231,12 +207,7 @@ def _named(
     """
     if named := [axis for axis in axes if axis.label == name]:
         return named
-    for axis in axes:
-        if name in {f"{axis.tensor}[{axis.axis}]", axis.symbol}:
-            told = f"the dimension {name!r} has a name: {axis.label!r}; give that"
-            raise MismatchError(told, {("dims", name): told})
     was = recorded[name].axes if name in recorded else ()
-    example = ""
     for tensor, (_, shape) in graph.inputs.items():
         for place, size in enumerate(shape or ()):
             is_meant = name == f"{tensor}[{place}]" or (tensor, place) in was
@@ -246,13 +217,9 @@ def _named(
                 raise MismatchError(
                     f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
-            if isinstance(size, int):
-                example = f"; name a fixed size by input and axis, as '{tensor}[{place}]'"
     known = list(dict.fromkeys(axis.label for axis in axes))
-    there = f"there is {_known(known)}" if known else "the model leaves no size open"
-    there += meant(name, known) or example
-    told = f"there is no dimension {name!r} to give a size; {there}"
-    raise MismatchError(told, {("dims", name): told})
+    there = f"there is {_known(known)}{meant(name, known)}"
+    raise _lacking("dims", name, f"there is no dimension {name!r} to give a size; {there}")
 
 
 def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> None:
@@ -276,10 +243,6 @@ def _declare(
         shape[axis] = size
         graph.declare(tensor, tuple(shape))
     return {tensor: graph.inputs[tensor].shape or () for tensor, _ in fixed}
-
-
-def _inputs(names: Sequence[str]) -> str:
-    return f"{len(names)} inputs: {_known(names)}" if names else "no inputs"
 
 
 def _known(names: Sequence[str]) -> str:
