@@ -41,28 +41,23 @@ class Wording:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
-        self._at_one_size: Analysis | None = None
 
     def sizes(self, axes: Mapping[int, Extent]) -> str:
         """Sizes by axis: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
         several = "ax" + ("es" if len(axes) > 1 else "is")
         what = f"the size of {several} {and_list(map(str, axes))}, which"
-        if all(self._is_traced(size) for size in axes.values()):
-            return f"{what} grows with {self.sources(axes.values())}"
+        if all(map(self._is_traced, axes.values())):
+            return f"{what} grows with {_sources(self.places(axes.values()))}"
         return f"{what} is not known"
-
-    def sources(self, extents: Iterable[Extent]) -> str:
-        """The axes of graph inputs that these sizes grow with: `'height' (axis 2 of input 'x')`."""
-        return and_list(
-            f"{axis.label!r} (axis {axis.axis} of input {axis.tensor!r})"
-            for axis in self._sources(extents)
-        )
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
         """The axes of graph inputs that these sizes grow with, as data."""
+        names = _names(extents)
+        found = {known for name, known in self._inputs.items() if name in names}
         return [
             {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
-            for axis in self._sources(extents)
+            for axis in dict.fromkeys(self._inputs.values())
+            if axis in found
         ]
 
     def multiples(self, extents: Iterable[Extent]) -> dict[str, int]:
@@ -79,11 +74,6 @@ class Wording:
                 label = self._inputs[name].label
                 found[label] = lcm(step, found.get(label, 1))
         return found
-
-    def _sources(self, extents: Iterable[Extent]) -> list[OpenAxis]:
-        known = self._inputs
-        found = {known[name] for name in _names(extents) if name in known}
-        return [axis for axis in dict.fromkeys(known.values()) if axis in found]
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
@@ -111,19 +101,18 @@ class Wording:
             return self.unread(_amounts_and_axes(pad), "its amounts") or RefusalError(
                 Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
             )
-        sources = self.sources(extents)
-        if not sources:
+        if not (places := self.places(extents)):
             text = "its amounts depend on sizes that are known only at run time"
             return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
         told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
-        what = f"its amounts depend on {sources}"
+        what = f"its amounts depend on {_sources(places)}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             f"{what}: {formula}" if formula else what,
             what if formula else "",
             axes=list(pairs),
-            sizes=self.places(extents),
+            sizes=places,
             amounts={axis: text for axis, text in told.items() if text},
             cases=self._cases(pad, pairs),
             multiples=self.multiples(extents),
@@ -143,16 +132,11 @@ class Wording:
         found: RefusalError | None = None
         for words, leaf in self._unknown_sources(tensors):
             graph, node = words._graph, leaf.producer
-            if node is not None:
-                label = f"{node.op} {graph.label(node)!r}"
+            if node is not None or (leaf.outer is None and leaf.name not in graph.inputs):
+                label = f"{node.op} {graph.label(node)!r}" if node else f"constant {leaf.name!r}"
                 text = f"{label}, which is not evaluated, gives {what}"
                 why = RefusalError(Reason.NOT_EVALUATED, text)
-            elif leaf.outer is not None:
-                return None
-            elif leaf.name not in graph.inputs:
-                text = f"constant {leaf.name!r}, which is not read, gives {what}"
-                why = RefusalError(Reason.NOT_EVALUATED, text)
-            elif graph.has_default(leaf.name):
+            elif leaf.outer is None and graph.has_default(leaf.name):
                 text = f"initializer {leaf.name!r}, which is also an input, gives {what}"
                 why = RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
             else:
@@ -190,24 +174,22 @@ class Wording:
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether a `Pad`'s amounts are numbers once every open size is fixed."""
-        analysis = self._analysis_at_one_size()
+        analysis = self._at_one_size
         given = [analysis.integers(tensor) for tensor in _amounts_and_axes(pad) if tensor.name]
         return all(each and all(isinstance(one, int) for one in each) for each in given)
 
-    def _analysis_at_one_size(self) -> Analysis:
-        if self._at_one_size is None:
-            axes = open_axes(self._graph.model.main.inputs)
-            outer = None if self._outer is None else self._outer._analysis_at_one_size()
-            sizes = {a.symbol: _ONE_SIZE for a in axes}
-            self._at_one_size = Analysis(self._graph, sizes, outer)
-        return self._at_one_size
+    @cached_property
+    def _at_one_size(self) -> Analysis:
+        sizes = {axis.symbol: _ONE_SIZE for axis in open_axes(self._graph.model.main.inputs)}
+        outer = None if self._outer is None else self._outer._at_one_size
+        return Analysis(self._graph, sizes, outer)
 
     def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
         """The options that may make sizes of a tensor known."""
         if all(map(self._is_traced, axes.values())):
             return BY_SIZE
         # Its rank may depend on the sizes, as that of a Squeeze of computed axes does.
-        shape = self._analysis_at_one_size().shape(data) or ()
+        shape = self._at_one_size.shape(data) or ()
         known = all(axis < len(shape) and isinstance(shape[axis], int) for axis in axes)
         main = self._graph.model.main
         by_default = BY_DEFAULT if main.inputs.keys() & main.initializers.keys() else ()
@@ -271,6 +253,13 @@ def _names(extents: Iterable[Extent]) -> list[str]:
     """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
+
+
+def _sources(places: Iterable[Mapping[str, object]]) -> str:
+    """Axes of graph inputs in words: `'height' (axis 2 of input 'x')`."""
+    return and_list(
+        f"{each['name']!r} (axis {each['axis']} of input {each['input']!r})" for each in places
+    )
 
 
 def _varies(pair: ExtentPair) -> bool:

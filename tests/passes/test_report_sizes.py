@@ -1,5 +1,7 @@
 """Operators that shape inference sizes otherwise are named; nothing is made of that."""
 
+from typing import Any
+
 import onnx
 import pytest
 from onnx import shape_inference
@@ -55,13 +57,13 @@ def test_a_size_that_is_given_counts() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operators that shape inference was asked about."""
     handed: list[str] = []
-    infer = shape_inference.infer_shapes
+    infer = shape_inference.infer_node_outputs
 
-    def recorded(model: onnx.ModelProto) -> onnx.ModelProto:
-        handed.extend(node.op_type for node in model.graph.node)
-        return infer(model)
+    def recorded(schema: Any, node: onnx.NodeProto, *given: Any) -> dict[str, onnx.TypeProto]:
+        handed.append(node.op_type)
+        return infer(schema, node, *given)
 
-    monkeypatch.setattr(shape_inference, "infer_shapes", recorded)
+    monkeypatch.setattr(shape_inference, "infer_node_outputs", recorded)
     return handed
 
 
