@@ -21,7 +21,7 @@ from onnxpad.semantics.read_nodes import TransposedOp
 
 def crops_behind(context: Context, op: TransposedOp) -> Crops:
     """What is downstream of an operator."""
-    return Crops(context.graph, context.analysis, context.signs, op)
+    return Crops(context.graph, context.analysis, op)
 
 
 class FormPass(SitePass):

@@ -97,6 +97,7 @@ class Analysis:
     are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
+        graph: The graph.
         outer: For a body, the analysis of the graph around it; else None.
         declared: What users declared of operators whose shapes were asked for.
     """
@@ -120,7 +121,7 @@ class Analysis:
             input_facts: For a function: what is known of its inputs, by name.
             caller: For a function: the analysis by whose rules it is asked.
         """
-        self._graph = graph
+        self.graph = graph
         self._dims = dict(dims or {})
         self.outer = outer
         self.declared: set[Row] = set() if outer is None else outer.declared
@@ -181,8 +182,8 @@ class Analysis:
     def call(self, node: Node) -> Call:
         """Return what rules read of a node, about its first output."""
         # No rule is for an operator without a name.
-        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
-        return Call(self._graph, self, node, op, 0)
+        op = "" if self.graph.refers(node) else rule_name(self.graph, node)
+        return Call(self.graph, self, node, op, 0)
 
     def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a body in the graph, or of a function that it calls."""
@@ -290,7 +291,7 @@ class Analysis:
         rule = _SHAPE_RULES.get(call.op)
         if rule is not None or not call.op or call.output:
             return rule
-        own = row_declared(self._graph, call.node)
+        own = row_declared(self.graph, call.node)
         if own is None:
             return None
         self.declared.add(own)
@@ -301,7 +302,7 @@ class Analysis:
         found: int | None
         call = self._call(tensor)
         if call is None:
-            declared = self._graph.declared(tensor)
+            declared = self.graph.declared(tensor)
             found = None if declared is None else declared[0]
             if declared is not None and not found and self._is_input(tensor):
                 found = self._input_facts.get(tensor.name, NOTHING).dtype
@@ -335,7 +336,7 @@ class Analysis:
     def _bound(self, tensor: Any) -> Bound:
         from onnxpad.analysis.rules.lower_bounds import bound_of, least_element
 
-        array = self._graph.constant(tensor)
+        array = self.graph.constant(tensor)
         if array is not None:
             return least_element(array)
         return bound_of(self._call(tensor), self.dtype(tensor))
@@ -343,10 +344,10 @@ class Analysis:
     def _computed(self, call: Call) -> PassedFacts:
         """Return what is known of an output of a node with bodies, or of a call of a function."""
         node = call.node
-        if not self._graph.runs_graphs(node):
+        if not self.graph.runs_graphs(node):
             return NOTHING
         if id(node) not in self._inside:
-            self._inside[id(node)] = computed_by(self._graph, self, node)
+            self._inside[id(node)] = computed_by(self.graph, self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 
@@ -361,12 +362,12 @@ class Analysis:
         return call
 
     def _is_input(self, tensor: Any) -> bool:
-        return tensor.name in self._graph.inputs
+        return tensor.name in self.graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         if tensor.name in self._input_shapes:
             return self._input_shapes[tensor.name]
-        declared = self._graph.declared(tensor)
+        declared = self.graph.declared(tensor)
         return None if declared is None or declared[1] is None else known(declared[1])
 
     @cached_property
@@ -374,9 +375,9 @@ class Analysis:
         """The shapes of the graph's inputs, with a symbol for each axis left open."""
         shapes: dict[str, Any] = {
             tensor: None if shape is None else list(shape)
-            for tensor, (_, shape) in self._graph.inputs.items()
+            for tensor, (_, shape) in self.graph.inputs.items()
         }
-        for each in open_axes(self._graph.inputs):
+        for each in open_axes(self.graph.inputs):
             size = self._dims.get(each.symbol)
             if size is None and isinstance(self._dims.get(each.label), int):
                 size = self._dims[each.label]
@@ -392,13 +393,13 @@ class Analysis:
         passed = self._input_facts.get(tensor.name)
         if passed is not None and passed.value is not None and self._is_input(tensor):
             return passed.value
-        declared = self._graph.declared(tensor)
+        declared = self.graph.declared(tensor)
         if declared is None or declared[1] is None:
             return None
         shape = known(declared[1])
         if math.prod(shape) > CONSTANT_LIMIT:
             return None
-        array = self._graph.constant(tensor)
+        array = self.graph.constant(tensor)
         data = None if array is None else constant_elements(array, declared[0])
         return None if data is None else Value(declared[0], data)
 

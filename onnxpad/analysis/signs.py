@@ -1,15 +1,15 @@
-"""Proves tensors non-negative; finds what puts infinities in them, or tells their zeros apart."""
+"""What puts infinities in tensors, and what tells their zeros apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import Bound
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
@@ -48,111 +48,99 @@ _TELLING: Final = {
 }
 
 
-class Signs:
-    """Facts about the signs of the tensors of one graph."""
+def infinite(analysis: Analysis, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+    """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
-    def __init__(self, graph: Graph, analysis: Analysis, outer: Signs | None = None) -> None:
-        """Starts with nothing proved; a body gets the `Signs` of the graph around it as `outer`."""
-        self._graph = graph
-        self._analysis = analysis
-        self._outer = outer
+    They are in a constant, or operators make them of constants alone. What is computed of a
+    fill near the greatest number of its type is taken for infinite. Only few tensors upstream
+    are looked at, and only some operators.
 
-    def non_negative(self, tensor: Tensor) -> bool:
-        """Whether no element of a tensor can be below zero (NaN is not below zero)."""
-        return self.bound(tensor) >= 0
+    Args:
+        analysis: The analysis of its graph.
+        tensor: The tensor.
+        computed: Whether more is computed of it.
+    """
+    graph, near = analysis.graph, [(tensor, computed)]
+    for at, is_computed in near:
+        array, node, read = graph.constant(at), at.producer, tuple[Tensor, ...]()
+        if array is not None:
+            if _is_infinite(array, is_computed):
+                return at
+        elif at.outer is not None and analysis.outer is not None:
+            if (found := infinite(analysis.outer, at.outer, computed=is_computed)) is not None:
+                return found
+        elif node is not None and graph.is_standard(node) and not graph.refers(node):
+            fills = node.op == "Pad" and node.attrs.get("mode", "constant") == "constant"
+            fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
+            if _is_infinite(fill, is_computed) or _is_pole(graph, node):
+                return at
+            if node.op in _MOVING and (node.op != "MaxPool" or _passes_fill(analysis, node)):
+                read = node.inputs[: 3 if fills else 1]
+            elif node.op in _JOINING | _COMPUTING:
+                read, is_computed = node.inputs, is_computed or node.op in _COMPUTING
+        for each in read:
+            if each.name and (each, is_computed) not in near and len(near) < _NEAR:
+                near.append((each, is_computed))
+    return None
 
-    def bound(self, tensor: Tensor) -> Bound:
-        """A number that no element of a tensor is below; -inf where none is known."""
-        return self._analysis.bound(tensor)
 
-    def infinite(self, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
-        """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
+def _is_pole(graph: Graph, node: Node) -> bool:
+    """Whether a node divides by a constant zero, or may have a pole at constants."""
+    if node.op not in _POLES:
+        return False
+    arrays = [graph.constant(each) for each in node.inputs if each.name]
+    if node.op == "Div" and arrays[-1] is not None:
+        return not arrays[-1].all()
+    return not any(array is None for array in arrays)
 
-        They are in a constant, or operators make them of constants alone. What is computed of a
-        fill near the greatest number of its type is taken for infinite. Only few tensors upstream
-        are looked at, and only some operators.
 
-        Args:
-            tensor: The tensor.
-            computed: Whether more is computed of it.
-        """
-        graph, near = self._graph, [(tensor, computed)]
-        for at, is_computed in near:
-            array, node, read = graph.constant(at), at.producer, tuple[Tensor, ...]()
-            if array is not None:
-                if _is_infinite(array, is_computed):
-                    return at
-            elif at.outer is not None and self._outer is not None:
-                if (found := self._outer.infinite(at.outer, computed=is_computed)) is not None:
-                    return found
-            elif node is not None and graph.is_standard(node) and not graph.refers(node):
-                fills = node.op == "Pad" and node.attrs.get("mode", "constant") == "constant"
-                fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
-                if _is_infinite(fill, is_computed) or self._is_pole(node):
-                    return at
-                if node.op in _MOVING and (node.op != "MaxPool" or self._passes_fill(node)):
-                    read = node.inputs[: 3 if fills else 1]
-                elif node.op in _JOINING | _COMPUTING:
-                    read, is_computed = node.inputs, is_computed or node.op in _COMPUTING
-            for each in read:
-                if each.name and (each, is_computed) not in near and len(near) < _NEAR:
-                    near.append((each, is_computed))
+def _passes_fill(analysis: Analysis, pool: Node) -> bool:
+    """Whether a window of a MaxPool may lie wholly in `Pad`s before it and in its own pads.
+
+    Then it passes their value on. Amounts that are not known do not count.
+    """
+    kernel = pool.attrs.get("kernel_shape")
+    if not isinstance(kernel, list) or not kernel:
+        return False
+    total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1).T
+    tensor = pool.inputs[0]
+    while (pad := pad_giving(analysis.graph, analysis, tensor)) is not None:
+        total = total + np.array(pad.over(len(kernel) + 2) or [(0, 0)] * (len(kernel) + 2))[2:]
+        tensor = pad.data
+    spans = (np.array(kernel) - 1) * (pool.attrs.get("dilations") or 1) + 1
+    return bool((total >= spans[:, np.newaxis]).any())
+
+
+def telling(analysis: Analysis, tensor: Tensor) -> Named | None:
+    """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
+
+    An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
+    to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
+    """
+    graph = analysis.graph
+    if not _tellers(graph):
         return None
+    for current in downstream([tensor], partial(_keeping_signs, analysis)):
+        if current is None or (graph.is_output(current) and not graph.is_main):
+            of = "what is computed from"
+            return Named(f"{of} {(current or tensor).name!r}", f"{of} it")
+        for use in graph.uses(current):
+            node = use.node
+            tells = _tells(graph, node, use.index)
+            if graph.runs_graphs(node):
+                tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
+            if tells:
+                return Named(f"{node.op} {graph.label(node)!r}", node.op)
+    return None
 
-    def _is_pole(self, node: Node) -> bool:
-        """Whether a node divides by a constant zero, or may have a pole at constants."""
-        if node.op not in _POLES:
-            return False
-        arrays = [self._graph.constant(each) for each in node.inputs if each.name]
-        if node.op == "Div" and arrays[-1] is not None:
-            return not arrays[-1].all()
-        return not any(array is None for array in arrays)
 
-    def _passes_fill(self, pool: Node) -> bool:
-        """Whether a window of a MaxPool may lie wholly in `Pad`s before it and in its own pads.
-
-        Then it passes their value on. Amounts that are not known do not count.
-        """
-        kernel = pool.attrs.get("kernel_shape")
-        if not isinstance(kernel, list) or not kernel:
-            return False
-        total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1).T
-        tensor = pool.inputs[0]
-        while (pad := pad_giving(self._graph, self._analysis, tensor)) is not None:
-            total = total + np.array(pad.over(len(kernel) + 2) or [(0, 0)] * (len(kernel) + 2))[2:]
-            tensor = pad.data
-        spans = (np.array(kernel) - 1) * (pool.attrs.get("dilations") or 1) + 1
-        return bool((total >= spans[:, np.newaxis]).any())
-
-    def telling(self, tensor: Tensor) -> Named | None:
-        """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
-
-        An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
-        to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
-        """
-        if not _tellers(self._graph):
-            return None
-        graph = self._graph
-        for current in downstream([tensor], self._keeping_signs):
-            if current is None or (graph.is_output(current) and not graph.is_main):
-                of = "what is computed from"
-                return Named(f"{of} {(current or tensor).name!r}", f"{of} it")
-            for use in graph.uses(current):
-                node = use.node
-                tells = _tells(graph, node, use.index)
-                if graph.runs_graphs(node):
-                    tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
-                if tells:
-                    return Named(f"{node.op} {graph.label(node)!r}", node.op)
-        return None
-
-    def _keeping_signs(self, use: Use) -> Iterator[Tensor]:
-        """The results of a node in which the signs of an input's zeros may show."""
-        row = operator_of(self._graph, use.node)
-        if use.index or row is None or not row.loses_signs:
-            for each in use.node.outputs:
-                if self._analysis.dtype(each) in {None, *FLOATS} and self.bound(each) <= 0:
-                    yield each
+def _keeping_signs(analysis: Analysis, use: Use) -> Iterator[Tensor]:
+    """The results of a node in which the signs of an input's zeros may show."""
+    row = operator_of(analysis.graph, use.node)
+    if use.index or row is None or not row.loses_signs:
+        for each in use.node.outputs:
+            if analysis.dtype(each) in {None, *FLOATS} and analysis.bound(each) <= 0:
+                yield each
 
 
 def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:

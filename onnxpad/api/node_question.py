@@ -114,7 +114,7 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
 
 def _crop(context: Context, op: TransposedOp) -> Padding | None:
     """The form of a transposed convolution that has the crops behind it; None if it has none."""
-    taking, _ = Crops(context.graph, context.analysis, context.signs, op).taking()
+    taking, _ = Crops(context.graph, context.analysis, op).taking()
     return taking.form if taking.taken else None
 
 

@@ -186,7 +186,7 @@ class _Collector:
     ) -> tuple[ExtentPairs | None, list[Node]]:
         """How much is cropped in all, and the Slices and `Pad`s behind that crop or could."""
         context = self._context
-        taking, left = Crops(self._graph, context.analysis, context.signs, op).taking()
+        taking, left = Crops(self._graph, context.analysis, op).taking()
         behind = taking.taken
         self._crops |= set(map(id, behind))
         crop = taking.form.crop if behind else own

@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import named
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
@@ -105,14 +104,13 @@ Obstacle: TypeAlias = tuple[Node, RefusalError]
 class Crops:
     """Looks downstream from one transposed convolution."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs, op: TransposedOp) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, op: TransposedOp) -> None:
         """Reads nothing upstream of it."""
         self._graph = graph
         self._analysis = analysis
-        self._signs = signs
         self._op = op
         self._reader = Reader(graph, analysis)
-        self._facts = Facts(graph, analysis, signs, self._reader)
+        self._facts = Facts(graph, analysis, self._reader)
         self._reader.keep(op.data, self._reader.opaque(op.data))
 
     def taking(self, *, symmetric: bool = False) -> tuple[Taking, Obstacle | None]:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
@@ -40,13 +39,12 @@ class _Told(Reader):
 class Judge:
     """Judges paddings in one graph, which is read as it is at each call."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
         """Keeps what it has compared: networks repeat the same few windows."""
         self._graph = graph
         self._analysis = analysis
-        self._signs = signs
         self._reader = _Told(graph, analysis)
-        self._facts = Facts(graph, analysis, signs, self._reader)
+        self._facts = Facts(graph, analysis, self._reader)
 
     def check(
         self,

@@ -13,7 +13,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
@@ -66,7 +65,6 @@ class Sites:
         self,
         graph: Graph,
         analysis: Analysis,
-        signs: Signs,
         outer: Sites | None = None,
         fed: Collection[str] | None = None,
         *,
@@ -78,7 +76,6 @@ class Sites:
         Args:
             graph: The graph.
             analysis: Its analysis.
-            signs: What is known of signs in it.
             outer: For a body, the sites of the graph around it.
             fed: The inputs that depend on inputs of the model; all without it.
             inlined: For a function, whether it is called in a branch that may take the place of
@@ -88,10 +85,9 @@ class Sites:
         self._graph = graph
         self.trust = trust
         self._analysis = analysis
-        self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
-        self.judge: Judge = Judge(graph, analysis, signs)
+        self.judge: Judge = Judge(graph, analysis)
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
     def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
@@ -399,7 +395,7 @@ class Sites:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
-        if is_far and is_lowest and not self._signs.non_negative(op.data):
+        if is_far and is_lowest and self._analysis.bound(op.data) < 0:
             return Named.of("the data that it reads may be negative")
         try:
             around = next(self.outside(op, pad), ())

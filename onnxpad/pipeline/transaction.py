@@ -74,7 +74,7 @@ class Editor:
         self.context = context
         self._probe = probe
         self._seen: set[tuple[Place, SiteForm]] = set()
-        self.prover = Prover(context.graph, context.domains, context.signs)
+        self.prover = Prover(context.graph, context.domains)
         self._decided = ""
 
     def settle(self, pass_: Pass, match: Match) -> None:
@@ -84,7 +84,7 @@ class Editor:
             return
         context, mark = self.context, self.context.graph.mark()
         if self._decided not in {"", pass_.code}:  # what was disputed has one meaning now
-            self.prover, self._decided = Prover(context.graph, context.domains, context.signs), ""
+            self.prover, self._decided = Prover(context.graph, context.domains), ""
         self.prover.begin()
         try:
             self.made.append(self.commit(pass_, match))

@@ -27,7 +27,6 @@ from onnx.helper import (
 from onnx.numpy_helper import from_array
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate, modulo, symbol
 from onnxpad.declared import functions_of
@@ -106,7 +105,7 @@ class NeighbourhoodProbe:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
         analysis = Analysis(graph)
         reader = Reader(graph, analysis)
-        self.take(Facts(graph, analysis, Signs(graph, analysis), reader))
+        self.take(Facts(graph, analysis, reader))
         self._seen: dict[_Models, dict[_Shapes, ProbeResult]] = {}
         self.count = 0
         self.repaired: set[str] = set()
@@ -336,7 +335,6 @@ class _Cutting:
     def __init__(self, facts: Facts, roots: Sequence[str], scene: Scene) -> None:
         self._graph = facts.graph
         self._analysis = facts.analysis
-        self._signs = facts.signs
         self._scene = scene
         self._proto = GraphProto(name="probe")
         self._roots = roots
@@ -382,7 +380,7 @@ class _Cutting:
         Where it is known what bounds the data, the cut begins there and runs that itself.
         """
         data = self._graph.tensor(self._roots[0])
-        bound = self._signs.bound(data)
+        bound = self._analysis.bound(data)
         if bound <= _least(self._dtype):
             return
         if grounds := self._grounds(data):
@@ -412,7 +410,9 @@ class _Cutting:
                 pending += node.inputs
             elif node.op not in _CURVES:
                 return []
-            elif self._signs.bound(node.inputs[0]) > _least(self._analysis.dtype(node.inputs[0])):
+            elif self._analysis.bound(node.inputs[0]) > _least(
+                self._analysis.dtype(node.inputs[0])
+            ):
                 pending.append(node.inputs[0])  # a Tanh, for one, has a bound only where that has
             else:
                 grounds.append(node.inputs[0].name)

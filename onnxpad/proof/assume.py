@@ -12,7 +12,7 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.shape_table import KEEPING
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.signs import infinite, telling
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.errors import ModelError
@@ -34,12 +34,11 @@ _FAR: Final = 256  # tensors downstream that are looked at, and upstream
 class Facts:
     """Facts about terms of one graph, at the sizes that its analysis admits."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs, reader: Reader) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, reader: Reader) -> None:
         """Asks the graph as it is at each call."""
         self.graph = graph
         self.reader = reader
         self.analysis = analysis
-        self.signs = signs
         self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
 
     def compared(
@@ -106,7 +105,7 @@ class Facts:
         if held is None or not _keeps(held[1], data.layers):
             return -math.inf
         fills = () if held[1] == data.layers else data.layers
-        return min([self.signs.bound(held[0]), *map(least_of_fill, fills)])
+        return min([self.analysis.bound(held[0]), *map(least_of_fill, fills)])
 
     def check_finite(self, data: Term) -> None:
         """Raises where data certainly holds infinities or NaN.
@@ -122,7 +121,7 @@ class Facts:
                 self.check_finite(operand.of)
         held = self.reader.around(data if operands else data.bare)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
-            if (origin := self.signs.infinite(held[0])) is not None:
+            if (origin := infinite(self.analysis, held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.name}
                 told = f"{held[0].name!r} holds infinities, from {origin.name!r}"
                 said = Named(told, "the data holds infinities")
@@ -139,7 +138,7 @@ class Facts:
         Raises:
             DiffersError: It may.
         """
-        if teller := self.signs.telling(tensor):
+        if teller := telling(self.analysis, tensor):
             said = Named(*(f"{each} downstream may tell 0.0 from -0.0" for each in teller))
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 

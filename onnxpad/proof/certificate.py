@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Row, op_types, operator_name
 from onnxpad.facts import Facts as Data
 from onnxpad.finding import Assumption, Certificate, Trust
@@ -34,7 +33,7 @@ class Prover:
     `begin` comes before an edit, `settle` or `undo` behind it.
     """
 
-    def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
+    def __init__(self, graph: Graph, domains: AnalysedDomains) -> None:
         """Reads nothing yet; passes decide by the last domain."""
         self._graph = graph
         terms = Terms()
@@ -42,7 +41,7 @@ class Prover:
             (
                 each,
                 each.domain.facts(graph),
-                Facts(graph, each.analysis, signs, Reader(graph, each.analysis, terms)),
+                Facts(graph, each.analysis, Reader(graph, each.analysis, terms)),
             )
             for each in domains
         ]

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.analysis import Analysis, open_axes
-from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.options import KEPT, Options, Wanted
@@ -46,7 +45,6 @@ class Context:
         graph: The graph.
         analysis: Its shapes and constants at the sizes of the last of `domains`.
         domains: The domains of sizes in which proofs are tried, the weakest first.
-        signs: Lower bounds of the elements of its tensors.
         sites: What pads before its window operators, and what they could take.
         style, dynamic, trust: As of the options of the user, `dynamic` as it is tried.
         blocked_pools: Its pools that onnxruntime must not run in blocked layout (NCHWc).
@@ -96,11 +94,9 @@ class Context:
         self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
         self.trust = self.user_options.engine
-        known = (None, None) if outer is None else (outer.signs, outer.sites)
-        self.signs: Signs = Signs(graph, self.analysis, known[0])
-        given = graph, self.analysis, self.signs, known[1], fed
+        given = graph, self.analysis, None if outer is None else outer.sites, fed
         self.sites: Sites = Sites(*given, inlined=inlined, trust=self.trust)
-        self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
+        self.blocked_pools = BlockedPools(graph, self.analysis)
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""

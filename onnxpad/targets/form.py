@@ -277,7 +277,7 @@ class _Forms:
         taken = set[int]()
         transposed = [*self._context.transposed()]
         for op in transposed:
-            crops_of = Crops(self._graph, self._analysis, self._context.signs, op)
+            crops_of = Crops(self._graph, self._analysis, op)
             behind = crops_of.taking()[0].taken
             self._crops |= {id(node) for node in behind}
             placed = self._placed(op, cropped=bool(behind))

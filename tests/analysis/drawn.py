@@ -11,7 +11,7 @@ from typing import Final
 import onnx
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.signs import infinite
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph
 from tests.support import parsed
@@ -91,9 +91,8 @@ def claimed(nodes: list[str], opset: int) -> Iterator[str]:
     """What is claimed of the outputs of each node: type, shape, elements, and the lower bound."""
     graph = Graph.from_proto(model_of(nodes, opset))
     analysis = Analysis(graph)
-    signs = Signs(graph, analysis)
     for place, node in enumerate(nodes):
-        yield "; ".join(_of(graph, analysis, signs, f"_{place}_{name}") for name in outputs(node))
+        yield "; ".join(_of(graph, analysis, f"_{place}_{name}") for name in outputs(node))
 
 
 def keep() -> None:
@@ -107,15 +106,15 @@ def keep() -> None:
     CLAIMS.write_text("".join(texts), encoding="utf-8")
 
 
-def _of(graph: Graph, analysis: Analysis, signs: Signs, name: str) -> str:
+def _of(graph: Graph, analysis: Analysis, name: str) -> str:
     tensor = graph.tensor(name)
     dtype, shape, value = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
     parts = [
         "no type" if dtype is None else onnx.TensorProto.DataType.Name(dtype).lower(),
         "no rank" if shape is None else f"({_listed(shape)})",
         "" if value is None else f"= {_listed(value.data.reshape(-1))}",
-        f">= {signs.bound(tensor)}",
-        f"infinities from {origin.name!r}" if (origin := signs.infinite(tensor)) else "",
+        f">= {analysis.bound(tensor)}",
+        f"infinities from {origin.name!r}" if (origin := infinite(analysis, tensor)) else "",
     ]
     return " ".join(filter(None, parts)).replace(name, "it")
 

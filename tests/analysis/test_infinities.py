@@ -5,7 +5,7 @@ import pytest
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.signs import infinite
 from onnxpad.graph import Graph
 from onnxpad.proof.term import DiffersError
 from tests.proof.pairs import refined
@@ -82,7 +82,7 @@ def graph_of(body: str) -> Graph:
 @each_row(("body", "told"), BROUGHT)
 def test_what_constants_may_make_for_every_input(body: str, told: str) -> None:
     graph = graph_of(body)
-    origin = Signs(graph, Analysis(graph)).infinite(graph.tensor("y"))
+    origin = infinite(Analysis(graph), graph.tensor("y"))
     assert (origin.name if origin else "") == told
 
 
@@ -138,8 +138,7 @@ def test_a_body_knows_what_the_graph_around_it_makes() -> None:
     main = Graph.from_proto(proto)
     (inner,) = [each for each in main.inside() if "p" in each.outputs]
     analysis = Analysis(main)
-    around = Signs(main, analysis)
-    found = Signs(inner, Analysis(inner, outer=analysis), around).infinite(inner.tensor("p"))
+    found = infinite(Analysis(inner, outer=analysis), inner.tensor("p"))
     assert found is not None
     assert found.name == "low"
 
@@ -148,9 +147,9 @@ def test_a_deep_graph_is_looked_at_nearby_alone() -> None:
     """No Python stack is as deep as this graph, and what is far away is not found."""
     nodes = " ".join(f"t{i} = Neg (t{i - 1})" for i in range(1, 5000))
     graph = graph_of(f"t0 = Mul (x, inf) {nodes} y = Neg (t4999)")
-    signs = Signs(graph, Analysis(graph))
-    assert signs.infinite(graph.tensor("t20")) is not None
-    assert signs.infinite(graph.tensor("y")) is None
+    known = Analysis(graph)
+    assert infinite(known, graph.tensor("t20")) is not None
+    assert infinite(known, graph.tensor("y")) is None
 
 
 @pytest.mark.parametrize(("amount", "passes"), [(1, False), (3, True)])
@@ -162,11 +161,11 @@ def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bo
             initializers=f"{pads}, float c = {{-inf}}",
         )
     )
-    assert (Signs(graph, Analysis(graph)).infinite(graph.tensor("y")) is not None) is passes
+    assert (infinite(Analysis(graph), graph.tensor("y")) is not None) is passes
 
 
 @each_row(
-    ("attributes", "infinite"),
+    ("attributes", "holds"),
     [
         ("value = -inf", True),
         ("value = inf", True),
@@ -177,8 +176,8 @@ def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bo
         ("", False),
     ],
 )
-def test_a_fill_that_is_an_attribute_puts_infinities_in(attributes: str, infinite: bool) -> None:
+def test_a_fill_that_is_an_attribute_puts_infinities_in(attributes: str, holds: bool) -> None:
     pads = ", ".join(filter(None, ("pads = [0, 0, 1, 0, 0, 0, 0, 0]", attributes)))
     graph = Graph.from_proto(one(f"y = Pad <{pads}> (x)", opset=10))
-    found = Signs(graph, Analysis(graph)).infinite(graph.tensor("y"))
-    assert (found is not None) is infinite
+    found = infinite(Analysis(graph), graph.tensor("y"))
+    assert (found is not None) is holds

@@ -11,7 +11,7 @@ import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rule_api import BOUND
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.signs import telling
 from onnxpad.graph import Graph
 from onnxpad.rewrite.context import Context
 from tests.strategies import examples
@@ -63,7 +63,7 @@ def model(body: str, opset: int = 14) -> onnx.ModelProto:
 
 def called_non_negative(proto: onnx.ModelProto) -> bool:
     graph = Graph.from_proto(proto)
-    return Signs(graph, Analysis(graph)).non_negative(graph.tensor("y"))
+    return Analysis(graph).bound(graph.tensor("y")) >= 0
 
 
 NUMBERS_ONLY = {"MaxPool", "QuantizeLinear"}
@@ -152,18 +152,18 @@ def test_one_negative_input_is_enough_to_know() -> None:
     """What else is read need not be looked at, wherever it stands in the list."""
     body = "n = Neg (x) y = Concat <axis = 1> (z, n)"
     graph = Graph.from_proto(model(body))
-    signs = Signs(graph, Analysis(graph))
-    assert not signs.non_negative(graph.tensor("n"))
-    assert not signs.non_negative(graph.tensor("y"))
+    known = Analysis(graph)
+    assert known.bound(graph.tensor("n")) < 0
+    assert known.bound(graph.tensor("y")) < 0
 
 
 def test_indices_and_masks_are_not_asked_for() -> None:
     graph = Graph.from_proto(
         one("r = Relu (x) y, i = MaxPool <kernel_shape = [2, 2]> (r)", outputs="int64[] i")
     )
-    signs = Signs(graph, Analysis(graph))
-    assert signs.non_negative(graph.tensor("y"))
-    assert not signs.non_negative(graph.tensor("i"))
+    known = Analysis(graph)
+    assert known.bound(graph.tensor("y")) >= 0
+    assert known.bound(graph.tensor("i")) < 0
 
 
 def fused(attributes: str) -> onnx.ModelProto:
@@ -194,7 +194,7 @@ def fused(attributes: str) -> onnx.ModelProto:
 def test_a_fused_convolution_has_the_bound_of_its_activation(attributes: str, bound: float) -> None:
     proto = fused(attributes)
     graph = Graph.from_proto(proto)
-    assert Signs(graph, Analysis(graph)).bound(graph.tensor("y")) == bound
+    assert Analysis(graph).bound(graph.tensor("y")) == bound
     assert least(proto) >= bound
     assert bound >= -1 or least(proto) < -0.5
 
@@ -216,7 +216,7 @@ def test_a_function_of_the_model_is_no_operator_of_its_name() -> None:
         """
     )
     graph = Graph.from_proto(proto)
-    assert Signs(graph, Analysis(graph)).bound(graph.tensor("a")) == -np.inf
+    assert Analysis(graph).bound(graph.tensor("a")) == -np.inf
     result = onnxpad.fix(proto, validate=False)
     assert not result.changed
     assert [each.reason_code for each in result.findings] == ["fill-wins"]
@@ -268,7 +268,7 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     outputs = ", ".join(f"float[] {name}" for name in names[2:])
     proto = one(" ".join(nodes), inputs=INPUTS, outputs=outputs, initializers=CONSTANTS, opset=14)
     graph = Graph.from_proto(proto)
-    signs = Signs(graph, Analysis(graph))
+    known = Analysis(graph)
     random = np.random.default_rng(0)
     feeds: dict[str, Array] = {
         "x": random.standard_normal(SHAPE).astype(np.float32),
@@ -282,17 +282,17 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     # A MaxPool gives the lowest number for a window of NaN: what is proved is proved of numbers.
     assume(not any(np.isnan(array).any() for array in arrays))
     for name, array in zip(names[2:], arrays, strict=True):
-        assert not (array < signs.bound(graph.tensor(name))).any(), name
+        assert not (array < known.bound(graph.tensor(name))).any(), name
 
 
 def test_the_bound_of_each_operator() -> None:
     bounds, nodes = zip(*(line.split(" : ") for line in BOUNDS_OF), strict=True)
     body = " ".join(f"y{place} = {node}" for place, node in enumerate(nodes))
     graph = Graph.from_proto(model(f"a = Max (x, three) m = Max (x, minus) y = Relu (x) {body}"))
-    signs = Signs(graph, Analysis(graph))
+    known = Analysis(graph)
     for place, (bound, node) in enumerate(zip(bounds, nodes, strict=True)):
         expected = -(2.0**63) if bound == "-2.0**63" else float(bound)
-        assert signs.bound(graph.tensor(f"y{place}")) == expected, node
+        assert known.bound(graph.tensor(f"y{place}")) == expected, node
 
 
 def test_what_was_not_proved_is_asked_again() -> None:
@@ -302,16 +302,16 @@ def test_what_was_not_proved_is_asked_again() -> None:
     )
     graph = Graph.from_proto(model)
     context = Context(graph)
-    signs = context.signs
+    known = context.analysis
     y, r = graph.tensor("y"), graph.tensor("r")
-    assert not signs.non_negative(y)
+    assert known.bound(y) < 0
     pool = y.producer
     assert pool is not None
     graph.set_input(pool, 0, r)
     graph.set_attribute(pool, "pads", [1, 0, 0, 0])
-    assert not signs.non_negative(y)
+    assert known.bound(y) < 0
     context.settle()
-    assert signs.non_negative(y)
+    assert known.bound(y) >= 0
 
 
 def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
@@ -321,7 +321,7 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     nodes = " ".join(f"t{i} = Add (t{i - 1}, t{i // 2})" for i in range(1, count))
     graph = Graph.from_proto(one(f"t0 = Relu (x) {nodes} y = Identity ({names[-1]})"))
     analysis = Analysis(graph)
-    assert Signs(graph, analysis).non_negative(graph.tensor("y"))
+    assert analysis.bound(graph.tensor("y")) >= 0
     assert len(analysis._known[BOUND]) == count + 1
 
 
@@ -352,5 +352,5 @@ def test_what_tells_zeros_apart(body: str, op: str) -> None:
     weight = f"float[1, 4, 1, 1] w = {{1, 2, 3, 4}}, {CONSTANTS}"
     proto = one(body, inputs=INPUTS, initializers=weight, opset=17)
     graph = Graph.from_proto(proto)
-    teller = Signs(graph, Analysis(graph)).telling(graph.tensor("x"))
+    teller = telling(Analysis(graph), graph.tensor("x"))
     assert ("" if teller is None else teller.general) == op

@@ -12,7 +12,6 @@ from typing import Final
 import onnx
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph
 from onnxpad.proof.assume import Facts
@@ -85,8 +84,7 @@ class Read:
         self.graph = Graph.from_proto(proto)
         self.analysis = Analysis(self.graph)
         reader = Reader(self.graph, self.analysis, terms)
-        signs = Signs(self.graph, self.analysis)
-        self.facts = Facts(self.graph, self.analysis, signs, reader)
+        self.facts = Facts(self.graph, self.analysis, reader)
         for tensor in (each for node in self.graph.nodes for each in node.outputs):
             reader.keep(tensor, reader.reread(tensor, None)[0])
 

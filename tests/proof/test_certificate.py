@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph
@@ -27,7 +26,7 @@ from tests.support.rows import each_row
 def prover_of(graph: Graph, **sizes: Any) -> Prover:
     """A prover for a main graph, at some sizes."""
     domains = analysed_domains(graph, SizeDomain(**sizes) if sizes else None)
-    return Prover(graph, domains, Signs(graph, domains[-1].analysis))
+    return Prover(graph, domains)
 
 
 def proved(proto: onnx.ModelProto, edit: Callable[[Graph], object], **sizes: Any) -> Certificate:
@@ -241,7 +240,7 @@ def folded(text: str, pads: list[int]) -> Graph:
         yield from main.functions()
 
     scope = next(scope for scope in each() if any(node.op == "Conv" for node in scope.nodes))
-    domains, around = analysed_domains(main), None
+    domains = analysed_domains(main)
     if scope.parent is None:
         inner = tuple(replace(each, analysis=Analysis(scope)) for each in domains)
     else:
@@ -249,8 +248,7 @@ def folded(text: str, pads: list[int]) -> Graph:
             AnalysedDomain(each.domain, Analysis(scope, outer=each.analysis), each.feasible)
             for each in domains
         )
-        around = Signs(main, domains[-1].analysis)
-    prover = Prover(scope, inner, Signs(scope, inner[-1].analysis, around))
+    prover = Prover(scope, inner)
     prover.begin()
     mark, c = scope.mark(), scope.tensor("c")
     assert prover.roots(c) == ("x",)

@@ -9,7 +9,6 @@ import onnx
 import pytest
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -59,7 +58,7 @@ class Edited:
         self.graph = Graph.from_proto(proto)
         analysis = Analysis(self.graph)
         reader = Reader(self.graph, analysis)
-        self.facts = Facts(self.graph, analysis, Signs(self.graph, analysis), reader)
+        self.facts = Facts(self.graph, analysis, reader)
         reader.read_all()
         reader.begin()
         self.mark = self.graph.mark()

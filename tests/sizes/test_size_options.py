@@ -11,7 +11,6 @@ import pytest
 
 import onnxpad
 from onnxpad.analysis import LARGEST_SIZE, Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
@@ -201,7 +200,7 @@ def test_probes_keep_to_the_range() -> None:
     given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = NeighbourhoodProbe(graph)
     analysis = Analysis(graph, given.extents(graph))
-    probes.take(Facts(graph, analysis, Signs(graph, analysis), Reader(graph, analysis)))
+    probes.take(Facts(graph, analysis, Reader(graph, analysis)))
     scenes = probes.before(graph.tensor("y"), ("x",)).scenes
     assert {scene.shapes[0][2] for scene, _ in scenes} == {12, 16}
     assert {scene.shapes[0][3] for scene, _ in scenes} == {33, 34, 35}

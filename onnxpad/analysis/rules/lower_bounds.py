@@ -139,7 +139,7 @@ def _activated(call: Call) -> Bound:
     """The least that the activation gives, which a FusedConv applies last."""
     kind, limits = call.string("activation", ""), call.attribute("activation_params", ())
     if kind == "Clip" and len(limits) == 2:
-        return float(min(limits))
+        return max(NONE, float(min(limits)))  # a limit may be NaN
     return 0 if kind in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.signs import infinite
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
@@ -54,11 +54,10 @@ class BlockedPools:
         missized: Returns the names of the tensors whose sizes onnx's shape inference gets wrong.
     """
 
-    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
         """Reads the graph as it is at each call."""
         self._graph = graph
         self._analysis = analysis
-        self._signs = signs
         self._found: tuple[int, dict[str, Hazard]] | None = None
         self._pools: list[Node] | None = None
         self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
@@ -166,10 +165,10 @@ class BlockedPools:
         Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as
         each window still holds some data.
         """
-        if self._signs.infinite(op.data) is None:
+        if infinite(self._analysis, op.data) is None:
             return False
         pad = pad_giving(self._graph, self._analysis, op.data)
-        if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
+        if pad is None or op.auto_pad.startswith("SAME") or infinite(self._analysis, pad.data):
             return True
         amounts = pad.over(op.rank) or pad.amounts
         if shape is None or amounts is None or len(amounts) != len(shape):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.neighbours import Neighbours
@@ -47,7 +46,7 @@ def neighbours(body: str, opset: int = 17) -> str:
     ir = 8 if opset < 21 else 10
     graph = Graph.from_proto(one(body, inputs=inputs, initializers=NUMBERS, opset=opset, ir=ir))
     analysis = Analysis(graph)
-    fusion = Sites(graph, analysis, Signs(graph, analysis)).fusion
+    fusion = Sites(graph, analysis).fusion
     found = Neighbours(graph, analysis, fusion).wrong()
     return ", ".join(" ".join(node.op for node in nodes) for nodes, _ in found)
 
@@ -55,7 +54,7 @@ def neighbours(body: str, opset: int = 17) -> str:
 def predicted(body: str, opset: int = 17) -> tuple[Graph, Analysis, Fusion]:
     graph = Graph.from_proto(one(body, inputs=INPUTS, initializers=GIVEN, opset=opset))
     analysis = Analysis(graph)
-    return graph, analysis, Sites(graph, analysis, Signs(graph, analysis)).fusion
+    return graph, analysis, Sites(graph, analysis).fusion
 
 
 def pads_before(body: str, opset: int = 17) -> tuple[str, str, str]:

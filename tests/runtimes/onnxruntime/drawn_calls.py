@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
@@ -66,7 +65,7 @@ def _fusion(how: str, around: str, inside: str, more: str = "") -> Fusion:
         )
     )
     analysis = Analysis(graph)
-    return Sites(graph, analysis, Signs(graph, analysis)).fusion
+    return Sites(graph, analysis).fusion
 
 
 def _filled(how: str, around: str, inside: str) -> str:
