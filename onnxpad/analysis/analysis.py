@@ -114,8 +114,7 @@ class Analysis:
 
         Args:
             graph: The graph. Edits must not change the shape or content of a tensor in it.
-            dims: Sizes of axes of the graph's inputs, by the name of their symbol. A number may
-                also stand under the name of a dimension, for all axes that have it.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol.
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
                 tensors the body may read.
             input_facts: For a function: what is known of its inputs, by name.
@@ -215,7 +214,7 @@ class Analysis:
                 except UnreadError:
                     pass  # it stays unknown
                 except NeededError as needed:
-                    self._ask(*needed.question)
+                    self._ask(*needed.args)
                     continue
                 except ModelError as error:
                     self._failed[there, wanted, at] = error
@@ -379,10 +378,9 @@ class Analysis:
         }
         for each in open_axes(self.graph.inputs):
             size = self._dims.get(each.symbol)
-            if size is None and isinstance(self._dims.get(each.label), int):
-                size = self._dims[each.label]
-            extent = symbol(each.symbol, OPEN_SIZES) if size is None else size
-            shapes[each.tensor][each.axis] = extent
+            shapes[each.tensor][each.axis] = (
+                symbol(each.symbol, OPEN_SIZES) if size is None else size
+            )
         facts = self._input_facts
         passed = {name: facts[name].shape for name in shapes if name in facts}
         found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}

@@ -81,14 +81,8 @@ class Answers(rows.Known, Protocol):
 class NeededError(Exception):
     """A rule asks for what is not known yet; never leaves `onnxpad.analysis`.
 
-    Attributes:
-        question: The analysis that is asked, the kind of question, and the tensor.
+    Its arguments are the analysis that is asked, the kind of question, and the tensor.
     """
-
-    def __init__(self, *question: Any) -> None:
-        """Takes the question."""
-        super().__init__()
-        self.question = question
 
 
 class Call(rows.Call):

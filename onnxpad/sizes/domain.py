@@ -70,10 +70,6 @@ class SizeDomain(Struct, frozen=True):
         """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
         return {name: sizes.as_data() for _, name, sizes in self._axes(graph) if sizes is not None}
 
-    def narrowed(self, needed: Mapping[str, Sizes]) -> SizeDomain:
-        """The same domain, with the symbols limited to the sizes that operators need."""
-        return replace(self, needed={**self.needed, **needed})
-
     def extents(self, graph: Graph) -> dict[str, Extent]:
         """The sizes of a graph's open axes, by name of the symbol, for all that are limited."""
         found: dict[str, Extent] = {}
@@ -192,7 +188,7 @@ def _narrowed(
     for _ in range(_ROUNDS):
         if not (needed := which(at.feasible)):
             break
-        at = _analysed(graph, at.domain.narrowed(needed))
+        at = _analysed(graph, replace(at.domain, needed={**at.domain.needed, **needed}))
     return at
 
 

@@ -355,9 +355,8 @@ def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
     )
 
 
-def test_sizes_are_pinned_by_the_name_of_the_dimension_or_of_its_symbol() -> None:
+def test_sizes_are_pinned_by_the_name_of_their_symbol() -> None:
     text = "g (float[N, M] x, float[N, M] z) => () { y = Concat <axis = 1> (x, z) }"
-    assert shape_of(text, N=2, M=3) == (2, 6)
     assert shape_of(text, **{"N": 2, "M": 3, "M (z[1])": 5}) == (2, 8)
     assert shape_of("g (float[?, 4] x) => () { y = Relu (x) }", **{"x[0]": 7}) == (7, 4)
 

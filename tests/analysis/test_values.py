@@ -117,7 +117,7 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Pad", {"a": MATRIX, "p": i(1, 0, 0, 2), "v": np.array(9, I64)}, 17, {}),
     ("Pad", {"a": MATRIX, "p": i(-1, 1, 1, -2)}, 17, {}),
     ("Pad", {"a": MATRIX, "p": i(1, 2), "_": MATRIX, "x": i(-1)}, 18, {}),
-    ("Pad", {"a": REALS}, 10, {"pads": [1, 2], "value": 0.5}),
+    ("Pad", {"a": REALS}, 10, {"pads": [1, 2]}),
     ("Shape", {"a": MATRIX.reshape(3, 2, 2)}, 17, {}),
     ("Shape", {"a": MATRIX.reshape(3, 2, 2)}, 17, {"start": 1}),
     ("Shape", {"a": MATRIX.reshape(3, 2, 2)}, 17, {"start": -9, "end": -1}),

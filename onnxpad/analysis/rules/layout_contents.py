@@ -5,8 +5,6 @@ A rule may rely on the shape of its result (`call.sizes`), which is known and sm
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
@@ -66,20 +64,14 @@ def _split(call: Call) -> Elements:
 
 def _pad(call: Call) -> Elements:
     data = call.value_of(0).data
-    if call.string("mode", "constant") != "constant":
-        raise UnreadError("a Pad with elements of its data")
-    item: Any = 0 if call.kind in INTEGERS else 0.0
-    if call.version >= 11 and call.has(2):
-        fill = call.elements_of(2, call.kind)
-        if fill.size != 1:
-            raise UnreadError("a Pad with several values")
-        item = fill.reshape(-1)[0]
-    elif call.version < 11:
-        item = call.real("value", 0.0)
+    if call.string("mode", "constant") != "constant" or "value" in call.node.attrs:
+        raise UnreadError("a Pad of elements of its data, or of an attribute")
     pads = list(map(known, pad_amounts(call, data.ndim)))
     cropped = zip(pads, data.shape, strict=True)
     data = data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for (b, e), size in cropped)]
     begins = [max(begin, 0) for begin, _ in pads]
+    zero = 0 if call.kind in INTEGERS else 0.0
+    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
     result = filled(item, call.sizes)
     result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
     return result
