@@ -70,6 +70,7 @@ class Context:
         domain: SizeDomain | None = None,
         *,
         domains: AnalysedDomains | None = None,
+        known: AnalysedDomains = (),
         fed: frozenset[str] | None = None,
         outer: Context | None = None,
         inlined: bool = False,
@@ -81,13 +82,14 @@ class Context:
             options: The options of the user.
             domain: The sizes that the user allows.
             domains: The domains of the main graph, each with the analysis of this one.
+            known: Domains of a main graph whose analyses still hold.
             fed: The inputs that depend on inputs of the model; None where all do.
             outer: For a body, the context of the graph around it.
             inlined: Whether a function is called in a branch that may take the place of its If.
         """
         self.graph = graph
         self.outer = outer
-        self.domains = domains or analysed_domains(graph, domain)
+        self.domains = domains or analysed_domains(graph, domain, known)
         self.analysis = self.domains[-1].analysis
         self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
@@ -96,9 +98,9 @@ class Context:
         self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
         self.trust = self.user_options.engine
-        known = (None, None) if outer is None else (outer.signs, outer.sites)
-        self.signs: Signs = Signs(graph, self.analysis, known[0])
-        given = graph, self.analysis, self.signs, known[1], fed
+        signs, sites = (None, None) if outer is None else (outer.signs, outer.sites)
+        self.signs: Signs = Signs(graph, self.analysis, signs)
+        given = graph, self.analysis, self.signs, sites, fed
         self.sites: Sites = Sites(*given, inlined=inlined, trust=self.trust)
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.reported: frozenset[int] = frozenset()
