@@ -10,9 +10,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import onnx
+from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
@@ -32,7 +33,7 @@ State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...],
 """Operator, attributes, domain, inputs and outputs of a node."""
 
 
-class Touched(NamedTuple):
+class Touched(Struct, frozen=True):
     """A node that an edit touched.
 
     Attributes:

@@ -322,13 +322,14 @@ class _Settling:
     def run(self, touched: Sequence[Touched]) -> dict[Tensor, Equal]:
         """Settles the edit, as `settle` has it."""
         graph, written = self._graph, list[Tensor]()
-        for node, was, _ in touched:
+        for each in touched:
+            node = each.node
             outputs = [*filter(_NAME, node.outputs)]
             for tensor in outputs:
                 self._was.setdefault(tensor, self._reader.forget(tensor))
             if node.alive:
                 written += outputs
-                if was is None and graph.runs_graphs(node):
+                if each.was is None and graph.runs_graphs(node):
                     label = graph.label(node)
                     said = f"the rewrite also edits the bodies of {node.op} {label!r}"
                     raise DiffersError(said, touched=label)
@@ -340,9 +341,10 @@ class _Settling:
                 if wanted is None:
                     raise self._unaccounted(new)
                 self._claims[new] = self._reader.read(new), wanted, None
-        for node, was, again in touched:
+        for each in touched:
             # A new node that was altered: its results are read nowhere, or are to be proved.
-            for tensor in node.outputs if was is None and again and node.alive else ():
+            is_altered = each.was is None and each.again and each.node.alive
+            for tensor in each.node.outputs if is_altered else ():
                 if tensor not in self._claims and graph.is_read(tensor):
                     raise self._unaccounted(tensor)
         return self._proved()
