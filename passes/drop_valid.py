@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.site_pass import Choice, SitePass
+from onnxpad.rewrite.pass_api import Choice, SitePass
 from onnxpad.semantics.read_nodes import WindowOp
 
 

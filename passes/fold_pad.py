@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxpad.padding.padding import has_amounts
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.site_pass import Choice, PadBefore
+from onnxpad.rewrite.pass_api import Choice, PadBefore
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import WindowOp

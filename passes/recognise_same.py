@@ -6,7 +6,7 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.site_pass import Choice, PadBefore
+from onnxpad.rewrite.pass_api import Choice, PadBefore
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import WindowOp
 

@@ -6,7 +6,7 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.site_pass import Choice, SitePass
+from onnxpad.rewrite.pass_api import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 

@@ -13,8 +13,7 @@ from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.rewrite.site_pass import Choice, SitePass
+from onnxpad.rewrite.pass_api import Choice, Match, Pass, SitePass
 from onnxpad.semantics.amounts import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 

@@ -44,7 +44,7 @@ from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.rewrite.sinking import Sinking
-from onnxpad.semantics import amounts, moving, numbers, pointwise, quantised, transposed
+from onnxpad.semantics import amounts, moving, numbers, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
@@ -189,7 +189,7 @@ _SITES: Final = (
             "op.operator.layout.full(padding.outside, (0, 0))",
             "(*padding.outside, (0, 0), (0, 0))"),
     _mutant("the Pad is left out", "Conv, pad", CERTIFY, write.write,
-            "if padding.outside or computed is not None:", "if False:"),
+            "elif outside is not None or computed is not None:", "elif False:"),
     _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", JUDGE, WindowOp.fill,
             "is Fill.LOWEST", "is Fill.ZERO"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, write.write,
@@ -335,9 +335,9 @@ _STEPS: Final = (
             pointwise.operated, "[axis for axis, size in sizes if size != 1]", "[]"),
     _mutant("a Cast makes 0", "Pad Cast Conv", PROBES, pointwise.cast, "(number,)", "(0,)"),
     _mutant("a zero point is forgotten", "Pad DequantizeLinear Conv", PROBES,
-            quantised.dequantize, "number - point", "number"),
+            pointwise.dequantize, "number - point", "number"),
     _mutant("scales may lie along the padding", "Pad QuantizeLinear Conv, along the Pad", PROBES,
-            quantised._scaling, '[axis_of(call.attribute("axis"), rank)]', "[]"),
+            pointwise._scaling, '[axis_of(call.attribute("axis"), rank)]', "[]"),
     _mutant("a Concat may join padded ends", "Pad Concat Conv, along the Pad", PROBES,
             moving.concat, "check_free(layers, [axis])", "axis"),
     *(_mutant(f"a Concat joins other {what}", case, PROBES, moving.joined,

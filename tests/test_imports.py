@@ -252,12 +252,12 @@ LEAVES: Final = (
     "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
-    "file.toml_file",
+    "targets.toml_file",
     # What evaluates small contents that a model computes.
     "analysis.floats", "analysis.rules.elementwise",
     "analysis.rules.layout_contents",
     # What follows where a validation fails, or a quantised model differs.
-    "pipeline.heal", "file.operands",
+    "pipeline.heal", "validation.operands",
 )  # fmt: skip
 """Packages and modules that `fix` and `check` import only where an option or a model asks."""
 
@@ -293,7 +293,7 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     assert [module for module in loaded if is_leaf(module)] == []
 
 
-SHARED: Final = {"options", "run", "table", "window", "write"}
+SHARED: Final = {"options", "run", "table", "window"}
 """Names of modules that stand in several packages, for one concept seen from each."""
 
 

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import MismatchError, UsageError
-from onnxpad.file import toml_file as toml
-from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.finding import Severity
 from onnxpad.messages import and_list
 from onnxpad.options import Style, Unasked, typed_options
 from onnxpad.report import Configured
+from onnxpad.targets import toml_file as toml
+from onnxpad.targets.toml_file import Check, Place, Problem
 
 Report = TypeVar("Report", bound=Any)
 Value: TypeAlias = str | tuple[str, ...] | Mapping[str, str]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 Chunk: TypeAlias = bytes | memoryview
 
@@ -29,7 +31,7 @@ class WireError(ValueError):
         self.position = position
 
 
-class Record(NamedTuple):
+class Record(Struct, frozen=True, gc=False):
     """One field of a message: its bytes are `begin:end` with tag and length, `body:end` without."""
 
     field: int
@@ -108,19 +110,20 @@ def strip(data: memoryview, records: Iterable[Record], kind: MessageKind, depth:
     fields = _PAYLOADS[kind]
     pieces: list[Chunk] = []
     begin = position = 0  # of the records that stay as they are, one after another
-    for field, start, body, end, delimited in records:
-        inner = fields.get(field)
-        is_long = delimited and end - body > PAYLOAD_LIMIT
+    for each in records:
+        inner, end = fields.get(each.field), each.end
+        is_long = each.delimited and end - each.body > PAYLOAD_LIMIT
         if inner is None or not (is_long or inner is MessageKind.PAYLOAD):
-            begin = start if start != position else begin
+            begin = each.begin if each.begin != position else begin
             position = end
             continue
         pieces.append(data[begin:position])
         begin = position = end
         if inner is not MessageKind.PAYLOAD:
             if depth == _DEPTH_LIMIT:
-                raise WireError(start)
-            pieces.append(encode(field, strip(data, scan(data, body, end), inner, depth + 1)))
+                raise WireError(each.begin)
+            inside = strip(data, scan(data, each.body, end), inner, depth + 1)
+            pieces.append(encode(each.field, inside))
     return b"".join([*pieces, data[begin:position]])
 
 

@@ -167,7 +167,7 @@ class Edits(View):
         self._become(node, None, state)
 
     def _uninsert(self, node: Node, fresh_name: bool) -> None:
-        self.listed.pop()
+        self.unlike.pop(self.listed.pop(), None)
         for tensor in reversed(node.outputs):
             if tensor.name:
                 del self.gone[tensor.name]

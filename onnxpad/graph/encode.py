@@ -129,12 +129,12 @@ def working_copy(
     replaced, appended = dict(found[0]), list(found[1])
     large: dict[str, tuple[int, Sequence[int | str | None], Record]] = {}
     for name, each in view.initializers.items():
-        if each.records and (each.sparse or (_lacks_elements(each.proto) and is_cut(name))):
+        if each.records and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
             large[name] = each.declared.dtype, each.declared.shape or (), each.records[0]
     for node, record in view.section.parts("node"):
         held = next((item.t for item in node.attribute if item.HasField("t")), None)
         is_constant = node.op_type == "Constant" and record not in replaced
-        if is_constant and held is not None and _lacks_elements(held) and is_cut(node.output[0]):
+        if is_constant and held is not None and lacks_elements(held) and is_cut(node.output[0]):
             large[node.output[0]] = held.data_type, held.dims, record
     inputs = {value.name for value in skeleton.light.graph.input}
     for name, (dtype, shape, record) in large.items():
@@ -147,7 +147,7 @@ def working_copy(
     return model
 
 
-def _lacks_elements(tensor: onnx.TensorProto) -> bool:
+def lacks_elements(tensor: onnx.TensorProto) -> bool:
     """Whether the elements of a tensor were stripped, or are in another file."""
     if is_external(tensor):
         return True

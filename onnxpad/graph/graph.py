@@ -38,7 +38,7 @@ from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
 from onnxpad.graph.edits import Edits, state_of, swept
-from onnxpad.graph.encode import edited_section, is_edited, node_proto
+from onnxpad.graph.encode import edited_section, is_edited, node_proto, working_copy
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.model import Model, Touched, imported
 from onnxpad.graph.nodes import (
@@ -766,8 +766,9 @@ class Graph(Edits):
         return self.is_function(node) or bool(held_bodies(node))
 
     def running(self) -> list[Node]:
-        """The nodes that have bodies, or call a function of the model."""
-        among = self.nodes if self.model.function_names else self.unlike
+        """The nodes that have bodies, or call a function of the model, in file order."""
+        is_listed = all(node.record for node in self.unlike) and not self.model.function_names
+        among = self.unlike if is_listed else self.nodes
         return [node for node in among if node.alive and self.runs_graphs(node)]
 
     def sweep(self) -> tuple[str, ...]:
@@ -788,7 +789,8 @@ class Graph(Edits):
                 if (node := graph._drop(tensor)) is not None:
                     removed.append(cast("Graph", graph).place_of(node))
             done += 1
-        steps.append((swept,))
+        if steps and steps[-1][0] is not swept:
+            steps.append((swept,))
         return tuple(removed)
 
     def mark(self) -> int:
@@ -821,7 +823,8 @@ class Graph(Edits):
                 any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
             )
 
-        return self.model.working_copy(is_cut)
+        model = self.model
+        return working_copy(model.skeleton, model.main, model.differences(), is_cut)
 
     @cached_property
     def _inner_names(self) -> frozenset[str]:
@@ -845,7 +848,9 @@ class Graph(Edits):
 
     def _check_identities(self) -> None:
         """Raises ModelError where an Identity has no input: all walks go through Identities."""
-        if all(op != "Identity" or any(reads[:1]) for op, _, reads, *_ in self.alike):
+        written = [(op, reads) for op, _, reads, *_ in self.alike]
+        written += [(node.op, ()) for node in self.unlike]
+        if all(op != "Identity" or any(reads[:1]) for op, reads in written):
             return
         for node in self.nodes:
             leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)

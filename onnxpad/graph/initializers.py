@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.wire import PAYLOAD_LIMIT
+from onnxpad.graph.encode import lacks_elements
 from onnxpad.graph.model import Model
 from onnxpad.graph.nodes import Declared, Node, Tensor, View, constant_shape
 
@@ -117,7 +118,7 @@ class Constants:
             if not value.HasField("t") or not self._readable(value.t):
                 return None
             record = tensor.producer.record if tensor.producer else None
-            if record is not None:
+            if record is not None and lacks_elements(value.t):
                 node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)
             return self._array(value.t, tensor.name)

@@ -7,12 +7,13 @@ encoded again; for a body or a function, so is the node or the function that hol
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import onnx
+from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
@@ -25,7 +26,6 @@ from onnxpad.graph.encode import (
     Differences,
     functions_now,
     main_differences,
-    working_copy,
 )
 from onnxpad.graph.nodes import Node, Tensor, View
 
@@ -33,7 +33,7 @@ State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...],
 """Operator, attributes, domain, inputs and outputs of a node."""
 
 
-class Touched(NamedTuple):
+class Touched(Struct, frozen=True):
     """A node that an edit touched.
 
     Attributes:
@@ -184,7 +184,7 @@ class Model:
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; compares every node once after an edit."""
-        return any(self._differences())
+        return any(self.differences())
 
     def light_now(self) -> onnx.ModelProto:
         """The model after the edits, without large weights.
@@ -192,25 +192,17 @@ class Model:
         Raises:
             ModelError: The file of the original was overwritten in place.
         """
-        return self.skeleton.light_after(*self._differences())
+        return self.skeleton.light_after(*self.differences())
 
     def kept_initializers(self) -> frozenset[str]:
         """The names of the initializers of the main graph that are as they were."""
-        replaced, _ = self._differences()
+        replaced, _ = self.differences()
         initializers = self.skeleton.main.parts("initializer")
         return frozenset(each.name for each, record in initializers if record not in replaced)
 
-    def working_copy(self, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
-        """The model as it is now, with graph inputs in place of some long or external constants.
-
-        Args:
-            is_cut: Whether the constant of a name becomes an input.
-        """
-        return working_copy(self.skeleton, self.main, self._differences(), is_cut)
-
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self.skeleton.splice(*self._differences()))
+        return b"".join(self.skeleton.splice(*self.differences()))
 
     def to_proto(self) -> onnx.ModelProto:
         """The model."""
@@ -260,7 +252,7 @@ class Model:
         """
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"a model is saved to a path, not to {path!r}")
-        edits = self._differences()
+        edits = self.differences()
         target = Path(os.fsdecode(path))
         try:
             files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
@@ -275,7 +267,7 @@ class Model:
         if self.skeleton.mapped is not None:
             self.skeleton.mapped.require_unchanged()
 
-    def _differences(self) -> Differences:
+    def differences(self) -> Differences:
         """The differences from the original; cached until the next edit.
 
         Raises:

@@ -62,8 +62,11 @@ def write(
     node, changed, inputs = op.node, changes(op, padding), op.node.inputs
     if isinstance(op, WindowOp):
         source, data = op.data if pad is None else pad.data, op.operator.inputs.data
-        if padding.outside or computed is not None:
-            amounts = computed or onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
+        outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else None
+        if pad is not None and outside is not None and pad.over(op.rank) == outside:
+            source = op.data  # the `Pad` stays, whatever it writes
+        elif outside is not None or computed is not None:
+            amounts = computed or onnx_order(outside or ())
             dtype = analysis.dtype(source)
             fill = op.fill(dtype)
             assert dtype is not None

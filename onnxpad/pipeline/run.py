@@ -294,8 +294,12 @@ class Run:
             self._total = counts.pads + counts.auto_pads + counts.ceil_modes
 
     def _anew(self) -> list[Context]:
-        """New contexts of all graphs, which know nothing of the edits made."""
-        found = contexts(self.graph, self.options, self.domain)
+        """New contexts of all graphs, at the sizes at which they run as they are now.
+
+        No edit changes the shape of a tensor, so what is known at a domain of sizes still holds.
+        """
+        known = self._editors[0].context.domains if self._editors else ()
+        found = contexts(self.graph, self.options, self.domain, known)
         for context in found:
             context.write_each(*self._each)
             context.closed = context.closed or self._closed.get(context.graph.offset, "")

@@ -68,6 +68,7 @@ class Context:
         domain: SizeDomain | None = None,
         *,
         domains: AnalysedDomains | None = None,
+        known: AnalysedDomains = (),
         fed: frozenset[str] | None = None,
         outer: Context | None = None,
         inlined: bool = False,
@@ -79,13 +80,14 @@ class Context:
             options: The options of the user.
             domain: The sizes that the user allows.
             domains: The domains of the main graph, each with the analysis of this one.
+            known: Domains of a main graph whose analyses still hold.
             fed: The inputs that depend on inputs of the model; None where all do.
             outer: For a body, the context of the graph around it.
             inlined: Whether a function is called in a branch that may take the place of its If.
         """
         self.graph = graph
         self.outer = outer
-        self.domains = domains or analysed_domains(graph, domain)
+        self.domains = domains or analysed_domains(graph, domain, known)
         self.analysis = self.domains[-1].analysis
         self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()

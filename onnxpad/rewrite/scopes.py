@@ -33,7 +33,7 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     runs_otherwise,
 )
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.domain import AnalysedDomains, SizeDomain
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
@@ -41,7 +41,10 @@ _OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
 
 
 def contexts(
-    graph: Graph, options: Options | None = None, domain: SizeDomain | None = None
+    graph: Graph,
+    options: Options | None = None,
+    domain: SizeDomain | None = None,
+    known: AnalysedDomains = (),
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
@@ -49,12 +52,13 @@ def contexts(
         graph: The main graph.
         options: The options of the user.
         domain: The sizes that the user allows.
+        known: Domains of the graph whose analyses still hold.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    return _Finder(Context(graph, options, domain)).found
+    return _Finder(Context(graph, options, domain, known=known)).found
 
 
 class _Finder:

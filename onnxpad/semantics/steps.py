@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from onnxpad.semantics import moving, pointwise, quantised
+from onnxpad.semantics import moving, pointwise
 from onnxpad.semantics.rows import Kind, Row, Step
 
 _TYPES: Final = (21, 23, 24, 25)  # versions that only added element types
@@ -96,14 +96,14 @@ _STEPS: Final = (
         frozenset({10, 13, 19, *_TYPES, 28}),
         {"axis": 1, "block_size": 0, "output_dtype": 0, "precision": 0, "saturate": 1},
         inputs=3,
-        step=quantised.quantize,
+        step=pointwise.quantize,
     ),
     Row(
         "DequantizeLinear",
         frozenset({10, 13, 19, *_TYPES, 28}),
         {"axis": 1, "block_size": 0, "output_dtype": 0},
         inputs=3,
-        step=quantised.dequantize,
+        step=pointwise.dequantize,
     ),
 )
 

@@ -6,6 +6,7 @@ A graph is analysed for ever fewer sizes, so that a proof can use the weakest as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -129,9 +130,12 @@ class AnalysedDomain(Struct, frozen=True):
 
 
 AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
+_Analyse: TypeAlias = Callable[[SizeDomain], AnalysedDomain]
 
 
-def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> AnalysedDomains:
+def analysed_domains(
+    graph: Graph, domain: SizeDomain | None = None, known: AnalysedDomains = ()
+) -> AnalysedDomains:
     """Analyses a graph at all sizes first, then at ever fewer, down to those of a domain.
 
     Each step comes once with all of its sizes, and once with only those at which the graph runs.
@@ -139,6 +143,7 @@ def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> Analysed
     Args:
         graph: The graph.
         domain: The sizes that the user allows; all without it.
+        known: Domains of the same graph whose analyses still hold.
 
     Returns:
         The steps, the weakest assumption first.
@@ -155,7 +160,8 @@ def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> Analysed
         allowed.append(domain)
     if domain.alone:
         del allowed[:-1]
-    found = [step for each in allowed for step in _steps(graph, each, wanted)]
+    analyse = partial(_analysed, graph, known, wanted)
+    found = [step for each in allowed for step in _steps(analyse, each)]
     if domain.alone:
         del found[:-1]
     stops = found[-1].feasible.stops
@@ -169,31 +175,34 @@ def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> Analysed
     return tuple(found)
 
 
-def _steps(graph: Graph, domain: SizeDomain, wanted: bool) -> Iterator[AnalysedDomain]:
+def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
     """Yields a domain, then its feasible sizes, then those without too large axes in between."""
-    whole = _analysed(graph, domain, wanted)
+    whole = analyse(domain)
     yield whole
-    runs = _narrowed(graph, whole, lambda feasible: feasible.sizes)
+    runs = _narrowed(analyse, whole, lambda feasible: feasible.sizes)
     if runs is not whole:
         yield runs
-    short = _narrowed(graph, runs, lambda feasible: feasible.short)
+    short = _narrowed(analyse, runs, lambda feasible: feasible.short)
     if short is not runs:
         yield replace(short, domain=replace(short.domain, short=True))
 
 
 def _narrowed(
-    graph: Graph, at: AnalysedDomain, which: Callable[[Feasible], Mapping[str, Sizes]]
+    analyse: _Analyse, at: AnalysedDomain, which: Callable[[Feasible], Mapping[str, Sizes]]
 ) -> AnalysedDomain:
     """Narrows a domain to feasible sizes until that no longer shows more infeasible ones."""
     for _ in range(_ROUNDS):
         if not (needed := which(at.feasible)):
             break
-        at = _analysed(graph, replace(at.domain, needed={**at.domain.needed, **needed}))
+        at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
     return at
 
 
-def _analysed(graph: Graph, domain: SizeDomain, wanted: bool = True) -> AnalysedDomain:
-    analysis = Analysis(graph, domain.extents(graph))
+def _analysed(
+    graph: Graph, known: AnalysedDomains, wanted: bool, domain: SizeDomain
+) -> AnalysedDomain:
+    same = (each.analysis for each in known if each.domain == domain)
+    analysis = next(same, None) or Analysis(graph, domain.extents(graph))
     return AnalysedDomain(
         domain, analysis, feasible_sizes(graph, analysis) if wanted else EVERYWHERE
     )

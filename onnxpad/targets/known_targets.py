@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from onnxpad.errors import UsageError
-from onnxpad.file.toml_file import Problem, read_text
 from onnxpad.messages import and_list, meant
 from onnxpad.targets.form import BESIDE, UNSAID, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
+from onnxpad.targets.toml_file import Problem, read_text
 
 ALIASES: Final = {
     "trt": "tensorrt",

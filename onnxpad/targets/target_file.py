@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from onnx.defs import has as has_operator
 
-from onnxpad.file import toml_file as toml
-from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
 from onnxpad.options import typed_options
 from onnxpad.semantics.operators import OPERATORS
+from onnxpad.targets import toml_file as toml
 from onnxpad.targets.form import DTYPES, OF_A_PAD, UNSAID, Form
+from onnxpad.targets.toml_file import Check, Place, Problem
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
 """Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""

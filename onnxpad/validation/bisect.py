@@ -470,7 +470,7 @@ def _report(every: _Compared, guilty: Collection[str], note: str) -> Divergence:
         note = "; ".join(filter(None, (note, f"{missing} tensors could not be compared")))
     rounding = every.found.keys() - every.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
-    from onnxpad.file.operands import operands_that_differ
+    from onnxpad.validation.operands import operands_that_differ
 
     first = every.found[name]
     ops = {side.producers[name].op_type for side in (every.ours, every.theirs)}

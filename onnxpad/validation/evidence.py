@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import onnx
 
-from onnxpad.runtimes.sessions import Array, Value
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import Answer, Array, Source, Value, evaluated_by_onnx, read_proto
+from onnxpad.validation.inputs import Draw
 
 _LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
 """By type, how much an output has to vary, relative to its greatest magnitude."""
@@ -74,3 +78,62 @@ def _number(tensor: Array) -> Array | None:
     if tensor.dtype.kind not in "fc":
         return None
     return tensor.astype(np.float32) if tensor.dtype.itemsize == 2 else tensor
+
+
+_EXACT = frozenset({
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
+    "Identity", "Mul", "Pad", "Relu", "Reshape", "Shape", "Slice", "Squeeze", "Sub", "Transpose",
+    "Unsqueeze",
+})  # fmt: skip
+"""Operators that the reference evaluator computes as specified. Pools are missing, since most of
+its padded ones are wrong; ConvTranspose, since it crashes or clamps; QLinearConv, since it rounds
+differently."""
+
+_ROUNDED = _EXACT | {"Clip", "Div", "LeakyRelu", "Sigmoid", "Tanh"}
+"""Operators that it computes rightly except for rounding."""
+
+_SAME_IS_RIGHT = tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)
+"""Before, some of its SAME convolutions have other pads, or another size, than specified."""
+
+_MOST_WORK = 1 << 25  # elements fed times nodes: it takes a second for about so many
+
+
+def answers(
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    fed: Sequence[Mapping[str, Array]],
+    trusted: frozenset[str] = _EXACT,
+) -> list[Answer] | EngineError:
+    """The outputs named, or an error, of a model for each set of inputs, by the evaluator.
+
+    Args:
+        model: The model.
+        names: Names of the outputs to compute.
+        fed: The sets of inputs.
+        trusted: The operators that the model may consist of; one error if it has another one.
+    """
+    for node in model.graph.node:
+        if node.domain not in DEFAULT_DOMAINS or node.op_type not in trusted:
+            return EngineError(f"the reference evaluator is not trusted with {node.op_type}")
+        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
+            return EngineError(f"the reference evaluator is not trusted with this {node.op_type}")
+        if not _SAME_IS_RIGHT and any(
+            each.name == "auto_pad" and each.s.startswith(b"SAME") for each in node.attribute
+        ):
+            return EngineError("the reference evaluator of this onnx is not trusted with SAME")
+    return evaluated_by_onnx(model, names, fed)
+
+
+def evaluated(source: Source, inputs: Draw) -> dict[str, Value]:
+    """The outputs of a whole model, right except for rounding; empty if it is not evaluated.
+
+    Large models, models with external data, and those with other operators are not evaluated.
+    """
+    model = read_proto(source)
+    work = sum(data.size for data in inputs.feeds.values()) * len(model.graph.node)
+    outside = onnx.TensorProto.EXTERNAL
+    if work > _MOST_WORK or any(each.data_location == outside for each in model.graph.initializer):
+        return {}
+    names = [each.name for each in model.graph.output]
+    found = answers(model, names, [inputs.feeds], _ROUNDED)
+    return {} if isinstance(found, EngineError) or isinstance(found[0], EngineError) else found[0]

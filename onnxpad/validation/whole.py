@@ -44,8 +44,7 @@ from onnxpad.validation.bisect import (
 )
 from onnxpad.validation.branches import entering
 from onnxpad.validation.compare import Tolerance, strayed
-from onnxpad.validation.evaluator import evaluated
-from onnxpad.validation.evidence import is_few, is_flat
+from onnxpad.validation.evidence import evaluated, is_few, is_flat
 from onnxpad.validation.inputs import (
     Draw,
     Interface,

@@ -189,7 +189,7 @@ class TestWhichFileHolds:
         program = (
             "import sys\nfrom onnxpad.cli import app\n"
             "try:\n    app()\nexcept SystemExit:\n    pass\n"
-            "print(*({'tomllib', 'onnxpad.cli.configuration', 'onnxpad.file.toml_file'}"
+            "print(*({'tomllib', 'onnxpad.cli.configuration', 'onnxpad.targets.toml_file'}"
             " & sys.modules.keys()))"
         )
         done = forks.run(program, "check", "model.onnx", "-q", modules=forks.LIGHT)

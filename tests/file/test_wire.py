@@ -4,6 +4,7 @@ from typing import Any
 
 import onnx
 import pytest
+from msgspec.structs import astuple
 
 from onnxpad.file.wire import (
     _PAYLOADS,
@@ -85,7 +86,7 @@ def test_records_of_every_kind_are_found_one_after_the_other() -> None:
     for around in (b"", b"\xff\xff"):
         found = scan(memoryview(around + data), len(around), len(around + data))
         shift = len(around)
-        assert [tuple(each) for each in found] == [
+        assert [astuple(each) for each in found] == [
             (field, begin + shift, body + shift, end + shift, told)
             for field, begin, body, end, told in expected
         ]

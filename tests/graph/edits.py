@@ -186,9 +186,10 @@ def _differing(before: list[str], after: list[str]) -> Iterator[str]:
 
 
 def _touched(graph: Graph, start: int) -> Iterator[str]:
-    for node, was, again in graph.touched(start):
-        before = "" if was is None else f"({was[0]}/{len(was[3])}/{len(was[4])})"
-        yield f"{describe(node)}{before}{'*' if again else ''}"
+    for each in graph.touched(start):
+        op, _, _, reads, gives = each.was or ("", {}, None, (), ())
+        before = f"({op}/{len(reads)}/{len(gives)})" if each.was else ""
+        yield f"{describe(each.node)}{before}{'*' if each.again else ''}"
 
 
 def _text(proto: onnx.ModelProto) -> list[str]:

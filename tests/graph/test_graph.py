@@ -84,6 +84,7 @@ class TestChecks:
             '<ir_version: 9, opset_import: ["c" : 1]> g (bool x) => (bool y) { y = Not (x) }',
             "g (float x) => (float y) { y = Identity () }",
             'g (float x) => (float y) { y = Identity ("") }',
+            "g (float x) => (float y) { y = Identity <t = float {1}> () }",
         ],
     )
     def test_refuses(self, text: str) -> None:

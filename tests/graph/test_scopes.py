@@ -449,6 +449,14 @@ class TestEditing:
         graph.rollback(0)
         assert graph.model.to_bytes() == checked(IF).SerializeToString()
 
+    def test_nodes_that_run_graphs_come_in_file_order(self) -> None:
+        graph = Graph.from_proto(checked(IF))
+        (node,) = graph.running()
+        (output,) = graph.insert_like(node, node.inputs, {})
+        assert graph.running() == [output.producer, node]
+        graph.rollback(0)
+        assert list(graph.unlike) == graph.running() == [node]
+
     def test_an_output_of_a_body_stays_around_it(self) -> None:
         text = IF.replace("(float[] c) { c = Identity (f) }", "(float[] f) { n = Neg (f) }")
         graph = Graph.from_proto(onnx.parser.parse_model(text))

@@ -190,7 +190,8 @@ def test_padding_moves_where_it_may(start: int) -> None:
         # Padding that no window reads may go, so that more forms than the plain ones are possible.
         taken = in_style(result.model, style)
         assert taken or not pool.takes(style), (pool, style)
-        assert pool.could_take(style) or not taken, (pool, style)
+        kept = result.model.graph.initializer[:1] == model.graph.initializer[:1]  # the amounts
+        assert pool.could_take(style) or kept or not taken, (pool, style)
         assert_same(model, result.model)
 
 

@@ -17,7 +17,7 @@ from onnxpad.api.fix_validation import _Comparison
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.heal import heal
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.proof import coverage
+from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match
@@ -59,7 +59,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 graph.set_attribute(node, "pads", [0, 2, 2, 0])
 
         monkeypatch.setattr(FoldPad, "rewrite", wrong)
-        monkeypatch.setattr(coverage, "refine", lambda *_: Equal("planted"))
+        monkeypatch.setattr(certificate, "refine", lambda *_: Equal("planted"))
         monkeypatch.setattr(NeighbourhoodProbe, "after", lambda *_, **__: (True, ""))
 
     return plant

@@ -13,7 +13,7 @@ from onnxpad.pipeline.run import Run
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs, compare_scenes
-from onnxpad.proof import coverage
+from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.pass_api import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
@@ -462,7 +462,7 @@ def test_a_wrong_change_shows_without_the_proof(
 ) -> None:
     if open_sizes and broken is not OtherSide:  # that one finds nothing at open sizes
         proto = opened(proto)
-    monkeypatch.setattr(coverage, "refine", lambda *_: Equal("believed"))
+    monkeypatch.setattr(certificate, "refine", lambda *_: Equal("believed"))
     graph = Graph.from_proto(proto)
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph), passes=(broken,)).rewrite()
     assert not outcome.changes

@@ -15,7 +15,7 @@ from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.run import Run
 from onnxpad.proof.assume import Facts
-from onnxpad.proof.coverage import settle
+from onnxpad.proof.certificate import settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import DiffersError
 from onnxpad.rewrite.context import Context

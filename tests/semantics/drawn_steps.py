@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, evaluate
 from onnxpad.graph import Graph
-from onnxpad.semantics import pointwise, quantised
+from onnxpad.semantics import pointwise
 from onnxpad.semantics.layers import (
     EITHER_ZERO,
     EXCLUDED,
@@ -160,7 +160,7 @@ def drawn(seed: int, op: str | None = None) -> Case:
     draw = random.Random(seed)
     op = op or draw.choice(OPS)
     row = rows()["", op]
-    floats = row.step in (pointwise.keeps_zero, quantised.quantize) or op in _WHOLE
+    floats = row.step in (pointwise.keeps_zero, pointwise.quantize) or op in _WHOLE
     kinds = ("float", "float", "double", "float16") if floats else _KINDS
     dtype = draw.choice(("int8", "uint8", "int32") if op == "DequantizeLinear" else kinds)
     if op == "Cast" and not seed % 5:

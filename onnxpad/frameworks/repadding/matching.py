@@ -37,10 +37,16 @@ from onnxpad.frameworks.repadding.references import (
     unrelated,
 )
 from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
-from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.sites import (
+    forget_sizes,
+    settled,
+    sites_of,
+    with_pads,
+    write,
+    written_as,
+)
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
-from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding

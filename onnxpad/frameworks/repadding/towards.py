@@ -19,8 +19,7 @@ from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
-from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.write import PADDING, described, write
+from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import meant

@@ -6,8 +6,8 @@ import onnx
 import pytest
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.sites import has_padding_to_vary, sites_of, with_pads
-from onnxpad.frameworks.repadding.write import settled, stays_open, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
@@ -188,10 +188,10 @@ def test_what_is_written(
     """The height is known and the width open."""
     node = f"AveragePool <kernel_shape = [3, 3], strides = [{strides}], pads = [9, 9, 9, 9]> (x)"
     context, (site,), _ = read(f"y = {node}")
-    assert attributes(settled(site, padding, pads)) == wanted
-    assert written_as(site, padding, pads) == words
-    assert stays_open(site, padding) == ("auto_pad" in wanted)
-    write(context.graph, site, padding, pads)
+    assert attributes(sites.settled(site, padding, pads)) == wanted
+    assert sites.written_as(site, padding, pads) == words
+    assert sites.stays_open(site, padding) == ("auto_pad" in wanted)
+    sites.write(context.graph, site, padding, pads)
     kept = {"kernel_shape", "strides"}
     found = {name: value for name, value in site.node.attrs.items() if name not in kept}
     assert {name: [*v] if isinstance(v, tuple) else v for name, v in found.items()} == wanted
@@ -207,7 +207,7 @@ def test_what_is_written(
 )
 def test_the_amounts_of_a_pad_are_written_for_all_axes(body: str, opset: int) -> None:
     context, (site,), _ = read(body, opset=opset)
-    write(context.graph, site, Padding(((5, 6), (7, 8))), ((5, 6), (7, 8)))
+    sites.write(context.graph, site, Padding(((5, 6), (7, 8))), ((5, 6), (7, 8)))
     model = context.graph.model.to_proto()
     (pad,) = model.graph.node
     amounts = [0, 0, 5, 7, 0, 0, 6, 8]

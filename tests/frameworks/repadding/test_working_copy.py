@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
 from onnxpad.frameworks.repadding.matching import type_of_data
-from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.sites import forget_sizes, sites_of, with_pads, write
 from onnxpad.frameworks.repadding.working_copy import working_copy
-from onnxpad.frameworks.repadding.write import forget_sizes, write
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site

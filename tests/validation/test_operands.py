@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.file.operands import operands_that_differ
 from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.layout import UNBROKEN
+from onnxpad.validation.operands import operands_that_differ
 from tests.support import one
 from tests.support.rows import each_row
 

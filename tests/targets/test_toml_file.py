@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.file.toml_file import LARGEST, Problem, _line_of, parsed, read_text
+from onnxpad.targets.toml_file import LARGEST, Problem, _line_of, parsed, read_text
 
 EACH = """
 a = 1 # ] "
