@@ -19,6 +19,8 @@ UNTOLD = {
     "branches_torchscript": {"/Pad_1"},
     # A series of 1 or 2 elements, shorter than any that is fed here, becomes an empty one.
     "deconv1d_open_tensorflow": {"Pad", "Slice__112", "strided_slice_1"},
+    # The greater of two open sizes is not worked out.
+    "letterbox_torchscript": {"/Pad_1"},
 }
 """What onnxruntime cannot tell from the original once it is rewritten naively, by model."""
 
