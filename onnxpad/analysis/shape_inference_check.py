@@ -144,13 +144,13 @@ def _infer(graph: Graph, analysis: Analysis, node: Node) -> dict[str, onnx.TypeP
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
-    for tensor in node.inputs:
-        shape = analysis.shape(tensor) if tensor.name else ()
+    for tensor in [each for each in node.inputs if each.name]:
+        shape = analysis.shape(tensor)
         if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
             return {}
         is_short = len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes)
-        value = analysis.value(tensor) if tensor.name and is_short else None
-        dtype = (tensor.name and analysis.dtype(tensor)) or FLOAT  # no size depends on it
+        value = analysis.value(tensor) if is_short else None
+        dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
         if value is not None and is_constant(value):
             dtype = value.dtype
             data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)

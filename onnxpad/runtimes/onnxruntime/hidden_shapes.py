@@ -211,14 +211,12 @@ def _has_wrong_body(graph: Graph, analysis: Analysis, node: Node) -> bool:
     """
     if node.op not in WITH_BODIES or not graph.is_standard(node):
         return False
-    if node.op not in KNOWN:
-        return True
     try:
         for body in graph.bodies(node):
             inner = Analysis(body, outer=analysis, input_facts=passed_to_body(body, analysis))
             wrong = chain(_misdeclared(body, inner), disagreements(body, inner))
             within = (_has_wrong_body(body, inner, each) for each in body.nodes)
-            if next(wrong, None) is not None or any(within):
+            if node.op not in KNOWN or next(wrong, None) is not None or any(within):
                 return True
     except ModelError:
         pass  # a constant is malformed, and whoever reads it says so
