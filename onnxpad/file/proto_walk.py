@@ -5,9 +5,9 @@ Also the names themselves: fresh ones, and those of domains, operators and funct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import onnx
 
@@ -118,19 +118,29 @@ def captured(body: onnx.GraphProto) -> dict[str, None]:
     return free
 
 
-def operators(
-    nodes: Iterable[onnx.NodeProto], functions: Mapping[tuple[str, str], onnx.FunctionProto]
-) -> Iterator[str]:
-    """The op types of nodes, those in their bodies and in the functions they call included."""
+Functions: TypeAlias = Mapping[tuple[str, str], Sequence[onnx.FunctionProto]]
+"""The functions of a model by domain and name, which overloads share."""
+
+
+def by_key(functions: Iterable[onnx.FunctionProto]) -> Functions:
+    """Functions by domain and name; the default domain is ""."""
+    found: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
+    for each in functions:
+        found.setdefault((normal_domain(each.domain), each.name), []).append(each)
+    return found
+
+
+def operators(nodes: Iterable[onnx.NodeProto], functions: Functions) -> Iterator[str]:
+    """The op types of nodes, those in their bodies and in the functions they may call included."""
     called: set[tuple[str, str]] = set()
     pending = [nodes]
     while pending:
         for node in walked(pending.pop()):
             yield node.op_type
-            key = (node.domain, node.op_type)
-            if key in functions and key not in called:
+            key = normal_domain(node.domain), node.op_type
+            if key not in called:
                 called.add(key)
-                pending.append(functions[key].node)
+                pending += (each.node for each in functions.get(key, ()))
 
 
 def has_open_loop(model: onnx.ModelProto) -> bool:
@@ -138,8 +148,7 @@ def has_open_loop(model: onnx.ModelProto) -> bool:
 
     Of Loops inside each other, the product counts. (A Scan ends with its inputs.)
     """
-    functions = {(each.domain, each.name): each for each in model.functions}
-    if "Loop" not in operators(model.graph.node, functions):
+    if "Loop" not in operators(model.graph.node, by_key(model.functions)):
         return False
     graphs = [(model.graph.node, model.graph.initializer)]
     graphs += [(function.node, ()) for function in model.functions]

@@ -93,8 +93,9 @@ def same(left: Value, right: Value) -> bool:
     """Whether two values are encoded alike."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
-    is_nan = left != left and right != right
-    return type(left) is type(right) and (left == right or is_nan)
+    if isinstance(left, float):
+        return isinstance(right, float) and left.hex() == right.hex()  # -0.0 is not 0.0
+    return type(left) is type(right) and left == right
 
 
 def write(attribute: onnx.AttributeProto, value: Value) -> None:

@@ -245,8 +245,9 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             del proto.attribute[index]
             continue
         value = node.attrs[attribute.name]
-        # Other kinds of attributes cannot be set, so they are unchanged.
-        if isinstance(value, onnx.AttributeProto):
+        # Another tensor may be set, which has its elements; other kinds are unchanged.
+        is_held = isinstance(value, onnx.AttributeProto)
+        if is_held and (lacks_elements(value.t) or value.t == attribute.t):
             continue
         if not attributes.same(attributes.read(attribute), value):
             amended = True

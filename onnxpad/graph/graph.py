@@ -401,7 +401,7 @@ class Graph(Edits):
         return self.main.function(found[0]) if len(found) == 1 else None
 
     def inner_operators(self, node: Node) -> frozenset[str]:
-        """The op types in the bodies of a node, and in the function that it calls."""
+        """The op types in the bodies of a node, and in the functions that it may call."""
         functions = self.model.functions_now()
         held: list[onnx.NodeProto] = []
         if node.touched and node.bodies:
@@ -410,8 +410,7 @@ class Graph(Edits):
         else:
             found = (body for _, body in held_bodies(node))
         held += (inner for body in found for inner in body.node)
-        function = functions.get((node.domain or "", node.op))
-        if function is not None:
+        for function in functions.get((normal_domain(node.domain or ""), node.op), ()):
             held += function.node
         return frozenset(operators(held, functions))
 

@@ -20,7 +20,7 @@ from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import write_whole
 from onnxpad.file.copy_external import ExternalData, behind_links, contents, follow_links
 from onnxpad.file.external_data import check_external
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Functions, Names, by_key, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton
 from onnxpad.graph.encode import (
     Differences,
@@ -133,7 +133,7 @@ class Model:
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
-        self._functions_now: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = None
+        self._functions_now: tuple[int, Functions] | None = None
 
     @cached_property
     def function_sections(self) -> tuple[Section, ...]:
@@ -153,15 +153,14 @@ class Model:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
-    def functions_now(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
+    def functions_now(self) -> Functions:
         """The functions as they are now, by domain and name, perhaps without large weights.
 
         They are put together once; where some were looked into, again after an edit.
         """
         count = self.journal.count if self.functions else -1
         if self._functions_now is None or self._functions_now[0] != count:
-            found = functions_now(self.skeleton, self.functions)
-            self._functions_now = count, {(each.domain, each.name): each for each in found}
+            self._functions_now = count, by_key(functions_now(self.skeleton, self.functions))
         return self._functions_now[1]
 
     def metadata(self, key: str) -> str | None:

@@ -111,7 +111,7 @@ def test_a_list_is_copied() -> None:
         (math.nan, math.nan, True), (math.nan, 1.0, False), (1.0, math.nan, False),
         ([1, 2], [1, 2], True), ([1, 2], [1, 3], False), ([1], [1, 1], False),
         ([1], 1, False), ([], [], True), ([1], [1.0], False), ([math.nan], [math.nan], True),
-        ("a", "a", True), ("a", b"a", False),
+        ("a", "a", True), ("a", b"a", False), (0.0, -0.0, False), ([0.0], [-0.0], False),
     ],
 )  # fmt: skip
 def test_values_that_are_encoded_alike(left: Any, right: Any, same: bool) -> None:
