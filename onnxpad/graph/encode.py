@@ -246,8 +246,9 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             continue
         value = node.attrs[attribute.name]
         # Another tensor may be set, which has its elements; other kinds are unchanged.
-        is_held = isinstance(value, onnx.AttributeProto)
-        if is_held and (lacks_elements(value.t) or value.t == attribute.t):
+        if isinstance(value, onnx.AttributeProto) and (
+            lacks_elements(value.t) or value.t == attribute.t
+        ):
             continue
         if not attributes.same(attributes.read(attribute), value):
             amended = True

@@ -385,9 +385,7 @@ class Graph(Edits):
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
-        if node.domain in DEFAULT_DOMAINS:
-            return node.op in self._hidden
-        return (node.domain, node.op) in self.model.function_names
+        return (normal_domain(node.domain), node.op) in self.model.function_indices
 
     def called(self, node: Node) -> Graph | None:
         """The function that a node calls; None where there is none, or several of that name.
@@ -403,13 +401,10 @@ class Graph(Edits):
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the functions that it may call."""
         functions = self.model.functions_now()
-        held: list[onnx.NodeProto] = []
+        found = [body for _, body in held_bodies(node)]
         if node.touched and node.bodies:
-            now = self.node_proto(node)
-            found = bodies(now)
-        else:
-            found = (body for _, body in held_bodies(node))
-        held += (inner for body in found for inner in body.node)
+            found = [*bodies(self.node_proto(node))]
+        held = [inner for body in found for inner in body.node]
         for function in functions.get((normal_domain(node.domain or ""), node.op), ()):
             held += function.node
         return frozenset(operators(held, functions))
@@ -503,7 +498,7 @@ class Graph(Edits):
         Raises:
             ValueError: It is not an input of the main graph.
         """
-        if not self.is_main:
+        if not self.is_main or name not in self.inputs:
             raise ValueError(f"'{name}' is no input of the main graph")
         inputs = self.inputs
         if inputs[name].shape != shape:
@@ -528,10 +523,7 @@ class Graph(Edits):
     def claims(
         self, *kinds: Literal["value_info", "output", "input"]
     ) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """The shapes that no runtime enforces, with their tensors.
-
-        These are the ones in `value_info`, of outputs, and of the inputs of bodies.
-        """
+        """Shapes that no runtime enforces: of `value_info`, outputs, and inputs of bodies."""
         for kind in kinds:
             for value, _ in () if kind == "input" and self.is_main else self.section.parts(kind):
                 # A function declares only names.
@@ -567,7 +559,7 @@ class Graph(Edits):
         self,
         node: Node,
         changed: Mapping[str, object | None],
-        inputs: tuple[Tensor, ...] | None = None,
+        inputs: tuple[Tensor, ...] = (),
     ) -> None:
         """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
         values = dict(node.attrs)
@@ -576,8 +568,7 @@ class Graph(Edits):
                 values.pop(name, None)
             else:
                 values[name] = attributes.normal(value)
-        reads = node.inputs if inputs is None else inputs
-        self._change(node, (node.op, values, node.domain, reads, node.outputs))
+        self._change(node, (node.op, values, node.domain, inputs or node.inputs, node.outputs))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -766,19 +757,19 @@ class Graph(Edits):
 
     def running(self) -> list[Node]:
         """The nodes that have bodies, or call a function of the model, in file order."""
-        is_listed = all(node.record for node in self.unlike) and not self.model.function_names
+        is_listed = all(node.record for node in self.unlike) and not self.model.function_indices
         among = self.unlike if is_listed else self.nodes
         return [node for node in among if node.alive and self.runs_graphs(node)]
 
     def sweep(self) -> tuple[str, ...]:
         """Removes the nodes and initializers that edits since the last sweep left unused.
 
-        Their `value_info` is removed too. Nodes that were unused before these edits stay.
+        Their `value_info` is removed too. Nodes that no edit concerns stay, unused or not.
 
         Returns:
             The names of the removed nodes.
         """
-        removed: list[str] = []
+        removed = list[str]()
         steps = self.model.journal.steps
         done = len(steps)
         while done and steps[done - 1][0] is not swept:

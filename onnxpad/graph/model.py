@@ -107,7 +107,6 @@ class Model:
         has_external_data: Whether any tensor has external data.
         main: The main graph.
         functions: The functions that were opened, by index.
-        function_names: Domain and name of each function.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
         notes: A cache for facts derived from several graphs, by who derives them.
@@ -125,7 +124,6 @@ class Model:
             check_external(skeleton.external, path)
         self.main: View
         self.functions: dict[int, View] = {}
-        self.function_names = frozenset((each.domain, each.name) for each in light.functions)
         self.standard_functions = {
             each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
         }

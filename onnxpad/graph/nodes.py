@@ -303,7 +303,7 @@ class View:
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name) and (bool(tensor.uses) or tensor.name in self.outputs)
+        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:

@@ -409,15 +409,13 @@ class TestEditing:
 
     @pytest.mark.parametrize(("domain", "overloads"), [("f", "ab"), ("ai.onnx", "-")])
     def test_a_call_may_run_any_function_of_its_name(self, domain: str, overloads: str) -> None:
-        model = onnx.parser.parse_model(
-            '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> g (float x) => (float y) '
-            f"{{ y = {'f.' * (domain == 'f')}A (x) }}"
-        )
+        header = '<ir_version: 10, opset_import: ["" : 18, "f" : 1]> g (float x) => (float y)'
+        model = onnx.parser.parse_model(f"{header} {{ y = {'f.' * (domain == 'f')}A (x) }}")
         for each, op in zip(overloads, ("Relu", "Exp"), strict=False):
             made = model.functions.add(name="A", domain=domain, overload=each.strip("-"))
             made.node.add(op_type=op, input=["i"], output=["o"])
         graph = Graph.from_proto(model)
-        assert graph.inner_operators(next(graph.nodes)) >= {"Relu"}
+        assert "Relu" in graph.inner_operators(next(graph.nodes))
 
     def test_an_owner_that_is_edited_itself_keeps_what_its_bodies_became(self) -> None:
         graph = Graph.from_proto(checked(IF))
