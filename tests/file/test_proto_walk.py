@@ -266,7 +266,7 @@ def test_what_bodies_define_and_read() -> None:
 
 def test_the_operators_that_run() -> None:
     model = crowded()
-    functions = {("local", "F"): model.functions[0]}
+    functions = {("local", "F"): model.functions[:1]}
     assert {*operators(model.graph.node, functions)} == {
         "Neg", "If", "F", "Constant", "Sub", "Add", "Scan", "Abs", "Exp",
     }  # fmt: skip
