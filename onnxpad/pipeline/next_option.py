@@ -13,9 +13,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.analysis import open_axes
 from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.errors import ModelError, UsageError
+from onnxpad.facts import open_axes
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of

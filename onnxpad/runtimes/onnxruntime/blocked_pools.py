@@ -19,10 +19,10 @@ from contextlib import suppress
 from msgspec import Struct
 from onnx import TensorProto
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import infinite
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
+from onnxpad.facts import Analysis
+from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.reasons import Reason
