@@ -527,7 +527,7 @@ _ENGINES: Final = (
     _mutant("Cast never wraps around", "Cast that wraps around", PROBES, contents._conversion,
             "return lambda a: fit(a, target)", "return lambda a: a"),
     _mutant("Ceil rounds down", "Ceil of a size", PROBES, contents.ceil,
-            "size.ceil_div", "floor_div"),
+            "size.ceil_div", "size.floor_div"),
     _mutant("Shape forgets where to start", "Shape", PROBES, reshaping.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,

@@ -41,26 +41,19 @@ def test_tables_by_remainder_are_made_for_whoever_reads_them(
 ) -> None:
     tables: list[dict[str, object] | None] = []
 
-    def counted(
-        extents: Mapping[str, Extent], size: Extent, **asked: bool
-    ) -> dict[str, object] | None:
-        tables.append(residue_table(extents, size, **asked))
+    def counted(extents: Mapping[str, Extent], size: Extent) -> dict[str, object] | None:
+        tables.append(residue_table(extents, size))
         return tables[-1]
 
     monkeypatch.setattr(residues, "residue_table", counted)
-    asked = onnxpad.fix(net(COMPUTED), validate=False)
     written = onnxpad.fix(net(COMPUTED), validate=False, dynamic="auto-pad")
-    assert str(asked)
     assert str(written)
     assert not tables
-    (finding,), (change,) = asked.findings, written.changes
-    cases = finding.evidence["cases"]
-    assert isinstance(cases, dict)
-    assert all(table["rows"] for table in cases.values())
+    (change,) = written.changes
     axes = change.certificate.facts["axes"]
     assert isinstance(axes, list)
     assert all(axis["cases"]["rows"] for axis in axes)
-    assert len(tables) == len(cases) + len(axes)
+    assert len(tables) == len(axes)
 
 
 class Asked:

@@ -1,15 +1,17 @@
-"""Floats as ONNX operators compute them, where that is exact or rounded once.
+"""The contents that arithmetic operators compute: integers, truth values, and floats.
 
-A float that varies with a size is known in two cases only:
+An element that overflows its type, or that engines may round in more than one way, is unknown.
 
-- `Scaled`: it is exact. An integer of at most p bits times a power of two, where p is the precision
-  of its type (24 for float32); sums, products and comparisons of such numbers are exact while they
-  stay such numbers, so no order of evaluation and no wider intermediate type changes them.
-- `Quotient`: one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its
-  floor, ceiling and truncation are those of the true quotient: the rounding error is at most |a /
-  b| 2^-p < 1 / |b|, and unless a / b is an integer, it is at least 1 / |b| away from the nearest
-  one. One integer may be added to it, where the rounding of that sum leaves the error below
-  1 / |b|. After any other operation the result is unknown.
+A float that varies with a size is a `Ratio`, known in two cases only:
+
+- It is exact: an integer of at most p bits times a power of two, where p is the precision of its
+  type (24 for float32). Sums, products and comparisons of such numbers are exact while they stay
+  such numbers, so no order of evaluation and no wider intermediate type changes them.
+- It is one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its floor,
+  ceiling and truncation are those of the true quotient: the rounding error is at most |a / b| 2^-p
+  < 1 / |b|, and unless a / b is an integer, it is at least 1 / |b| away from the nearest one. One
+  integer may be added to it, where the rounding of that sum leaves the error below 1 / |b|. After
+  any other operation the result is unknown.
 
 A constant is a Python float that its type holds exactly. It is computed in the type's own
 precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
@@ -35,66 +37,53 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic import size
-from onnxpad.arithmetic.size import (
-    Extent,
-    Size,
-    Unknown,
-    always,
-    bounds,
-    floor_div,
-    modulo,
-    trunc_div,
-)
+from onnxpad.arithmetic.size import Extent, Unknown, always, bounds, modulo
 from onnxpad.facts.rule_api import BOOL, REALS, Call, Elements, ValueRule, each, elements, fit
 from onnxpad.semantics.rows import FORMATS, INTEGERS, UnreadError
 
 
-class Scaled(Struct, frozen=True):
-    """Exactly `mantissa` * 2^`exponent`; a zero may be 0.0 or -0.0."""
-
-    mantissa: Extent
-    exponent: int
-
-
-ZERO = Scaled(0, 0)
-"""0.0 or -0.0."""
-
-
-class Quotient(Struct, frozen=True):
-    """`numerator` / `denominator`, rounded by less than 1 / |`denominator`|, which is not 0.
+class Ratio(Struct, frozen=True):
+    """A float that varies, or a zero of either sign.
 
     Attributes:
         numerator: An integer.
-        denominator: An integer.
-        moved: Whether an integer was added to the quotient; `numerator` includes it.
+        denominator: An integer other than 0; of an exact number, a positive power of two.
+        rounded: 0 where the number is exact; 1 where it is rounded, by less than 1 / |denominator|;
+            2 where an integer was added to it since, which the numerator includes.
     """
 
-    numerator: Size
-    denominator: int
-    moved: bool = False
+    numerator: Extent
+    denominator: int = 1
+    rounded: int = 0
 
 
-Real: TypeAlias = float | Scaled | Quotient | Unknown
+ZERO = Ratio(0)
+"""0.0 or -0.0."""
+
+Real: TypeAlias = float | Ratio | Unknown
 
 
-def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
-    """Return mantissa * 2^exponent where the type holds it exactly at every size."""
+def exact(numerator: Extent, denominator: int, dtype: int) -> Real:
+    """Return a fraction where the type holds it exactly at every size, of a power of two."""
     precision, smallest, greatest = FORMATS[dtype]
-    low, high = bounds(mantissa)
-    if isinstance(mantissa, Unknown) or low is None or high is None:
-        return _unknown(mantissa)
-    while max(-low, high) > 2**precision and always(modulo(mantissa, 2)) is False:
-        mantissa, low, high, exponent = floor_div(mantissa, 2), low // 2, high // 2, exponent + 1
-    largest = max(-low, high)
-    if largest > 2**precision or exponent <= smallest - precision:
+    largest, exponent = _magnitude(numerator), 1 - denominator.bit_length()
+    if largest is None:
+        return _unknown(numerator)
+    zeros = max((largest - 1).bit_length() - precision, 0)  # which the last bits must be
+    is_held = not zeros or always(modulo(numerator, 2**zeros)) is False
+    if not is_held or exponent + zeros <= smallest - precision:
         return Unknown(f"a float that is exact only up to 2^{precision}")
     if largest.bit_length() + exponent > greatest + 1:
         return Unknown("a float that may overflow")
-    if isinstance(mantissa, Size):
-        return Scaled(mantissa, exponent)
-    if not mantissa:
-        return ZERO
-    return math.ldexp(float(largest if high > 0 else -largest), exponent)
+    if isinstance(numerator, int):
+        return numerator / denominator if numerator else ZERO
+    return Ratio(numerator, denominator)
+
+
+def _magnitude(number: Extent) -> int | None:
+    """Return the greatest absolute value; None where unknown."""
+    low, high = bounds(number)
+    return None if low is None or high is None else max(-low, high)
 
 
 def constant(number: float, dtype: int) -> float | Unknown:
@@ -116,19 +105,19 @@ def from_integer(number: Extent, dtype: int) -> Real:
     """Cast an integer to a float type."""
     if isinstance(number, int) and abs(number) <= 2**53:
         return constant(float(number), dtype)
-    return scaled(number, 0, dtype)
+    return exact(number, 1, dtype)
 
 
 def to_integer(a: Real) -> Extent:
     """Cast a float to an integer without limits: toward zero."""
     if isinstance(a, float):
         return int(a) if math.isfinite(a) else Unknown("a float that is not finite")
-    return _divided(trunc_div, a)
+    return a if isinstance(a, Unknown) else size.trunc_div(a.numerator, a.denominator)
 
 
 def convert(a: Real, dtype: int) -> Real:
     """Cast a float to another float type."""
-    return constant(a, dtype) if isinstance(a, float) else scaled(*_parts(a), dtype)
+    return constant(a, dtype) if isinstance(a, float) else exact(*_parts(a), dtype)
 
 
 def add(a: Real, b: Real, dtype: int) -> Real:
@@ -136,30 +125,26 @@ def add(a: Real, b: Real, dtype: int) -> Real:
     if isinstance(a, float) and isinstance(b, float):
         return constant(a + b, dtype)
     for quotient, number in ((a, b), (b, a)):
-        if isinstance(quotient, Quotient) and isinstance(number, float) and number.is_integer():
-            return _moved(quotient, int(number), dtype)
-    x, y, exponent = _aligned(a, b)
-    return scaled(x + y, exponent, dtype)
+        if isinstance(quotient, Ratio) and quotient.rounded and isinstance(number, float):
+            return _moved(quotient, number, dtype)
+    x, y, denominator = _aligned(a, b)
+    return exact(x + y, denominator, dtype)
 
 
-def _moved(a: Quotient, number: int, dtype: int) -> Real:
+def _moved(a: Ratio, number: float, dtype: int) -> Real:
     """Return a quotient plus an integer, where its floor is still that of the exact sum.
 
     The sum is a multiple of the quotient's last bit. So it is rounded only where it reaches a
     power of two that the quotient does not: by at most half of its own last bit. The quotient was
     rounded by at most half of that before.
     """
-    low, high = bounds(a.numerator)
-    assert low is not None
-    assert high is not None
-    largest = max(-low, high) // abs(a.denominator) + 1 + abs(number)
-    power = 1 << (largest.bit_length() - 1)
-    if a.moved or 3 * power * abs(a.denominator) >= 2 ** (FORMATS[dtype][0] + 1):
-        return Unknown("a quotient plus a number, rounded twice")
-    numerator = a.numerator + number * a.denominator
-    if not isinstance(numerator, Size):
-        return _unknown(numerator)
-    return Quotient(numerator, a.denominator, moved=True)
+    greatest, divisor = _magnitude(a.numerator), abs(a.denominator)
+    if greatest is not None and a.rounded == 1 and number.is_integer():
+        largest = greatest // divisor + 1 + abs(int(number))
+        power = 1 << (largest.bit_length() - 1)
+        if 3 * power * divisor < 2 ** (FORMATS[dtype][0] + 1):
+            return Ratio(a.numerator + int(number) * a.denominator, a.denominator, 2)
+    return Unknown("a quotient plus a number, rounded twice")
 
 
 def subtract(a: Real, b: Real, dtype: int) -> Real:
@@ -171,8 +156,8 @@ def multiply(a: Real, b: Real, dtype: int) -> Real:
     """Return a * b."""
     if isinstance(a, float) and isinstance(b, float):
         return constant(a * b, dtype)
-    (x, e), (y, f) = _parts(a), _parts(b)
-    return scaled(x * y, e + f, dtype)
+    (x, d), (y, e) = _parts(a), _parts(b)
+    return exact(x * y, d * e, dtype)
 
 
 def divide(a: Real, b: Real, dtype: int) -> Real:
@@ -183,21 +168,17 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
         return Unknown(f"a division by {b}")
     if isinstance(a, float):
         return constant(a / b, dtype)
-    (numerator, e), (denominator, f) = _parts(a), _odd(b)
-    if a == ZERO:
-        return ZERO
-    if abs(denominator) == 1:
-        return scaled(numerator * denominator, e - f, dtype)
-    if e > f:
-        numerator = numerator * 2 ** (e - f)
-    else:
-        denominator = denominator * 2 ** (f - e)
-    low, high = bounds(numerator)
-    if isinstance(numerator, Size) and low is not None and high is not None:
-        if max(-low, high) < 2 ** FORMATS[dtype][0]:
-            return Quotient(numerator, denominator)
-        return Unknown(f"a quotient of more than {FORMATS[dtype][0]} bits")
-    return _unknown(numerator)
+    (x, d), (y, e) = _parts(a), b.as_integer_ratio()
+    common = min(d, e)  # both are powers of two
+    numerator, denominator = x * (e // common), d // common * y
+    if abs(y).bit_count() == 1:
+        return exact(numerator if y > 0 else -numerator, abs(denominator), dtype)
+    largest = _magnitude(numerator)
+    if largest is None or not largest:
+        return _unknown(numerator) if largest is None else ZERO
+    if largest < 2 ** FORMATS[dtype][0]:
+        return Ratio(numerator, denominator, 1)
+    return Unknown(f"a quotient of more than {FORMATS[dtype][0]} bits")
 
 
 def minimum(a: Real, b: Real, dtype: int) -> Real:
@@ -206,11 +187,8 @@ def minimum(a: Real, b: Real, dtype: int) -> Real:
         if math.isnan(a) or math.isnan(b):
             return Unknown("a minimum with NaN")
         return min(a, b) if a != b or repr(a) == repr(b) else ZERO
-    for bound, other in ((a, b), (b, a)):
-        if bound == math.inf and isinstance(other, Scaled):
-            return other
-    x, y, exponent = _aligned(a, b)
-    return scaled(size.minimum(x, y), exponent, dtype)
+    x, y, denominator = _aligned(a, b)
+    return exact(size.minimum(x, y), denominator, dtype)
 
 
 def maximum(a: Real, b: Real, dtype: int) -> Real:
@@ -222,15 +200,12 @@ def negative(a: Real, dtype: int) -> Real:
     """Return -a."""
     if isinstance(a, float):
         return -a
-    if isinstance(a, Quotient):
-        return replace(a, denominator=-a.denominator)
-    mantissa, exponent = _parts(a)
-    return scaled(-mantissa, exponent, dtype)
+    return replace(a, numerator=-a.numerator) if isinstance(a, Ratio) else a
 
 
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
-    return _whole(math.floor, floor_div, a, dtype)
+    return _whole(math.floor, size.floor_div, a, dtype)
 
 
 def ceil(a: Real, dtype: int) -> Real:
@@ -248,9 +223,7 @@ def _whole(
     if isinstance(a, float):
         whole = float(function(a)) if a and math.isfinite(a) else a
         return whole if whole or a >= 0 or not a else ZERO
-    if isinstance(a, Scaled) and a.exponent >= 0:
-        return a
-    return scaled(_divided(division, a), 0, dtype)
+    return exact(division(a.numerator, a.denominator), 1, dtype) if isinstance(a, Ratio) else a
 
 
 def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
@@ -258,45 +231,36 @@ def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
     return a if isinstance(a, Unknown) else Unknown(reason)
 
 
-def _odd(number: float) -> tuple[int, int]:
-    """Return an odd m and an e with number = m * 2^e, for a finite number that is not 0."""
-    numerator, denominator = number.as_integer_ratio()
-    twos = (numerator & -numerator).bit_length() - 1
-    return numerator >> twos, twos - (denominator.bit_length() - 1)
-
-
 def _parts(a: Real) -> tuple[Extent, int]:
-    """Return mantissa and exponent of an exact number; an unknown mantissa for any other."""
-    if isinstance(a, Scaled):
-        return a.mantissa, a.exponent
-    if isinstance(a, float) and math.isfinite(a):
-        return _odd(a) if a else (0, 0)
-    return _unknown(a), 0
+    """Return numerator and denominator of an exact number; an unknown numerator for any other."""
+    if isinstance(a, Ratio) and not a.rounded:
+        return a.numerator, a.denominator
+    return a.as_integer_ratio() if isinstance(a, float) and math.isfinite(a) else (_unknown(a), 1)
 
 
 def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
-    """Return the mantissas of both at the lesser exponent, and that exponent."""
-    (x, e), (y, f) = _parts(a), _parts(b)
-    exponent = min(e, f)
-    return x * 2 ** (e - exponent), y * 2 ** (f - exponent), exponent
+    """Return the numerators of both over one denominator, and that."""
+    (x, d), (y, e) = _parts(a), _parts(b)
+    common = max(d, e)
+    return x * (common // d), y * (common // e), common
 
 
-def _divided(division: Callable[[Extent, Extent], Extent], a: Real) -> Extent:
-    """Return a varying number as an integer, rounded as `division` rounds."""
-    if isinstance(a, Quotient):
-        return division(a.numerator, a.denominator)
-    mantissa, exponent = _parts(a)
-    if exponent >= 0:
-        product: Extent = mantissa * 2**exponent
-        return product
-    return division(mantissa, 2**-exponent)
+Function: TypeAlias = Callable[..., Any]
 
 
-IntegerFunction = Callable[..., Extent]
-FloatFunction = Callable[..., Any]
+def _computed(
+    integer: Function | None, real: Function | None = None, count: int | None = None
+) -> ValueRule:
+    """Apply a function to the elements of so many inputs; without a number, pair by pair to all."""
+
+    def rule(call: Call) -> Elements:
+        function, operands = _applied(call.kind, integer, real), _operands(call, call.kind, count)
+        return each(function, *operands) if count else reduce(partial(each, function), operands)
+
+    return rule
 
 
-def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | None) -> Any:
+def _applied(dtype: int, integer: Function | None, real: Function | None) -> Function:
     """Return the function for elements of a type, with its result in that type."""
     if dtype in INTEGERS and integer is not None:
         return lambda *operands: fit(integer(*operands), dtype)
@@ -305,41 +269,19 @@ def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | 
     raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
 
 
-def _elementwise(
-    count: int, integer: IntegerFunction | None, real: FloatFunction | None
-) -> ValueRule:
-    """Apply a function to the elements of one or two inputs."""
-
-    def rule(call: Call) -> Elements:
-        _refuse_old_broadcast(call)
-        operands = call.all_elements(call.kind, count)
-        return each(_applied(call.kind, integer, real), *operands)
-
-    return rule
-
-
-def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
-
-    def rule(call: Call) -> Elements:
-        operands = call.all_elements(call.kind)
-        return reduce(partial(each, _applied(call.kind, integer, real)), operands)
-
-    return rule
-
-
-def _refuse_old_broadcast(call: Call) -> None:
+def _operands(call: Call, dtype: int, count: int | None) -> list[Elements]:
     if "broadcast" in call.node.attrs:
         raise UnreadError("broadcasting of opset 6 and before")
+    return call.all_elements(dtype, count)
 
 
-def _comparison(function: IntegerFunction) -> ValueRule:
+def _comparison(function: Function) -> ValueRule:
 
     def rule(call: Call) -> Elements:
-        _refuse_old_broadcast(call)
         dtype = call.dtype_of(0)
         if dtype in REALS:
             raise UnreadError("a comparison of floats")
-        return each(function, *call.all_elements(dtype, 2))
+        return each(function, *_operands(call, dtype, 2))
 
     return rule
 
@@ -412,33 +354,33 @@ def _remainder(a: Extent, b: Extent) -> Extent:
 def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
         raise UnreadError("a remainder with the sign of the dividend")
-    return _elementwise(2, _remainder, None)(call)
+    return _computed(_remainder, None, 2)(call)
 
 
 ARITHMETIC: dict[str, ValueRule] = {
-    "Abs": _elementwise(1, size.absolute, None),
-    "Add": _elementwise(2, operator.add, add),
+    "Abs": _computed(size.absolute, None, 1),
+    "Add": _computed(operator.add, add, 2),
     "And": _logic(2, size.minimum),
     "Cast": _cast,
-    "Ceil": _elementwise(1, None, ceil),
+    "Ceil": _computed(None, ceil, 1),
     "Clip": _clip,
-    "Div": _elementwise(2, _quotient, divide),
+    "Div": _computed(_quotient, divide, 2),
     "Equal": _comparison(size.equal),
-    "Floor": _elementwise(1, None, floor),
+    "Floor": _computed(None, floor, 1),
     "Greater": _comparison(lambda a, b: size.less(b, a)),
     "GreaterOrEqual": _comparison(lambda a, b: size.less_equal(b, a)),
     "Less": _comparison(size.less),
     "LessOrEqual": _comparison(size.less_equal),
-    "Max": _variadic(size.maximum, maximum),
-    "Min": _variadic(size.minimum, minimum),
+    "Max": _computed(size.maximum, maximum),
+    "Min": _computed(size.minimum, minimum),
     "Mod": _mod,
-    "Mul": _elementwise(2, operator.mul, multiply),
-    "Neg": _elementwise(1, operator.neg, negative),
+    "Mul": _computed(operator.mul, multiply, 2),
+    "Neg": _computed(operator.neg, negative, 1),
     "Not": _logic(1, lambda a: 1 - a),
     "Or": _logic(2, size.maximum),
-    "Relu": _elementwise(1, lambda a: size.maximum(a, 0), lambda a, dtype: maximum(a, 0.0, dtype)),
-    "Sign": _elementwise(1, _sign, None),
-    "Sub": _elementwise(2, operator.sub, subtract),
+    "Relu": _computed(lambda a: size.maximum(a, 0), lambda a, dtype: maximum(a, 0.0, dtype), 1),
+    "Sign": _computed(_sign, None, 1),
+    "Sub": _computed(operator.sub, subtract, 2),
     "Where": _where,
     "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
 }

@@ -6,8 +6,9 @@ evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from math import lcm
 from typing import Final
 
@@ -23,7 +24,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor
-from onnxpad.later import Later, remembered
+from onnxpad.later import remembered
 from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPair
@@ -44,11 +45,9 @@ class Wording:
 
     def sizes(self, axes: Mapping[int, Extent]) -> str:
         """Sizes by axis: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
-        several = "ax" + ("es" if len(axes) > 1 else "is")
-        what = f"the size of {several} {and_list(map(str, axes))}, which"
-        if all(map(self._is_traced, axes.values())):
-            return f"{what} grows with {_sources(self.places(axes.values()))}"
-        return f"{what} is not known"
+        is_known = all(map(self._is_traced, axes.values()))
+        told = f"grows with {_sources(self.places(axes.values()))}" if is_known else "is not known"
+        return f"the size of {_axes(axes)}, which {told}"
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
         """The axes of graph inputs that these sizes grow with, as data."""
@@ -87,23 +86,22 @@ class Wording:
             pad: The `Pad`.
             options: Options that help, besides those that give sizes.
         """
-        if any(map(self._graph.is_external, _amounts_and_axes(pad))):
+        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+        if any(map(self._graph.is_external, given)):
             text = "its amounts lie in another file; pass the path of the model"
             return RefusalError(Reason.AMOUNTS_IN_FILE, text)
         amounts = pad.amounts or ()
         axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
         pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
-        extents = [extent for pair in pairs.values() for extent in pair]
-        if not pairs or any(isinstance(extent, Unknown) for extent in extents):
-            if self._is_known_at_one_size(pad):
+        extents = [*chain.from_iterable(pairs.values())]
+        places = self.places(extents)
+        if not places or Unknown in map(type, extents):
+            if all(map(self._is_known_at_one_size, given)):
                 text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
                 return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
-            return self.unread(_amounts_and_axes(pad), "its amounts") or RefusalError(
+            return self.unread(given, "its amounts") or RefusalError(
                 Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
             )
-        if not (places := self.places(extents)):
-            text = "its amounts depend on sizes that are known only at run time"
-            return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
         told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
         what = f"its amounts depend on {_sources(places)}"
@@ -114,7 +112,6 @@ class Wording:
             axes=list(pairs),
             sizes=places,
             amounts={axis: text for axis, text in told.items() if text},
-            cases=self._cases(pad, pairs),
             multiples=self.multiples(extents),
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
@@ -130,41 +127,33 @@ class Wording:
             The reason; None where a graph input has to be fed, or where all of them are known.
         """
         found: RefusalError | None = None
-        for words, leaf in self._unknown_sources(tensors):
-            graph, node = words._graph, leaf.producer
-            if node is not None or (leaf.outer is None and leaf.name not in graph.inputs):
-                label = f"{node.op} {graph.label(node)!r}" if node else f"constant {leaf.name!r}"
-                text = f"{label}, which is not evaluated, gives {what}"
-                why = RefusalError(Reason.NOT_EVALUATED, text)
-            elif leaf.outer is None and graph.has_default(leaf.name):
-                text = f"initializer {leaf.name!r}, which is also an input, gives {what}"
-                why = RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
-            else:
-                return None
-            found = found or why
-        return found
-
-    def _unknown_sources(self, tensors: Iterable[Tensor]) -> Iterator[tuple[Wording, Tensor]]:
-        """Where what is unknown of tensors comes from: nodes and inputs whose own are known."""
-
-        def unknown(words: Wording, among: Iterable[Tensor]) -> list[tuple[Wording, Tensor]]:
-            value = words._analysis.value
-            return [(words, each) for each in among if each.name and not is_constant(value(each))]
-
-        pending, seen = unknown(self, tensors)[::-1], set[Tensor]()
+        pending, seen = self._unknown(tensors), set[Tensor]()
         while pending:
-            words, tensor = pending.pop()
+            words, tensor = pending.pop(0)
             if tensor in seen:
                 continue
             seen.add(tensor)
-            node, outer, further = tensor.producer, words._outer, []
-            if node is not None:
-                further = unknown(words, words._graph.sources(node))
-            elif tensor.outer is not None and outer is not None:
-                further = unknown(outer, [tensor.outer])
-            if not further:
-                yield words, tensor
-            pending += further[::-1]
+            graph, node, outer = words._graph, tensor.producer, words._outer
+            above = words._unknown(graph.sources(node)) if node is not None else []
+            if tensor.outer is not None and outer is not None:
+                above = outer._unknown([tensor.outer])
+            if above:
+                pending[:0] = above
+            elif node is not None or (tensor.outer is None and tensor.name not in graph.inputs):
+                label = f"{node.op} {graph.label(node)!r}" if node else f"constant {tensor.name!r}"
+                text = f"{label}, which is not evaluated, gives {what}"
+                found = found or RefusalError(Reason.NOT_EVALUATED, text)
+            elif tensor.outer is None and graph.has_default(tensor.name):
+                text = f"initializer {tensor.name!r}, which is also an input, gives {what}"
+                found = found or RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
+            else:
+                return None
+        return found
+
+    def _unknown(self, among: Iterable[Tensor]) -> list[tuple[Wording, Tensor]]:
+        """The tensors whose content is unknown, each with the words of its graph."""
+        value = self._analysis.value
+        return [(self, each) for each in among if each.name and not is_constant(value(each))]
 
     def fill(self, pad: PadOp) -> RefusalError:
         """The reason why the value of a `Pad` is unknown."""
@@ -172,11 +161,10 @@ class Wording:
             Reason.FILL_UNKNOWN, "the value it pads with is known only at run time"
         )
 
-    def _is_known_at_one_size(self, pad: PadOp) -> bool:
-        """Whether a `Pad`'s amounts are numbers once every open size is fixed."""
-        analysis = self._at_one_size
-        given = [analysis.integers(tensor) for tensor in _amounts_and_axes(pad) if tensor.name]
-        return all(each and all(isinstance(one, int) for one in each) for each in given)
+    def _is_known_at_one_size(self, tensor: Tensor) -> bool:
+        """Whether a tensor, if it is there, holds numbers once every open size is fixed."""
+        found = self._at_one_size.integers(tensor) if tensor.name else (0,)
+        return bool(found) and {int}.issuperset(map(type, found or ()))
 
     @cached_property
     def _at_one_size(self) -> Analysis:
@@ -204,14 +192,6 @@ class Wording:
         known = self._inputs.get(names[0])
         name = names[0] if known is None else known.label
         return self._pair(pair, repr(name)) if len(names) == 1 else ""
-
-    def _cases(self, pad: PadOp, pairs: Mapping[int, ExtentPair]) -> Later:
-        """A `Pad`'s begin and end by axis and remainder, where there are not too many."""
-        shape, inputs = self._analysis.shape(pad.data) or (), self._inputs
-        rank = len(shape)
-        known = {axis: shape[axis] if -rank <= axis < rank else None for axis in pairs}
-        labels = {name: each.label for name, each in inputs.items()}
-        return Later(_tables, pairs, known, labels)
 
     @remembered
     def formula(self, pair: ExtentPair, size: Extent) -> str:
@@ -244,11 +224,6 @@ class Wording:
         return found
 
 
-def _amounts_and_axes(pad: PadOp) -> Sequence[Tensor]:
-    """The tensors that give a `Pad` its amounts and axes."""
-    return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
-
-
 def _names(extents: Iterable[Extent]) -> list[str]:
     """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
@@ -266,27 +241,15 @@ def _varies(pair: ExtentPair) -> bool:
     return not all(isinstance(extent, int) for extent in pair)
 
 
+def _axes(axes: Iterable[int]) -> str:
+    """Axes in words: `axis 2`, `axes 2 and 3`."""
+    told = [*map(str, axes)]
+    return f"{'axes' if len(told) > 1 else 'axis'} {and_list(told)}"
+
+
 def _by_axis(texts: Mapping[int, str]) -> str:
     """The texts with their axes; axes that share a text are listed together."""
     groups: dict[str, list[int]] = {}
     for axis, text in texts.items():
         groups.setdefault(text, []).append(axis)
-    return "; ".join(
-        f"on {'axes' if len(axes) > 1 else 'axis'} {and_list(map(str, axes))} {text}"
-        for text, axes in groups.items()
-    )
-
-
-def _tables(
-    pairs: Mapping[int, ExtentPair], sizes: Mapping[int, Extent | None], labels: Mapping[str, str]
-) -> dict[int, object]:
-    """Tables of a `Pad`'s begin and end by remainder, by axis; none where there are too many."""
-    from onnxpad.arithmetic.residue_table import residue_table
-
-    found: dict[int, object] = {}
-    for axis, pair in pairs.items():
-        named = dict(zip(("begin", "end"), pair, strict=True))
-        table = residue_table(named, sizes[axis], constant=True)
-        if table is not None:
-            found[axis] = {**table, "of": labels.get(str(table["of"]), table["of"])}
-    return found
+    return "; ".join(f"on {_axes(axes)} {text}" for text, axes in groups.items())

@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.facts import Analysis, Value
-from onnxpad.facts.contents import Quotient, Scaled
+from onnxpad.facts.contents import Ratio
 from onnxpad.graph import Graph
 from tests.support import Array, exposed, run, session
 
@@ -69,10 +69,10 @@ def element(item: object, sizes: Mapping[str, int]) -> float | None:
 
     A zero whose sign is not claimed is an integer.
     """
-    if isinstance(item, Unknown | Quotient):
+    if isinstance(item, Unknown) or (isinstance(item, Ratio) and item.rounded):
         return None
-    if isinstance(item, Scaled):
-        return math.ldexp(evaluate(item.mantissa, sizes), item.exponent) or 0
+    if isinstance(item, Ratio):
+        return evaluate(item.numerator, sizes) / item.denominator or 0
     if isinstance(item, Size):
         return evaluate(item, sizes)
     assert isinstance(item, int | float), f"{item!r} is a {type(item).__name__}"
@@ -139,7 +139,7 @@ def compare(
             agreement.shaped.add(name)
         if value is not None:
             items = value.data.reshape(-1).tolist()
-            if not any(isinstance(item, Unknown | Quotient) for item in items):
+            if not any(isinstance(item, Unknown) or getattr(item, "rounded", 0) for item in items):
                 agreement.known.add(name)
     return agreement
 
