@@ -498,7 +498,7 @@ _SIGNS: Final = (
             "Pad MaxPool, 0 behind Concat", VALIDATION, bounds._all,
             'range(call.op == "Where", len(call.node.inputs))', "[0]"),
     _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
-            bounds._dequantised, "_limits(call, 2)[1]", "0"),
+            bounds._dequantised, "call.bound_of(0) >= point", "call.bound_of(0) >= 0"),
     _entry("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
            BOUNDS, "Resize", BOUNDS["AveragePool"]),
 )
