@@ -505,7 +505,7 @@ _SIGNS: Final = (
 
 _ENGINES: Final = (
     _mutant("Transpose does nothing", "Transpose", PROBES, reshaping._transposed,
-            'call.ints("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
+            "_perm(call, data.ndim)", "range(data.ndim)"),
     _mutant("Slice forgets which way it goes", "torch", PROBES, reshaping._sliced,
             "first + step * np.arange(call.sizes[axis])", "np.arange(call.sizes[axis])"),
     _mutant("Concat turns round", "torch", PROBES, reshaping._joined,

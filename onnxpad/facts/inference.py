@@ -65,10 +65,12 @@ def disagreements(
         shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
         if any(shape is None or Unknown in map(type, shape) for shape in shapes):
             continue
-        inferred = _inferred(graph, analysis, node)
+        inferred = _inferred(graph, analysis, node) or {}
         for tensor, shape in zip(node.outputs, shapes, strict=True):
             derived, sizes = _sizes(shape or ()), inferred.get(tensor.name)
-            if sizes is not None and _differ(derived, sizes):
+            pairs = zip(derived, sizes or (), strict=False)
+            differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+            if sizes is not None and (differ or len(derived) != len(sizes)):
                 yield Disagreement(node, tensor, derived, sizes)
                 break
 
@@ -78,16 +80,8 @@ def refused(graph: Graph, analysis: Analysis) -> Node | None:
 
     It refuses, for example, a Squeeze of an axis of 3 elements.
     """
-    for node in islice(graph.nodes, NODES):
-        try:
-            if _is_asked(graph, node):
-                _infer(graph, analysis, node)
-        except Exception as error:  # it raises anything
-            let_through(error)
-            # It also complains about types, which are not given here.
-            if "[ShapeInferenceError]" in str(error):
-                return node
-    return None
+    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
+    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:
@@ -119,50 +113,39 @@ def _sizes(shape: Sequence[Extent]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes]:
-    """The sizes of an operator's outputs by name, as far as shape inference infers any."""
-    try:
-        found = _infer(graph, analysis, node)
-    except Exception as error:  # it raises anything, and without an answer nothing is compared
-        let_through(error)
-        return {}
-    shapes = {name: each.tensor_type for name, each in found.items()}
-    return {
-        name: tuple(
-            [dim.dim_value if dim.HasField("dim_value") else None for dim in told.shape.dim]
-        )
-        for name, told in shapes.items()
-        if told.HasField("shape")
-    }
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] | None:
+    """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
 
-
-def _infer(graph: Graph, analysis: Analysis, node: Node) -> dict[str, onnx.TypeProto]:
-    """What shape inference says of a node, given the elements of its inputs or else their sizes.
-
-    Nothing where the rank of an input is unknown, where it would miscount the elements, in int32 or
-    in floats, or where a size is 0, which exporters write for an unknown one.
+    None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
+    would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
+    for an unknown one.
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
-    for tensor in [each for each in node.inputs if each.name]:
-        shape = analysis.shape(tensor)
-        if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
-            return {}
-        is_short = len(sizes) <= 1 and all(size is not None and size <= _SHORT for size in sizes)
-        value = analysis.value(tensor) if is_short else None
-        dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
-        if value is not None and is_constant(value):
-            dtype = value.dtype
-            data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
-        elif 0 in sizes:
-            return {}
-        types[tensor.name] = make_tensor_type_proto(dtype, sizes)
-    schema = onnx.defs.get_schema(node.op, graph.opset, "")
-    return shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
-
-
-def _differ(derived: Sizes, inferred: Sizes) -> bool:
-    pairs = zip(derived, inferred, strict=False)
-    return len(derived) != len(inferred) or any(
-        None not in pair and len({*pair}) > 1 for pair in pairs
-    )
+    try:
+        for tensor in [each for each in node.inputs if each.name]:
+            shape = analysis.shape(tensor)
+            if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
+                return {}
+            is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
+            value = analysis.value(tensor) if is_short else None
+            dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
+            if value is not None and is_constant(value):
+                dtype = value.dtype
+                data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
+            elif 0 in sizes:
+                return {}
+            types[tensor.name] = make_tensor_type_proto(dtype, sizes)
+        schema = onnx.defs.get_schema(node.op, graph.opset, "")
+        found = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
+    except Exception as error:  # it raises anything, and complains about types, which are not given
+        let_through(error)
+        return None if "[ShapeInferenceError]" in str(error) else {}
+    told = {name: each.tensor_type for name, each in found.items()}
+    return {
+        name: tuple(
+            [dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim]
+        )
+        for name, each in told.items()
+        if each.HasField("shape")
+    }

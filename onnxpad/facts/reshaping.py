@@ -1,4 +1,8 @@
-"""Rules for the shapes of operators that create, move or repeat elements.
+"""Operators that create, move or repeat elements: the shapes and the contents that they give.
+
+Where an operator runs only if two axes have one size, they are taken to have it: either size
+stands for both. A rule for contents may rely on the shape of its result (`call.sizes`), which is
+known and small.
 
 Sources: the operators' pages of the ONNX specification. Where opsets differ, the code says which
 opset it asks for.
@@ -39,17 +43,108 @@ from onnxpad.facts.rule_api import (
     named,
 )
 from onnxpad.semantics.amounts import ExtentPairs
-from onnxpad.semantics.moving import bounds_of
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
 
+# Arithmetic on sizes, known or symbolic
 
-def _transpose(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    perm = call.ints("perm", tuple(reversed(range(len(shape)))))
-    if sorted(perm) != list(range(len(shape))):
-        raise UnreadError(f"perm {perm} of a tensor of rank {len(shape)}")
-    return tuple(shape[axis] for axis in perm)
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of the sizes, which is the number of elements."""
+    return reduce(operator.mul, extents, 1)
+
+
+def at_least(extent: Extent, least: int) -> bool:
+    """Whether an extent is known to be at least `least`."""
+    low, _ = bounds(extent)
+    return low is not None and low >= least
+
+
+def agreed(extents: Iterable[Extent]) -> Extent:
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
+
+    Raises:
+        UnreadError: Two of them are different numbers.
+    """
+    found: Extent = Unknown("no operand's size is known")
+    for extent in extents:
+        if isinstance(extent, int) and isinstance(found, int) and extent != found:
+            raise UnreadError(f"{found} and {extent} where sizes must be equal")
+        if isinstance(found, Unknown) or isinstance(extent, int):
+            found = extent
+    return found
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that shapes broadcast to, by numpy's rules.
+
+    Raises:
+        UnreadError: They do not broadcast.
+    """
+    result: Shape = ()
+    for shape in shapes:
+        rank = max(len(shape), len(result))
+        padded = ((1,) * (rank - len(each)) + each for each in (result, shape))
+        result = tuple(map(_broadcast, *padded))
+    return result
+
+
+def _broadcast(a: Extent, b: Extent) -> Extent:
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b and 1 not in (a, b):
+            raise UnreadError(f"{a} and {b} do not broadcast")
+        return b if a == 1 else a
+    if a == b:
+        return a
+    if isinstance(b, int):
+        a, b = b, a
+    # A size other than 1 is the result: the other one is then equal to it, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
+
+
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis.
+
+    Source: ONNX Slice, which clamps like this.
+    """
+    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
+    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis.
+
+    Source: ONNX Slice, which clamps like this.
+    """
+    return _clamped(size, start, 0, size if step > 0 else size - 1)
+
+
+def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
+    """Return a position between two others; a negative one counts from the end."""
+    position = where(less(position, 0), position + size, position)
+    return minimum(maximum(position, low), high)
+
+
+def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
+    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
+
+    Equal sizes cancel first, which avoids products of two symbolic sizes.
+    """
+    factors = list(total)
+    divisors: list[Extent] = []
+    for extent in taken:
+        if extent in factors and at_least(extent, 1):
+            factors.remove(extent)
+        else:
+            divisors.append(extent)
+    divisor = product(divisors)
+    if not at_least(divisor, 1):
+        return Unknown("an axis that the others do not determine")
+    return floor_div(product(factors), divisor)
+
+
+# Operators that give the elements of their data in order
 
 
 def _reshape(call: Call) -> Shape:
@@ -99,6 +194,30 @@ def _unsqueeze(call: Call) -> Shape:
     return tuple(1 if axis in axes else next(old) for axis in range(rank))
 
 
+def _in_order(call: Call) -> Elements:
+    return call.value_of(0).data.reshape(call.sizes)
+
+
+# Operators that move, leave out or repeat elements
+
+
+def _perm(call: Call, rank: int) -> tuple[int, ...]:
+    perm = call.ints("perm", tuple(reversed(range(rank))))
+    if sorted(perm) != list(range(rank)):
+        raise UnreadError(f"perm {perm} of a tensor of rank {rank}")
+    return perm
+
+
+def _transpose(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    return tuple(shape[axis] for axis in _perm(call, len(shape)))
+
+
+def _transposed(call: Call) -> Elements:
+    data = call.value_of(0).data
+    return data.transpose(_perm(call, data.ndim))
+
+
 def concatenated(shapes: list[Shape], axis: int) -> Shape:
     """Return the shape of tensors concatenated along an axis, given their shapes."""
     if not shapes or any(len(shape) != len(shapes[0]) for shape in shapes):
@@ -111,6 +230,11 @@ def concatenated(shapes: list[Shape], axis: int) -> Shape:
 
 def _concat(call: Call) -> Shape:
     return concatenated(call.shapes(), call.integer("axis", 1))
+
+
+def _joined(call: Call) -> Elements:
+    parts = call.all_elements(call.kind)
+    return np.concatenate(parts, axis_of(call.integer("axis", 1), len(call.sizes)))
 
 
 def split_sizes(call: Call, size: Extent) -> Shape:
@@ -138,6 +262,14 @@ def _split(call: Call) -> Shape:
     return tuple(shape)
 
 
+def _part(call: Call) -> Elements:
+    data = call.value_of(0).data
+    axis = axis_of(call.integer("axis", 0), data.ndim)
+    sizes = known(tuple(split_sizes(call, data.shape[axis])))
+    begin = sum(sizes[: call.output])
+    return np.take(data, range(begin, begin + sizes[call.output]), axis)
+
+
 def _slice(call: Call) -> Shape:
     from onnxpad.semantics.moving import bounds_of
 
@@ -151,29 +283,59 @@ def _slice(call: Call) -> Shape:
     return tuple(shape)
 
 
-def pad_amounts(call: Call, rank: int) -> ExtentPairs:
-    """Return a Pad's amounts (begin, end) on each axis; negative where it crops."""
+def _sliced(call: Call) -> Elements:
+    from onnxpad.semantics.moving import bounds_of
+
+    data = call.value_of(0).data
+    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
+        (first,) = known((slice_start(data.shape[axis], start, step),))
+        data = np.take(data, first + step * np.arange(call.sizes[axis]), axis)
+    return data
+
+
+def _gather(call: Call) -> Shape:
+    shape, indices = call.shape_of(0), call.shape_of(1)
+    axis = axis_of(call.integer("axis", 0), len(shape))
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def _gathered(call: Call) -> Elements:
+    data, shape = call.value_of(0).data, known(call.shape_of(1))
+    axis = axis_of(call.integer("axis", 0), data.ndim)
+    positions = [axis_of(index, data.shape[axis]) for index in call.numbers(1)]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), shape), axis)
+    return np.asarray(taken, dtype=object)
+
+
+def _amounts(call: Call, rank: int) -> ExtentPairs:
     amounts, axes, axes_known = amounts_of(call)
     pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
     if pads is None:
-        raise UnreadError(f"pads over other axes than those of rank {rank}")
+        raise UnreadError("a Pad whose pads are unknown, or over other axes")
     return pads
 
 
 def _pad(call: Call) -> Shape:
     shape = call.shape_of(0)
     try:
-        pads = pad_amounts(call, len(shape))
-    except UnreadError:
-        return tuple(Unknown("a Pad whose pads are unknown") for _ in shape)
+        pads = _amounts(call, len(shape))
+    except UnreadError as error:
+        return tuple(Unknown(str(error)) for _ in shape)
     return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
 
 
-def _gather(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    indices = call.shape_of(1)
-    axis = axis_of(call.integer("axis", 0), len(shape))
-    return (*shape[:axis], *indices, *shape[axis + 1 :])
+def _padded(call: Call) -> Elements:
+    data = call.value_of(0).data
+    if call.string("mode", "constant") != "constant" or "value" in call.node.attrs:
+        raise UnreadError("a Pad that copies, or of opset 10 or before with a value")
+    begins = known(tuple(begin for begin, _ in _amounts(call, data.ndim)))
+    if min(begins, default=0) < 0:
+        raise UnreadError("a Pad that crops")
+    zero = 0 if call.kind in INTEGERS else 0.0
+    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
+    result = filled(item, call.sizes)
+    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
+    return result
 
 
 def _tile(call: Call) -> Shape:
@@ -200,11 +362,29 @@ def _block(call: Call) -> int:
     return block
 
 
+# Operators that create elements
+
+
 def dimensions(call: Call) -> Shape:
     """Return the elements that a Shape node gives."""
     shape = call.shape_of(0)
     begin, end = call.integer("start", 0), call.integer("end", len(shape))
     return shape[begin:end]
+
+
+def _constant_of_shape(call: Call) -> Elements:
+    value = call.tensor("value")
+    if value is None:
+        return filled(0.0, call.sizes)
+    if value.data_location == TensorProto.EXTERNAL:
+        raise UnreadError("a ConstantOfShape whose value lies in another file")
+    try:
+        array = constant_elements(numpy_helper.to_array(value), call.kind)
+    except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
+        array = None
+    if array is None or array.size != 1:
+        raise UnreadError("a ConstantOfShape whose value is not a single number")
+    return filled(array.reshape(-1)[0], call.sizes)
 
 
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
@@ -228,85 +408,8 @@ LAYOUT_SHAPES: dict[str, ShapeRule] = {
 }
 """Shape rules of operators that compute no new elements."""
 
-
-def _reshaped(call: Call) -> Elements:
-    data = call.value_of(0).data
-    if data.size != product(call.sizes):
-        raise UnreadError("the shape holds another number of elements")
-    return data.reshape(call.sizes)
-
-
-def _transposed(call: Call) -> Elements:
-    data = call.value_of(0).data
-    return data.transpose(call.ints("perm", tuple(reversed(range(data.ndim)))))
-
-
-def _joined(call: Call) -> Elements:
-    parts = call.all_elements(call.kind)
-    return np.concatenate(parts, axis_of(call.integer("axis", 1), len(call.sizes)))
-
-
-def _sliced(call: Call) -> Elements:
-    data = call.value_of(0).data
-    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
-        first = slice_start(data.shape[axis], start, step)
-        if not isinstance(first, int):
-            raise UnreadError("a slice from an unknown position")
-        positions = first + step * np.arange(call.sizes[axis])
-        data = np.take(data, positions, axis)
-    return data
-
-
-def _gathered(call: Call) -> Elements:
-    data = call.value_of(0).data
-    indices = call.numbers(1)
-    shape = call.shape_of(1)
-    axis = axis_of(call.integer("axis", 0), data.ndim)
-    positions = [axis_of(index, data.shape[axis]) for index in indices]
-    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), known(shape)), axis)
-    return np.asarray(taken, dtype=object)
-
-
-def _part(call: Call) -> Elements:
-    data = call.value_of(0).data
-    axis = axis_of(call.integer("axis", 0), data.ndim)
-    sizes = known(tuple(split_sizes(call, data.shape[axis])))
-    begin = sum(sizes[: call.output])
-    return np.take(data, range(begin, begin + sizes[call.output]), axis)
-
-
-def _padded(call: Call) -> Elements:
-    data = call.value_of(0).data
-    if call.string("mode", "constant") != "constant" or "value" in call.node.attrs:
-        raise UnreadError("a Pad of elements of its data, or of an attribute")
-    pads = list(map(known, pad_amounts(call, data.ndim)))
-    cropped = zip(pads, data.shape, strict=True)
-    data = data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for (b, e), size in cropped)]
-    begins = [max(begin, 0) for begin, _ in pads]
-    zero = 0 if call.kind in INTEGERS else 0.0
-    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
-    result = filled(item, call.sizes)
-    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
-    return result
-
-
-def _constant_of_shape(call: Call) -> Elements:
-    value = call.tensor("value")
-    if value is None:
-        return filled(0.0, call.sizes)
-    if value.data_location == TensorProto.EXTERNAL:
-        raise UnreadError("a ConstantOfShape whose value lies in another file")
-    try:
-        array = constant_elements(numpy_helper.to_array(value), call.kind)
-    except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
-        array = None
-    if array is None or array.size != 1:
-        raise UnreadError("a ConstantOfShape whose value is not a single number")
-    return filled(array.reshape(-1)[0], call.sizes)
-
-
 LAYOUT: dict[str, ValueRule] = {
-    **named(_reshaped, "Flatten Reshape Squeeze Unsqueeze"),
+    **named(_in_order, "Flatten Reshape Squeeze Unsqueeze"),
     "Concat": _joined,
     "ConstantOfShape": _constant_of_shape,
     "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
@@ -320,104 +423,3 @@ LAYOUT: dict[str, ValueRule] = {
     "Transpose": _transposed,
 }
 """Value rules of operators that compute no new elements."""
-
-
-def product(extents: Iterable[Extent]) -> Extent:
-    """Return the product of the sizes, which is the number of elements."""
-    return reduce(operator.mul, extents, 1)
-
-
-def at_least(extent: Extent, least: int) -> bool:
-    """Whether an extent is known to be at least `least`."""
-    low, _ = bounds(extent)
-    return low is not None and low >= least
-
-
-def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
-
-    Raises:
-        UnreadError: Two of them are different numbers.
-    """
-    found: Extent = Unknown("no operand's size is known")
-    for extent in extents:
-        if isinstance(extent, int) and isinstance(found, int) and extent != found:
-            raise UnreadError(f"{found} and {extent} where sizes must be equal")
-        if isinstance(found, Unknown) or isinstance(extent, int):
-            found = extent
-    return found
-
-
-def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that shapes broadcast to, by numpy's rules.
-
-    Raises:
-        UnreadError: They do not broadcast.
-    """
-    result: list[Extent] = []
-    for shape in shapes:
-        missing = len(shape) - len(result)
-        result = [1] * missing + result
-        offset = len(result) - len(shape)
-        for axis, extent in enumerate(shape, offset):
-            result[axis] = _broadcast(result[axis], extent)
-    return tuple(result)
-
-
-def _broadcast(a: Extent, b: Extent) -> Extent:
-    if isinstance(a, int) and isinstance(b, int):
-        if a != b and 1 not in (a, b):
-            raise UnreadError(f"{a} and {b} do not broadcast")
-        return b if a == 1 else a
-    if a == b:
-        return a
-    if isinstance(b, int):
-        a, b = b, a
-    # A size other than 1 is the result: the other one is then equal to it, or 1.
-    result = where(equal(a, 1), b, a)
-    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
-
-
-def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
-    """Return how many elements a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
-    first, last = slice_start(size, start, step), _from_begin(size, end)
-    last = _clamp(last, 0, size) if step > 0 else _clamp(last, -1, size - 1)
-    return maximum(ceil_div(last - first, step), 0)
-
-
-def slice_start(size: Extent, start: Extent, step: int) -> Extent:
-    """Return the first position that a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
-    return _clamp(_from_begin(size, start), 0, size if step > 0 else size - 1)
-
-
-def _from_begin(size: Extent, position: Extent) -> Extent:
-    """Return a position counted from the begin, given one that counts from the end if negative."""
-    return where(less(position, 0), position + size, position)
-
-
-def _clamp(a: Extent, low: Extent, high: Extent) -> Extent:
-    return minimum(maximum(a, low), high)
-
-
-def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
-    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
-
-    Equal sizes cancel first, which avoids products of two symbolic sizes.
-    """
-    factors = list(total)
-    divisors: list[Extent] = []
-    for extent in taken:
-        if extent in factors and at_least(extent, 1):
-            factors.remove(extent)
-        else:
-            divisors.append(extent)
-    divisor = product(divisors)
-    if not at_least(divisor, 1):
-        return Unknown("an axis that the others do not determine")
-    return floor_div(product(factors), divisor)
