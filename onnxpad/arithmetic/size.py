@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -243,13 +242,6 @@ def solutions(cond: Size) -> Sizes | None:
         return None
     sizes = symbol.sizes
     return Sizes(sizes.value(found[0]), sizes.value(found[-1]), sizes.step * found.step)
-
-
-def climbs(a: Size) -> bool:
-    """Whether `a`, of one symbol, certainly never falls as that symbol grows."""
-    _, form = _form(a)
-    rises = all(first <= second for first, second in pairwise(form.values))
-    return rises and len(set(form.slopes)) <= 1
 
 
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:

@@ -35,15 +35,12 @@ class SizeDomain(Struct, frozen=True):
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
         alone: Whether a graph is not analysed at more sizes too: what is proved may assume more.
-        short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
-            `LARGEST_SIZE`.
     """
 
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     given: Mapping[str, Sizes] = field(default_factory=dict)
     needed: Mapping[str, Sizes] = field(default_factory=dict)
     by_name: bool = False
-    short: bool = False
     shaped: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     alone: bool = False
@@ -60,12 +57,8 @@ class SizeDomain(Struct, frozen=True):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """The assumptions that this domain makes.
-
-        SHORT_AXES is one because exporters compute pads in float32, which rounds longer sizes.
-        """
-        names = (Assumption.EQUAL_NAMES,) if self.by_name else ()
-        return (*names, Assumption.SHORT_AXES) if self.short else names
+        """The assumptions that this domain makes."""
+        return (Assumption.EQUAL_NAMES,) if self.by_name else ()
 
     def facts(self, graph: Graph) -> dict[str, dict[str, object]]:
         """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
@@ -176,26 +169,15 @@ def analysed_domains(
 
 
 def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
-    """Yields a domain, then its feasible sizes, then those without too large axes in between."""
-    whole = analyse(domain)
+    """Yields a domain, then its feasible sizes, until these show no more infeasible ones."""
+    at = whole = analyse(domain)
     yield whole
-    runs = _narrowed(analyse, whole, lambda feasible: feasible.sizes)
-    if runs is not whole:
-        yield runs
-    short = _narrowed(analyse, runs, lambda feasible: feasible.short)
-    if short is not runs:
-        yield replace(short, domain=replace(short.domain, short=True))
-
-
-def _narrowed(
-    analyse: _Analyse, at: AnalysedDomain, which: Callable[[Feasible], Mapping[str, Sizes]]
-) -> AnalysedDomain:
-    """Narrows a domain to feasible sizes until that no longer shows more infeasible ones."""
     for _ in range(_ROUNDS):
-        if not (needed := which(at.feasible)):
+        if not (needed := at.feasible.sizes):
             break
         at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
-    return at
+    if at is not whole:
+        yield at
 
 
 def _analysed(

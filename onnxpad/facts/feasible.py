@@ -1,6 +1,6 @@
 """The open sizes at which a graph runs, derived from its operators.
 
-Concat, Split, SpaceToDepth, MatMul, Reshape and broadcasting operators need axes that fit each
+Concat, MatMul, Reshape and broadcasting operators need axes that fit each
 other: a U-Net that halves its data, doubles it and joins both runs only at even sizes. A window
 needs data that it fits in. A size at which such an operator stops is infeasible, provided that
 every output of the graph needs the operator.
@@ -8,7 +8,6 @@ every output of the graph needs the operator.
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from math import prod
@@ -20,11 +19,7 @@ from onnxpad.arithmetic.size import (
     Extent,
     Size,
     Sizes,
-    Unknown,
-    bounds,
-    climbs,
     equal,
-    evaluate,
     less_equal,
     maximum,
     minimum,
@@ -32,12 +27,12 @@ from onnxpad.arithmetic.size import (
     solutions,
 )
 from onnxpad.errors import ModelError
-from onnxpad.facts import BROADCASTING, LARGEST_SIZE, Analysis, Shape
+from onnxpad.facts import BROADCASTING, Analysis, Shape
 from onnxpad.facts.inference import refused
 from onnxpad.facts.reshaping import at_least
 from onnxpad.facts.rule_api import Call
 from onnxpad.graph import Graph, Node
-from onnxpad.semantics.operators import OPERATORS, Operator, operator_of
+from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.rows import UnreadError, axis_of
 from onnxpad.semantics.window import auto_pad_of
 
@@ -54,13 +49,10 @@ class Feasible(Struct, frozen=True):
 
     Attributes:
         sizes: The closest range around the feasible sizes of each symbol that is limited, by name.
-        short: The sizes at which no axis inside the graph is longer than `LARGEST_SIZE`, for the
-            symbols that this limits further.
         stops: A node that runs at none of the sizes; None where every node runs at some.
     """
 
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
-    short: Mapping[str, Sizes] = field(default_factory=dict)
     stops: Node | None = None
 
 
@@ -69,37 +61,22 @@ EVERYWHERE: Final = Feasible()
 
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     """Derives the open sizes at which all operators run that every output of the graph needs."""
-    conditions: dict[str, Extent] = {}
+    conditions: dict[str, Size] = {}
     seen: set[Extent] = set()
-    large: set[Extent] = set()
     for node in _needed(graph):
-        if node.op in _ENLARGING and node.inputs and graph.is_standard(node):
-            shape = analysis.shape(node.outputs[0]) or ()
-            large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
         for condition in _conditions(node, graph, analysis):
-            if condition == 0:
-                return Feasible(stops=node)
+            both = condition
             if isinstance(condition, Size) and condition not in seen:
                 seen.add(condition)
-                if len(condition.symbols) > 1:
-                    continue
-                name = condition.symbols[0].name
-                both = minimum(conditions.get(name, 1), condition)
-                if both == 0:
-                    return Feasible(stops=node)
-                if not isinstance(both, Unknown):
-                    conditions[name] = both
-    found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
-    limits = {name: limit for name, limit in found.items() if limit is not None}
-    short: dict[str, Sizes] = {}
-    for size in large:
-        if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
-            (symbol,) = size.symbols
-            limit = short.get(symbol.name) or limits.get(symbol.name, symbol.sizes)
-            greatest = _greatest(size)
-            if limit.first <= greatest < limit.last:
-                short[symbol.name] = limit.until(greatest)
-    return Feasible(limits, short)
+                if len(condition.symbols) == 1:
+                    name = condition.symbols[0].name
+                    both = minimum(conditions.get(name, 1), condition)
+                    if isinstance(both, Size):
+                        conditions[name] = both
+            if both == 0:
+                return Feasible(stops=node)
+    found = {name: solutions(each) for name, each in conditions.items()}
+    return Feasible({name: limit for name, limit in found.items() if limit is not None})
 
 
 def stopping(graph: Graph, analysis: Analysis) -> Node | None:
@@ -113,20 +90,6 @@ def stopping(graph: Graph, analysis: Analysis) -> Node | None:
         if not is_window and any(each == 0 for each in _conditions(node, graph, analysis)):
             return node
     return refused(graph, analysis)
-
-
-def _greatest(size: Size) -> int:
-    """The greatest value of a size's symbol for which the size is at most `LARGEST_SIZE`.
-
-    Exporters compute pads in float32, which rounds larger sizes.
-    """
-    (symbol,) = size.symbols
-
-    def at(index: int) -> int:
-        return evaluate(size, {symbol.name: symbol.sizes.value(index)})
-
-    last = bisect(range(symbol.sizes.count), LARGEST_SIZE, key=at) - 1
-    return symbol.sizes.value(max(last, 0))
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -169,10 +132,6 @@ def _broadcast(call: Call) -> Conditions:
     return _fitting(call.shapes() if call.version >= 7 else [])
 
 
-def _expanded(call: Call) -> Conditions:
-    return _fitting([call.shape_of(0), call.integers(1)])
-
-
 def _multiplied(call: Call) -> Conditions:
     left, right = call.shapes()
     if len(left) >= 2 and len(right) >= 2:
@@ -187,24 +146,6 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
         sizes = dict.fromkeys(size for size in each if size != 1)
         for a, b in combinations(islice(sizes, _SIZES), 2):
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
-
-
-def _split(call: Call) -> Conditions:
-    shape = call.shape_of(0)
-    size = shape[axis_of(call.integer("axis", 0), len(shape))]
-    by_input = call.version >= 13 and call.has(1)
-    parts = call.integers(1) if by_input else call.ints("split", ())
-    if parts:
-        yield equal(size, sum(parts[1:], parts[0]))
-    # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
-    elif "num_outputs" not in call.node.attrs and call.version >= 2:
-        yield equal(modulo(size, len(call.node.outputs)), 0)
-
-
-def _into_depth(call: Call) -> Conditions:
-    block = call.integer("blocksize", 0)
-    for size in call.ranked_shape_of(0, 4)[2:] if block > 0 else ():
-        yield equal(modulo(size, block), 0)
 
 
 def _reshaped(call: Call) -> Conditions:
@@ -260,17 +201,10 @@ def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         return
 
 
-_ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
-    row.op_type for row in OPERATORS.values() if row.scatters
-}
-
 _CONDITIONS: Final[Mapping[str, Callable[[Call], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     "Concat": _concatenated,
-    "Expand": _expanded,
     "MatMul": _multiplied,
     "PRelu": _broadcast,
     "Reshape": _reshaped,
-    "SpaceToDepth": _into_depth,
-    "Split": _split,
 }
