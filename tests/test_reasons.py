@@ -158,7 +158,7 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 " y = Div (k, m)",
                 initializers=f"{Q}, float k = {{1}}",
             ),
-            "Div downstream may tell 0.0 from -0.0",
+            "Div in the model may tell 0.0 from -0.0",
         ),
         (
             one(
@@ -168,7 +168,7 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 inputs="float[1, 2, 9, 8] x, bool b",
                 initializers=f"{Q}, float k = {{1}}",
             ),
-            "If downstream may tell 0.0 from -0.0",
+            "Div in the model may tell 0.0 from -0.0",
         ),
         (
             one(

@@ -202,7 +202,7 @@ def _sign(of: Rule) -> Rule:
 def _clip(call: Call) -> Bound:
     """The lower limit or the data's bound, unless the upper one is lower; a limit may be NaN."""
     if call.version < 11:
-        low, high = call.real("min", NONE), call.real("max", math.inf)
+        low, high = call.of("min", NONE), call.of("max", math.inf)
     else:
         low = call.bound_of(1) if call.has(1) else NONE
         high = call.bound_of(2) if call.has(2) else math.inf
@@ -218,16 +218,16 @@ def _greatest(call: Call) -> Bound:
 def _pad(call: Call) -> Bound:
     """The bound of the data, and of the fill where the mode is constant."""
     data = call.bound_of(0)
-    if call.string("mode", "constant") != "constant":
+    if call.of("mode", "constant") != "constant":
         return data
     if call.version < 11:
-        return min(data, call.real("value", 0.0))
+        return min(data, call.of("value", 0.0))
     return min(data, call.bound_of(2) if call.has(2) else 0)
 
 
 def _max_pool(call: Call) -> Bound:
     """The bound of the data; a dilated window wholly in its padding gives the lowest number."""
-    return call.bound_of(0) if {*call.ints("dilations", ())} <= {1} else NONE
+    return call.bound_of(0) if {*call.of("dilations", ())} <= {1} else NONE
 
 
 def _cast(call: Call) -> Bound:
@@ -259,7 +259,7 @@ def _zero_point(call: Call) -> Bound | None:
 
 def _activated(call: Call) -> Bound:
     """0 for an activation that gives nothing below it, which a FusedConv applies last."""
-    return 0 if call.string("activation", "") in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
+    return 0 if call.of("activation", "") in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
 
 
 BOUNDS: Final[dict[str, Rule]] = {

@@ -33,7 +33,7 @@ from onnxpad.facts.reshaping import at_least
 from onnxpad.facts.rule_api import Call
 from onnxpad.graph import Graph, Node
 from onnxpad.semantics.operators import Operator, operator_of
-from onnxpad.semantics.rows import UnreadError, axis_of
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
 Conditions: TypeAlias = Iterator[Extent]
@@ -120,7 +120,7 @@ def _is_positive(size: Extent) -> bool:
 
 def _concatenated(call: Call) -> Conditions:
     shapes = call.shapes()
-    axis = axis_of(call.integer("axis", 1), len(shapes[0]))
+    axis = call.axis(len(shapes[0]), 1)
     # Engines accept an empty tensor even where it does not fit.
     fits = len({*map(len, shapes)}) == 1 and all(map(_is_positive, chain(*shapes)))
     for place, sizes in enumerate(zip(*shapes, strict=True) if fits else ()):

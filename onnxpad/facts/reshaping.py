@@ -148,7 +148,7 @@ def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
 
 
 def _reshape(call: Call) -> Shape:
-    target = call.integers(1) if call.version >= 5 else call.ints("shape", ())
+    target = call.integers(1) if call.version >= 5 else call.of("shape", ())
     shape = call.shape()
     copied = not call.flag("allowzero")
     result: list[Extent] = []
@@ -171,7 +171,7 @@ def _reshape(call: Call) -> Shape:
 
 def _flatten(call: Call) -> Shape:
     shape = call.shape_of(0)
-    axis = call.integer("axis", 1)
+    axis = call.of("axis", 1)
     if not -len(shape) <= axis <= len(shape):
         raise UnreadError(f"a Flatten at axis {axis} of a tensor of rank {len(shape)}")
     return product(shape[:axis]), product(shape[axis:])
@@ -202,7 +202,7 @@ def _in_order(call: Call) -> Elements:
 
 
 def _perm(call: Call, rank: int) -> tuple[int, ...]:
-    perm = call.ints("perm", tuple(reversed(range(rank))))
+    perm = call.of("perm", tuple(reversed(range(rank))))
     if sorted(perm) != list(range(rank)):
         raise UnreadError(f"perm {perm} of a tensor of rank {rank}")
     return perm
@@ -229,21 +229,21 @@ def concatenated(shapes: list[Shape], axis: int) -> Shape:
 
 
 def _concat(call: Call) -> Shape:
-    return concatenated(call.shapes(), call.integer("axis", 1))
+    return concatenated(call.shapes(), call.of("axis", 1))
 
 
 def _joined(call: Call) -> Elements:
     parts = call.all_elements(call.kind)
-    return np.concatenate(parts, axis_of(call.integer("axis", 1), len(call.sizes)))
+    return np.concatenate(parts, call.axis(len(call.sizes), 1))
 
 
 def split_sizes(call: Call, size: Extent) -> Shape:
     """Return the sizes of a Split's parts along its axis, which has this size."""
     if call.version >= 13 and call.has(1):
         return call.integers(1)
-    if sizes := call.ints("split", ()):
+    if sizes := call.of("split", ()):
         return sizes
-    parts = call.integer("num_outputs", len(call.node.outputs))
+    parts = call.of("num_outputs", len(call.node.outputs))
     if parts != len(call.node.outputs):
         raise UnreadError("a Split with another number of outputs")
     if call.version < 18:
@@ -254,7 +254,7 @@ def split_sizes(call: Call, size: Extent) -> Shape:
 
 def _split(call: Call) -> Shape:
     shape = list(call.shape_of(0))
-    axis = axis_of(call.integer("axis", 0), len(shape))
+    axis = call.axis(len(shape))
     sizes = split_sizes(call, shape[axis])
     if call.output >= len(sizes):
         raise UnreadError("a Split with fewer sizes than outputs")
@@ -264,7 +264,7 @@ def _split(call: Call) -> Shape:
 
 def _part(call: Call) -> Elements:
     data = call.value_of(0).data
-    axis = axis_of(call.integer("axis", 0), data.ndim)
+    axis = call.axis(data.ndim)
     sizes = known(tuple(split_sizes(call, data.shape[axis])))
     begin = sum(sizes[: call.output])
     return np.take(data, range(begin, begin + sizes[call.output]), axis)
@@ -295,13 +295,13 @@ def _sliced(call: Call) -> Elements:
 
 def _gather(call: Call) -> Shape:
     shape, indices = call.shape_of(0), call.shape_of(1)
-    axis = axis_of(call.integer("axis", 0), len(shape))
+    axis = call.axis(len(shape))
     return (*shape[:axis], *indices, *shape[axis + 1 :])
 
 
 def _gathered(call: Call) -> Elements:
     data, shape = call.value_of(0).data, known(call.shape_of(1))
-    axis = axis_of(call.integer("axis", 0), data.ndim)
+    axis = call.axis(data.ndim)
     positions = [axis_of(index, data.shape[axis]) for index in call.numbers(1)]
     taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), shape), axis)
     return np.asarray(taken, dtype=object)
@@ -326,7 +326,7 @@ def _pad(call: Call) -> Shape:
 
 def _padded(call: Call) -> Elements:
     data = call.value_of(0).data
-    if call.string("mode", "constant") != "constant" or "value" in call.node.attrs:
+    if call.of("mode", "constant") != "constant" or "value" in call.node.attrs:
         raise UnreadError("a Pad that copies, or of opset 10 or before with a value")
     begins = known(tuple(begin for begin, _ in _amounts(call, data.ndim)))
     if min(begins, default=0) < 0:
@@ -356,7 +356,7 @@ def _depth_to_space(call: Call) -> Shape:
 
 
 def _block(call: Call) -> int:
-    block = call.integer("blocksize", 0)
+    block = call.of("blocksize", 0)
     if block < 1:
         raise UnreadError(f"a block of size {block}")
     return block
@@ -368,7 +368,7 @@ def _block(call: Call) -> int:
 def dimensions(call: Call) -> Shape:
     """Return the elements that a Shape node gives."""
     shape = call.shape_of(0)
-    begin, end = call.integer("start", 0), call.integer("end", len(shape))
+    begin, end = call.of("start", 0), call.of("end", len(shape))
     return shape[begin:end]
 
 

@@ -35,7 +35,7 @@ from onnxpad.facts.rule_api import (
 )
 from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
 
 
@@ -53,7 +53,7 @@ def _normalization(call: Call) -> Shape:
     shape = call.shape_of(0)
     if call.output == 0:
         return shape
-    axis = axis_of(call.integer("axis", -1), len(shape))
+    axis = call.axis(len(shape), -1)
     return (*shape[:axis], *(1 for _ in shape[axis:]))
 
 
@@ -107,7 +107,7 @@ def _q_linear_elementwise(call: Call) -> Shape:
 def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
     parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
-    return concatenated(parts, call.integer("axis", 1))
+    return concatenated(parts, call.of("axis", 1))
 
 
 BROADCASTING = (
@@ -184,7 +184,7 @@ def of_row(row: Row) -> ShapeRule:
             if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
                 notes[key] = sizes
         if place is not None:  # a weight that scatters has the channels of one group
-            groups = call.integer("group", 1)
+            groups = call.of("group", 1)
             channels = (weights[1] * groups if row.transposed else weights[0],)
         return (*shape[:1], *sizes, *channels) if last else (*shape[:1], *channels, *sizes)
 
@@ -277,12 +277,12 @@ def _global_pool(call: Call) -> Shape:
 
 def _resize(call: Call) -> Shape:
     shape = call.shape_of(0)
-    axes = axes_of(call.ints("axes", tuple(range(len(shape)))), len(shape))
+    axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
     result = list(shape)
     scales = 2 if call.version >= 11 else 1
     if call.version >= 11 and call.has(3):
         sizes = call.integers(3)
-        if call.string("keep_aspect_ratio_policy", "stretch") != "stretch":
+        if call.of("keep_aspect_ratio_policy", "stretch") != "stretch":
             sizes = tuple(Unknown("a Resize that keeps the aspect ratio") for _ in sizes)
         if len(sizes) != len(axes):
             raise UnreadError("a Resize with another number of sizes than axes")
@@ -290,12 +290,12 @@ def _resize(call: Call) -> Shape:
             result[axis] = size
         return tuple(result)
     if call.version < 9:
-        factors: list[Any] = list(call.attribute("scales", ()))
+        factors: list[Any] = list(call.attribute("scales") or ())
     else:
         factors = list(call.value_of(scales).data.flat)
     if len(factors) != len(axes):
         raise UnreadError("a Resize with another number of scales than axes")
-    crops = call.string("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    crops = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
     for axis, factor in zip(axes, factors, strict=True):
         if isinstance(factor, float) and not crops:
             result[axis] = resized(result[axis], factor)
@@ -346,15 +346,15 @@ def _dropout(call: Call) -> int:
 
 
 def _quantised(call: Call) -> int:
-    return call.dtype_of(2) if call.has(2) else call.integer("output_dtype", 0) or UINT8
+    return call.dtype_of(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
 
 
 def _dequantised(call: Call) -> int:
-    return call.integer("output_dtype", 0) or call.dtype_of(1)
+    return call.of("output_dtype", 0) or call.dtype_of(1)
 
 
 def _normalised(call: Call) -> int:
-    return call.integer("stash_type", FLOAT) if call.output else call.dtype_of(0)
+    return call.of("stash_type", FLOAT) if call.output else call.dtype_of(0)
 
 
 DTYPES: dict[str, DtypeRule] = {
@@ -366,11 +366,11 @@ DTYPES: dict[str, DtypeRule] = {
     **named(lambda call: INT32, "ConvInteger MatMulInteger"),
     **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
     **named(
-        lambda call: call.integer("dtype", 0) or call.dtype_of(0),
+        lambda call: call.of("dtype", 0) or call.dtype_of(0),
         "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
     ),
     "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
-    "Cast": lambda call: call.integer("to", 0) or call.dtype_of(0),
+    "Cast": lambda call: call.of("to", 0) or call.dtype_of(0),
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _dequantised,
     "Dropout": _dropout,
