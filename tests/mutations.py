@@ -533,7 +533,7 @@ _ENGINES: Final = (
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
             shapes._sizes_read, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shapes.resized,
-            "return exact if", "return exact + 1 if"),
+            "return exact if is_exact", "return exact + 1 if is_exact"),
 )
 
 _TRANSPOSED: Final = (

@@ -8,6 +8,7 @@ docs/ContribOperators.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -78,26 +79,19 @@ _AXES_SINCE = {"ReduceSum": 13}
 """The opset from which a reduction's axes are an input; 18 for the others."""
 
 
-def reduced_axes(call: Call, rank: int) -> tuple[int, ...]:
-    """Return the axes that a reduction reduces."""
-    axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), rank)
-    if axes or call.flag("noop_with_empty_axes"):
-        return axes
-    return tuple(range(rank))
-
-
 def _reduction(call: Call) -> Shape:
-    shape = call.shape_of(0)
+    shape, axes = call.shape_of(0), tuple[int, ...]()
     keep = call.flag("keepdims", default=True)
     try:
-        axes = reduced_axes(call, len(shape))
+        axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), len(shape))
     except UnreadError:
         if not keep:
             raise
         return tuple(Unknown("a reduction over unknown axes") for _ in shape)
-    if keep:
-        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    if not axes and not call.flag("noop_with_empty_axes"):
+        axes = tuple(range(len(shape)))
+    sizes = (1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(sizes) if keep or axis not in axes)
 
 
 def _q_linear_elementwise(call: Call) -> Shape:
@@ -276,50 +270,39 @@ def _global_pool(call: Call) -> Shape:
 
 
 def _resize(call: Call) -> Shape:
-    shape = call.shape_of(0)
+    shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
     axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
-    result = list(shape)
-    scales = 2 if call.version >= 11 else 1
-    if call.version >= 11 and call.has(3):
-        sizes = call.integers(3)
-        if call.of("keep_aspect_ratio_policy", "stretch") != "stretch":
-            sizes = tuple(Unknown("a Resize that keeps the aspect ratio") for _ in sizes)
-        if len(sizes) != len(axes):
-            raise UnreadError("a Resize with another number of sizes than axes")
-        for axis, size in zip(axes, sizes, strict=True):
-            result[axis] = size
-        return tuple(result)
-    if call.version < 9:
-        factors: list[Any] = list(call.attribute("scales") or ())
+    if by_size:
+        given: Sequence[Any] = call.integers(3)
+        is_known = call.of("keep_aspect_ratio_policy", "stretch") == "stretch"
     else:
-        factors = list(call.value_of(scales).data.flat)
-    if len(factors) != len(axes):
-        raise UnreadError("a Resize with another number of scales than axes")
-    crops = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
-    for axis, factor in zip(axes, factors, strict=True):
-        if isinstance(factor, float) and not crops:
-            result[axis] = resized(result[axis], factor)
-        else:
-            result[axis] = Unknown("an unknown scale, or one of a crop")
-    return tuple(result)
+        place = 2 if call.version >= 11 else 1
+        given = call.attribute("scales") or () if call.version < 9 else call.value_of(place).flat
+        is_known = call.of("coordinate_transformation_mode", "") != "tf_crop_and_resize"
+    if len(given) != len(axes):
+        raise UnreadError("a Resize with another number of sizes or scales than axes")
+    if not is_known:
+        given = [Unknown("a Resize that crops, or keeps the aspect ratio")] * len(axes)
+    found = dict(zip(axes, given, strict=True))
+    if not by_size:
+        found = {axis: resized(shape[axis], scale) for axis, scale in found.items()}
+    return tuple(found.get(axis, size) for axis, size in enumerate(shape))
 
 
-def resized(size: Extent, scale: float) -> Extent:
+def resized(size: Extent, scale: object) -> Extent:
     """Return a size times a scale, rounded down, where the product in float32 gives the same."""
-    if not 0 < scale < np.inf:
+    if not isinstance(scale, float) or not 0 < scale < np.inf:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
-    if isinstance(size, int):
-        exact = size * numerator // denominator
-        if exact > 2**62:
-            return Unknown(f"{size} times {scale} is no size")
-        rounded = int(np.float32(size) * np.float32(scale))
-        return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
+    exact = floor_div(size * numerator, denominator)
     low, high = bounds(size)
-    odd = numerator // (numerator & -numerator)
-    if low is None or high is None or max(-low, high) * odd > 2 ** FORMATS[FLOAT][0]:
-        return Unknown(f"a size times {scale} is rounded")
-    return floor_div(size * numerator, denominator)
+    is_exact = False
+    if isinstance(exact, int) and isinstance(size, int):
+        is_exact = exact <= 2**62 and exact == int(np.float32(size) * np.float32(scale))
+    elif low is not None and high is not None:
+        odd = numerator // (numerator & -numerator)
+        is_exact = max(-low, high) * odd <= 2 ** FORMATS[FLOAT][0]
+    return exact if is_exact else Unknown(f"a size times {scale} is rounded")
 
 
 SLIDING: dict[str, ShapeRule] = {
