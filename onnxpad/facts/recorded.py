@@ -49,6 +49,11 @@ class RecordedDim(Struct, frozen=True):
     step: Annotated[int, Meta(ge=1)]
     axes: tuple[Place, ...]
 
+    def __post_init__(self) -> None:
+        """Refuses a range without sizes."""
+        if self.first > self.last:
+            raise ValueError("no size is in the range")
+
     @property
     def sizes(self) -> Sizes:
         """Its sizes."""
@@ -93,35 +98,23 @@ def recorded_sizes(graph: Graph) -> Recorded:
     if text is None:
         return Recorded()
     try:
-        items = msgspec.json.decode(text[:_LONGEST], type=dict[str, Any])
+        items = msgspec.json.decode(text[:_LONGEST], type=dict[str, RecordedDim])
     except (msgspec.DecodeError, RecursionError):
-        warning = f"the metadata {METADATA} is ignored: it is not a JSON object of sizes"
-        return Recorded(warnings=(warning,))
-    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
+        return Recorded(warnings=(f"the metadata {METADATA} is ignored: it is malformed",))
+    labels = _labels(graph)
     allowed: dict[Any, Sizes] = dict(_declared(graph))  # by label where it is open, else by place
     known = labels.keys() | allowed.keys()
     entries: dict[str, RecordedDim] = {}
-    wrong: list[str] = []
-    for name, item in items.items():
-        try:
-            entry = msgspec.convert(item, RecordedDim)
-        except msgspec.ValidationError:
-            entry = None
-        if entry is None or entry.first > entry.last:
-            wrong.append(f"{name!r}, which is malformed")
-            continue
+    for name, entry in items.items():
         there = tuple(place for place in entry.axes if place in known)
         keys = {labels.get(place, place) for place in there}
         left = {key: allowed.get(key, entry.sizes).common(entry.sizes) for key in keys}
-        if not there:
-            wrong.append(f"{name!r}, whose axes are gone")
-        elif None in left.values():
-            wrong.append(f"{name!r} as {entry.sizes}, for the model has other sizes there")
-        else:
+        if there and None not in left.values():
             entries[name] = replace(entry, axes=there)
             allowed |= {key: each for key, each in left.items() if each is not None}
-    told = few(wrong, _TOLD, "; ")
-    warnings = (f"of the metadata {METADATA} is ignored: {told}",) if wrong else ()
+    wrong = [f"{name!r} as {each.sizes}" for name, each in items.items() if name not in entries]
+    told = f"of the metadata {METADATA} is ignored what the model has no such axes or sizes for:"
+    warnings = (f"{told} {few(wrong, _TOLD, '; ')}",) if wrong else ()
     sizes = {label: each for label, each in allowed.items() if isinstance(label, str)}
     limits = {
         place: sizes.get(labels.get(place, ""), entry.sizes)
@@ -144,18 +137,26 @@ def recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
     theirs = (name for name in rewritten.inputs if name not in original.inputs)
     ours = (name for name in original.inputs if name not in rewritten.inputs)
     called = dict(zip(theirs, ours, strict=False))
-    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(original.inputs)}
-    declared = _declared(original)
-    limits: dict[Place, Sizes] = {}
-    sizes: dict[str, Sizes] = {}
-    for (name, axis), allowed in (*before.limits.items(), *after.limits.items()):
+    labels, declared = _labels(original), _declared(original)
+    limits, sizes = dict(before.limits), dict(before.sizes)
+    for (name, axis), allowed in after.limits.items():
         place = called.get(name, name), axis
-        left = limits.get(place, declared.get(place, allowed))
-        limits[place] = _common(place, left, allowed)
-        if (label := labels.get(place)) is not None:
-            sizes[label] = _common(place, sizes.get(label, allowed), allowed)
+        label = labels.get(place, "")
+        one = declared.get(place) or sizes.get(label) or limits.get(place, allowed)
+        if (common := one.common(allowed)) is None:
+            raise MismatchError(
+                f"no size of axis {axis} of input {place[0]!r} fits both models: one is limited to "
+                f"{one}, the other to {allowed}, as their metadata says ({METADATA})"
+            )
+        limits[place] = common
+        if label:
+            sizes[label] = common
     warnings = dict.fromkeys((*before.warnings, *after.warnings))
     return replace(before, sizes=sizes, limits=limits, warnings=tuple(warnings))
+
+
+def _labels(graph: Graph) -> dict[Place, str]:
+    return {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
 
 
 def _declared(graph: Graph) -> dict[Place, Sizes]:
@@ -166,18 +167,6 @@ def _declared(graph: Graph) -> dict[Place, Sizes]:
         for axis, size in enumerate(shape or ())
         if isinstance(size, int) and size >= 0
     }
-
-
-def _common(place: Place, one: Sizes, other: Sizes) -> Sizes:
-    """The sizes in both; raises where there are none."""
-    found = one.common(other)
-    if found is None:
-        name, axis = place
-        raise MismatchError(
-            f"no size of axis {axis} of input {name!r} fits both models: one is limited to {one}, "
-            f"the other to {other}, as their metadata says ({METADATA})"
-        )
-    return found
 
 
 def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) -> None:
