@@ -294,9 +294,3 @@ class Context:
             before = {each.ends for each in self.original.misfolded()}
             return [each for each in found if each.ends in before]
         return found
-
-    def settle(self) -> None:
-        """Begins a round of passes, in which unknown answers are worked out anew."""
-        journal = self.graph.model.journal
-        if journal.count != journal.settled:
-            journal.count = journal.settled = journal.count + 1
