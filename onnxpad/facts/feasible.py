@@ -1,16 +1,14 @@
 """The open sizes at which a graph runs, derived from its operators.
 
-Concat, MatMul, Reshape and broadcasting operators need axes that fit each
-other: a U-Net that halves its data, doubles it and joins both runs only at even sizes. A window
-needs data that it fits in. A size at which such an operator stops is infeasible, provided that
-every output of the graph needs the operator.
+Concat and broadcasting operators need axes that fit each other: a U-Net that halves its data,
+doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size at
+which such an operator stops is infeasible, provided that every output of the graph needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
-from math import prod
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -23,7 +21,6 @@ from onnxpad.arithmetic.size import (
     less_equal,
     maximum,
     minimum,
-    modulo,
     solutions,
 )
 from onnxpad.errors import ModelError
@@ -40,6 +37,7 @@ Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
 _OUTPUTS: Final = 256
+_BROADCASTING: Final = frozenset({*BROADCASTING.split(), "PRelu"})
 _SIZES: Final = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
@@ -128,17 +126,6 @@ def _concatenated(call: Call) -> Conditions:
         yield from (equal(first, other) for other in others if place != axis)
 
 
-def _broadcast(call: Call) -> Conditions:
-    return _fitting(call.shapes() if call.version >= 7 else [])
-
-
-def _multiplied(call: Call) -> Conditions:
-    left, right = call.shapes()
-    if len(left) >= 2 and len(right) >= 2:
-        yield equal(left[-1], right[-2])
-        yield from _fitting([left[:-2], right[:-2]])
-
-
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """Conditions that shapes broadcast: on each axis all sizes other than 1 are equal."""
     for place in range(1, max(map(len, shapes), default=0) + 1):
@@ -146,28 +133,6 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
         sizes = dict.fromkeys(size for size in each if size != 1)
         for a, b in combinations(islice(sizes, _SIZES), 2):
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
-
-
-def _reshaped(call: Call) -> Conditions:
-    """Conditions that a Reshape keeps the number of elements; equal sizes cancel first."""
-    shape, target = call.shape_of(0), call.integers(1)
-    copied = [
-        shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target)
-    ]
-    rest = [size for size in copied if size != -1]
-    if call.flag("allowzero") or not all(map(_is_positive, rest)):
-        return  # a 0 or -1 at some sizes would mean something else
-    before = list(shape)
-    after: list[Extent] = []
-    for size in rest:
-        if size in before:
-            before.remove(size)
-        else:
-            after.append(size)
-    if len(rest) == len(copied):
-        yield equal(prod(before), prod(after))
-    elif all(isinstance(size, int) for size in after):
-        yield equal(modulo(prod(before), prod(after)), 0)
 
 
 def _windowed(call: Call, row: Operator) -> Conditions:
@@ -190,21 +155,13 @@ def _windowed(call: Call, row: Operator) -> Conditions:
 
 def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """The conditions that an operator runs, as far as they are known."""
-    row = operator_of(graph, node)
-    rule = _CONDITIONS.get(node.op) if row is None and graph.is_standard(node) else None
-    if not node.inputs or (row is None and rule is None):
-        return
-    call = analysis.call(node)
+    row, call = operator_of(graph, node), analysis.call(node)
     try:
-        yield from _windowed(call, row) if row is not None else rule(call) if rule else ()
+        if row is not None and node.inputs:
+            yield from _windowed(call, row)
+        elif call.op == "Concat":
+            yield from _concatenated(call)
+        elif call.op in _BROADCASTING and call.version >= 7:
+            yield from _fitting(call.shapes())
     except (ModelError, UnreadError):
         return
-
-
-_CONDITIONS: Final[Mapping[str, Callable[[Call], Conditions]]] = {
-    **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    "Concat": _concatenated,
-    "MatMul": _multiplied,
-    "PRelu": _broadcast,
-    "Reshape": _reshaped,
-}
