@@ -15,7 +15,7 @@ from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.facts import LARGEST_SIZE, OpenAxis, open_axes
 from onnxpad.facts.domain import SizeDomain
-from onnxpad.facts.recorded import METADATA, Recorded, RecordedDim
+from onnxpad.facts.recorded import METADATA, Place, Recorded, RecordedDim
 from onnxpad.graph import Graph
 from onnxpad.messages import few, meant
 
@@ -51,32 +51,28 @@ def given_domain(
     """
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
-    fixed = dict(_fixed_by_shapes(graph, by_input))
+    wanted = dict(_fixed_by_shapes(graph, by_input))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
         for axis in _named(graph, axes, name, sizes, recorded.entries):
-            _agree(fixed, axis, sizes)
-    if trust_dim_names:
-        known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
-        for axis in axes:
-            if (size := known.get(axis.label)) is not None:
-                _agree(fixed, axis, Sizes(size, size))
+            _agree(wanted, axis, sizes)
+    known = {a.label: wanted[a.tensor, a.axis] for a in axes if (a.tensor, a.axis) in wanted}
     for axis in axes:
-        size = fixed.get((axis.tensor, axis.axis))
-        wanted = read.get(axis.label) if size is None else Sizes(size, size)
-        within = recorded.sizes.get(axis.label)
-        if wanted and within and wanted.common(within) != wanted:
+        if trust_dim_names and axis.label in known:
+            _agree(wanted, axis, known[axis.label])
+        given, within = wanted.get((axis.tensor, axis.axis)), recorded.sizes.get(axis.label)
+        if given and within and given.common(within) != given:
             raise MismatchError(
-                f"axis {axis.axis} of input {axis.tensor!r} cannot be {wanted}: the model was "
+                f"axis {axis.axis} of input {axis.tensor!r} cannot be {given}: the model was "
                 f"rewritten for {within} alone, as its metadata says ({METADATA})"
             )
+    fixed = {place: sizes.first for place, sizes in wanted.items() if sizes.count == 1}
     declared = _declare(graph, fixed)
     labels = [axis.label for axis in open_axes(graph.inputs)]
-    given = {**recorded.sizes, **read}
     return SizeDomain(
         declared,
-        {name: sizes for name, sizes in given.items() if name in labels},
+        {name: sizes for name, sizes in {**recorded.sizes, **read}.items() if name in labels},
         by_name=trust_dim_names and len({*labels}) < len(labels),
         shaped=frozenset(graph.inputs if "" in by_input else by_input),
         named=frozenset(read),
@@ -104,10 +100,8 @@ def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
                 )
 
 
-def _fixed_by_shapes(
-    graph: Graph, shapes: Mapping[str, Shape]
-) -> Iterator[tuple[tuple[str, int], int]]:
-    """The sizes that shapes fix on open axes, as ((input, axis), size)."""
+def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
+    """The sizes that shapes fix on open axes."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
@@ -126,19 +120,18 @@ def _fixed_by_shapes(
         if declared is None:
             declared = (None,) * len(shape)
             graph.declare(name, declared)
-        if len(shape) != len(declared):
+        fits = len(shape) == len(declared) and all(
+            size is None or size == was or not isinstance(was, int)
+            for size, was in zip(shape, declared, strict=True)
+        )
+        if not fits:
             raise MismatchError(
-                f"input {name!r} has {len(declared)} axes, {_listed(declared)}, but the shape "
-                f"given has {len(shape)}: {_listed(shape)}"
+                f"input {name!r} has {len(declared)} axes in the model, {_listed(declared)}; the "
+                f"shape given has {len(shape)}: {_listed(shape)}"
             )
         for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
-            if size is None or size == was:
-                continue
-            if isinstance(was, int):
-                raise MismatchError(
-                    f"axis {axis} of input {name!r} is {was} in the model, not {size}"
-                )
-            yield (name, axis), size
+            if size is not None and size != was:
+                yield (name, axis), Sizes(size, size)
 
 
 def _lacking(kind: str, name: str, told: str) -> MismatchError:
@@ -158,19 +151,21 @@ def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
         items = sizes
     if items is None:
         raise UsageError(f"{of}: {given!r} is no list of sizes, as 1x3x224x? or 1,3,224,?{_RANGES}")
-    shape: list[int | None] = []
-    for item in items:
-        size = whole_number(item)
-        if item is None or size == -1 or (isinstance(item, str) and item.strip() in {"", "?"}):
-            shape.append(None)
-        elif size is None or not 1 <= size <= NMAX:
+    shape = [None if _is_open(item) else whole_number(item) or 0 for item in items]
+    for item, size in zip(items, shape, strict=True):
+        if size is not None and not 1 <= size <= NMAX:
             raise UsageError(
                 f"{of}: {item!r} is no size; give a number from 1 to {NMAX}, or "
                 f"? for an axis that stays open{_RANGES}"
             )
-        else:
-            shape.append(size)
     return tuple(shape)
+
+
+def _is_open(item: object) -> bool:
+    """Whether an item of a shape leaves an axis open."""
+    if isinstance(item, str) and item.strip() in {"", "?"}:
+        return True
+    return item is None or whole_number(item) == -1
 
 
 def sizes_of(name: str, value: str | int | range) -> Sizes:
@@ -222,21 +217,16 @@ def _named(
     raise _lacking("dims", name, f"there is no dimension {name!r} to give a size; {there}")
 
 
-def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> None:
-    """Adds a single size to `fixed`; raises where the axis has another size already."""
-    place = (axis.tensor, axis.axis)
-    if place in fixed and sizes != Sizes(fixed[place], fixed[place]):
+def _agree(wanted: dict[Place, Sizes], axis: OpenAxis, sizes: Sizes) -> None:
+    """Adds the sizes of an axis; raises where it has others already."""
+    before = wanted.setdefault((axis.tensor, axis.axis), sizes)
+    if before != sizes:
         raise MismatchError(
-            f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {fixed[place]} and "
-            f"{sizes}"
+            f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {before} and {sizes}"
         )
-    if sizes.count == 1:
-        fixed[place] = sizes.first
 
 
-def _declare(
-    graph: Graph, fixed: Mapping[tuple[str, int], int]
-) -> dict[str, tuple[int | str | None, ...]]:
+def _declare(graph: Graph, fixed: Mapping[Place, int]) -> dict[str, tuple[int | str | None, ...]]:
     """Has the graph's inputs declare the fixed sizes; returns their shapes afterwards."""
     for (tensor, axis), size in fixed.items():
         shape = list(graph.inputs[tensor].shape or ())
