@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpad.facts.inference import Sizes, disagreements
+from onnxpad.facts.feasible import Inferred, disagreements
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -56,5 +56,5 @@ class ReportSizes(Pass):
             yield self.refused(context, node, message, why, output=output.name, **facts)
 
 
-def _text(sizes: Sizes) -> str:
+def _text(sizes: Inferred) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in sizes)})"

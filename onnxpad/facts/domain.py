@@ -75,13 +75,10 @@ class SizeDomain(Struct, frozen=True):
     def to_draw(self, graph: Graph) -> dict[str, Sizes]:
         """The sizes that limited dimensions may have in a run of the model, by name.
 
-        They end where the given sizes end. A lower end comes from axes in between that would be
-        too large, which no run reaches. A dimension whose axes have different limits is left out.
+        A dimension whose axes have different limits is left out.
         """
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
-            if sizes is not None and sizes.count > 1:
-                sizes = sizes.until(self.given.get(axis.label, OPEN_SIZES).last)
             found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
         return {name: sizes for name, sizes in found.items() if sizes is not None}
 

@@ -20,7 +20,6 @@ from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.declared import Row as Declaration
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
@@ -155,11 +154,9 @@ class Answers(rows.Known, Protocol):
 
     Attributes:
         graph: The graph that it is about.
-        declared: What users declared of operators whose shapes were asked for.
     """
 
     graph: Graph
-    declared: set[Declaration]
 
     @property
     def outer(self) -> Answers | None:
@@ -170,9 +167,6 @@ class Answers(rows.Known, Protocol):
 
     def bound(self, tensor: Tensor) -> Bound:
         """A number that no element of a tensor is below."""
-
-    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
-        """A new analysis of a body in the graph, or of a function that it calls."""
 
 
 class NeededError(Exception):
