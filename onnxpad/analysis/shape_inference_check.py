@@ -22,7 +22,7 @@ from onnxpad.analysis.value import FLOAT
 from onnxpad.arithmetic.size import NMAX, Extent, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.schema import schema_of
+from onnxpad.graph.model import schema_of
 
 Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""

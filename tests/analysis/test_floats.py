@@ -12,8 +12,8 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import floats
 from onnxpad.analysis.floats import ZERO, Quotient, Real, Scaled
 from onnxpad.analysis.value import fit
+from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
-from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.semantics.rows import FORMATS, INTEGERS
 from tests.support.rows import each_row
 

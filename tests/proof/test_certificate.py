@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.symbol import Sizes
+from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph
 from onnxpad.proof.certificate import Prover

@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
 from onnxpad.errors import UsageError
-from onnxpad.file.wire import scan
+from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
