@@ -161,7 +161,12 @@ class Context:
     @cached_property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
-        return self.load_original()
+        notes, model = self.graph.model.notes, self.graph.model
+        key = Context, self.graph.offset, model.main.trusted
+        if key not in notes:  # contexts come and go, and it stays as it is
+            notes[key] = self.load_original()
+        found: Context = notes[key]
+        return found
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -291,9 +296,13 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            before = {each.ends for each in self.original.misfolded()}
-            return [each for each in found if each.ends in before]
+            return [each for each in found if each.ends in self.original.wrong_ends]
         return found
+
+    @cached_property
+    def wrong_ends(self) -> frozenset[tuple[str, str]]:
+        """The ends of `misfolded`, of a graph that is not edited."""
+        return frozenset(each.ends for each in self.misfolded())
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""
