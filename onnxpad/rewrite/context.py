@@ -296,13 +296,14 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            return [each for each in found if each.ends in self.original.wrong_ends]
+            return [each for each in found if self.original.misfolds(*each.ends)]
         return found
 
-    @cached_property
-    def wrong_ends(self) -> frozenset[tuple[str, str]]:
-        """The ends of `misfolded`, of a graph that is not edited."""
-        return frozenset(each.ends for each in self.misfolded())
+    def misfolds(self, pad: str, window: str) -> bool:
+        """Whether `misfolded` has the `Pad` and the operator that write these tensors."""
+        node = self.graph.tensor(window).producer if self.graph.has_tensor(window) else None
+        found = None if node is None else self.sites.fusion.certain(node)
+        return found is not None and found.ends == (pad, window)
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""
