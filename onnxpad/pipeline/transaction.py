@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.facts import Facts
 from onnxpad.finding import (
     Assumption,
     Certificate,
@@ -28,6 +27,7 @@ from onnxpad.finding import (
 )
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
+from onnxpad.later import Facts
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.crops import amounts_of
 from onnxpad.pipeline.registry import failed, is_own
