@@ -43,15 +43,14 @@ from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.rewrite.sinking import Sinking
-from onnxpad.semantics import amounts, moving, numbers, pointwise, transposed
+from onnxpad.semantics import amounts, moving, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
 from onnxpad.semantics.layers import LEAST
 from onnxpad.semantics.read_nodes import WindowOp
 from onnxpad.semantics.rows import ZERO, Call
-from onnxpad.semantics.steps import STEPS
-from onnxpad.semantics.table import amounts_of, pad_of
+from onnxpad.semantics.table import STEPS, amounts_of, pad_of
 from onnxpad.semantics.window import WINDOWS
 
 JUDGE: Final = "judge"
@@ -317,17 +316,17 @@ _STEPS: Final = (
     _entry("Sigmoid makes 0 of 0", "Pad Sigmoid Conv", PROBES, STEPS, "Sigmoid",
            replace(STEPS["Tanh"], op="Sigmoid")),
     _mutant("a Clip forgets its lower bound", "Pad Clip Conv", PROBES, pointwise.clip,
-            "numbers.greatest(number, low)", "(number,)"),
+            "greatest(number, low)", "(number,)"),
     _mutant("a Clip forgets its upper bound", "Pad Clip Conv, below 0", PROBES, pointwise.clip,
-            "[n for each in above for n in numbers.least(each, high)]", "above"),
+            "[n for each in above for n in least(each, high)]", "above"),
     _mutant("Abs makes 0", "Pad Abs Conv", PROBES, pointwise.absolute, "abs(number)", "0"),
     _mutant("Ceil makes 0", "Pad Ceil Conv", PROBES, pointwise.ceil,
-            "numbers.rounded(number, math.ceil)", "(0,)"),
+            "rounded(number, math.ceil)", "(0,)"),
     _mutant("Neg makes 0", "Pad Neg Conv", PROBES, pointwise.negative, "-number", "0"),
-    _entry("Add multiplies", "Pad Add Conv", PROBES, numbers._OPERATIONS, "Add",
-           numbers._OPERATIONS["Mul"]),
+    _entry("Add multiplies", "Pad Add Conv", PROBES, pointwise._OPERATIONS, "Add",
+           pointwise._OPERATIONS["Mul"]),
     _mutant("the first channel stands for all", "Pad Add Conv, by channel", PROBES,
-            numbers._one_of, "set(map(fill_of, numbers))", "{fill_of(numbers[0])}"),
+            pointwise._one_of, "set(map(fill_of, numbers))", "{fill_of(numbers[0])}"),
     _mutant("a quotient is turned round", "Pad Div Conv", PROBES, pointwise.operated,
             "if place == 0 else (each, number)", ""),
     _mutant("a constant may lie along the padding", "Pad Mul Conv, along the Pad", PROBES,

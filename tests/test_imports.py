@@ -24,7 +24,7 @@ from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "messages", "errors", "later", "site_form", "finding", "reasons",
+    "_version", "messages", "errors", "later", "finding", "reasons",
     "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
@@ -35,7 +35,7 @@ ORDER: Final = (
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
-    "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours", "runtimes.deployed",
+    "runtimes.onnxruntime.neighbours", "runtimes.deployed",
     # Deciding and rewriting.
     "padding", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite",
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser", "runtimes.protection",

@@ -34,7 +34,8 @@ class SizeDomain(Struct, frozen=True):
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
-        alone: Whether a graph is not analysed at more sizes too: what is proved may assume more.
+        alone: Whether a graph is analysed at just these sizes: what is proved may assume more, and
+            it runs at all of them.
     """
 
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
@@ -142,18 +143,16 @@ def analysed_domains(
         MismatchError: The graph runs at none of the sizes that a user gave.
     """
     domain = domain or SizeDomain()
+    if domain.alone:
+        return (AnalysedDomain(domain, Analysis(graph, domain.extents(graph)), EVERYWHERE),)
     wanted = bool(domain.declared) or _may_gain(graph)
     allowed = [SizeDomain()]
     if domain.given:
         allowed.append(replace(domain, by_name=False))
     if domain.by_name:
         allowed.append(domain)
-    if domain.alone:
-        del allowed[:-1]
     analyse = partial(_analysed, graph, known, wanted)
     found = [step for each in allowed for step in _steps(analyse, each)]
-    if domain.alone:
-        del found[:-1]
     stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()

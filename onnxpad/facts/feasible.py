@@ -39,7 +39,7 @@ from onnxpad.facts import BROADCASTING, Analysis, Shape, is_constant
 from onnxpad.facts.reshaping import at_least
 from onnxpad.facts.rule_api import FLOAT, Call
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.schema import schema_of
+from onnxpad.graph.model import schema_of
 from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of

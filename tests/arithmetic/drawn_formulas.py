@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from onnxpad.arithmetic import render, size, window
+from onnxpad.arithmetic.quasi_affine import ANY
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
-from onnxpad.arithmetic.symbol import ANY
 from tests.support.lines import Lines
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

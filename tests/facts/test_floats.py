@@ -9,8 +9,8 @@ import pytest
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
-from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.facts import contents
 from onnxpad.facts.contents import ZERO, Ratio, Real
 from onnxpad.facts.rule_api import fit

@@ -14,7 +14,7 @@ from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.facts import LARGEST_SIZE, Analysis
 from onnxpad.facts.recorded import _known, _listed, given_domain, shape_of, sizes_of
-from onnxpad.file.wire import scan
+from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
-from onnxpad.file.wire import encode, scan
+from onnxpad.file.skeleton import encode, scan
 from onnxpad.graph import Declared, Graph, Tensor
 from onnxpad.graph.encode import functions_now
 from tests.support import assert_same, checked, feeds_of, named, run, work

@@ -17,6 +17,7 @@ from onnxpad.pipeline.next_option import (
     _gains,
     next_option,
 )
+from onnxpad.rewrite.context import Context
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -124,7 +125,7 @@ def test_what_most_findings_name_is_tried_once(
     monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
     monkeypatch.setattr(module, "counts_of", lambda _: Counts(*now))
     monkeypatch.setattr(module, "Run", Trial)
-    found = next_option(graph, Options(), [], [], lambda _: None)
+    found = next_option(graph, Options(), [], [Context(graph)], lambda _: None)
     assert trials == (is_told is not None)
     assert bool(found) == bool(is_told)
     if found is not None:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.arithmetic.symbol import Sizes
+from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.facts import Analysis
 from onnxpad.facts.domain import AnalysedDomain, SizeDomain, analysed_domains
 from onnxpad.finding import Assumption, Certificate

@@ -24,8 +24,7 @@ from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
-from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
 from onnxpad.semantics.read_nodes import is_transposed
 
 Call: TypeAlias = tuple[Context, Node]
