@@ -6,7 +6,6 @@ A graph is analysed for ever fewer sizes, so that a proof can use the weakest as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -18,7 +17,6 @@ from onnxpad.facts import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axe
 from onnxpad.facts.feasible import EVERYWHERE, Feasible, feasible_sizes
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.semantics.operators import operator_of
 
 _ROUNDS: Final = 16
 
@@ -145,13 +143,19 @@ def analysed_domains(
     domain = domain or SizeDomain()
     if domain.alone:
         return (AnalysedDomain(domain, Analysis(graph, domain.extents(graph)), EVERYWHERE),)
-    wanted = bool(domain.declared) or _may_gain(graph)
+    wanted = bool(domain.declared) or any(axis.axis for axis in open_axes(graph.inputs))
     allowed = [SizeDomain()]
     if domain.given:
         allowed.append(replace(domain, by_name=False))
     if domain.by_name:
         allowed.append(domain)
-    analyse = partial(_analysed, graph, known, wanted)
+
+    def analyse(domain: SizeDomain) -> AnalysedDomain:
+        same = (each.analysis for each in known if each.domain == domain)
+        analysis = next(same, None) or Analysis(graph, domain.extents(graph))
+        feasible = feasible_sizes(graph, analysis) if wanted else EVERYWHERE
+        return AnalysedDomain(domain, analysis, feasible)
+
     found = [step for each in allowed for step in _steps(analyse, each)]
     stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
@@ -174,21 +178,3 @@ def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
         at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
     if at is not whole:
         yield at
-
-
-def _analysed(
-    graph: Graph, known: AnalysedDomains, wanted: bool, domain: SizeDomain
-) -> AnalysedDomain:
-    same = (each.analysis for each in known if each.domain == domain)
-    analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-    return AnalysedDomain(
-        domain, analysis, feasible_sizes(graph, analysis) if wanted else EVERYWHERE
-    )
-
-
-def _may_gain(graph: Graph) -> bool:
-    """Whether padding may depend on an open size other than the batch."""
-    return any(axis.axis for axis in open_axes(graph.inputs)) and any(
-        node.op == "Pad" or operator_of(graph, node) is not None or graph.runs_graphs(node)
-        for node in graph.nodes
-    )

@@ -170,11 +170,8 @@ class Analysis:
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
         value = self.value(tensor)
-        return (
-            value.flat[0]
-            if value is not None and len(value.flat) == 1 and is_constant(value)
-            else None
-        )
+        is_one = value is not None and len(value.flat) == 1 and is_constant(value)
+        return value.flat[0] if value is not None and is_one else None
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""

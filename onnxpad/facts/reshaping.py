@@ -66,13 +66,12 @@ def agreed(extents: Iterable[Extent]) -> Extent:
     Raises:
         UnreadError: Two of them are different numbers.
     """
-    found: Extent = Unknown("no operand's size is known")
-    for extent in extents:
-        if isinstance(extent, int) and isinstance(found, int) and extent != found:
-            raise UnreadError(f"{found} and {extent} where sizes must be equal")
-        if isinstance(found, Unknown) or isinstance(extent, int):
-            found = extent
-    return found
+    sizes = list(extents)
+    numbers = {size for size in sizes if isinstance(size, int)}
+    if len(numbers) > 1:
+        raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
+    known = (size for size in sizes if not isinstance(size, Unknown))
+    return numbers.pop() if numbers else next(known, Unknown("no operand's size is known"))
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
@@ -345,21 +344,13 @@ def _tile(call: Call) -> Shape:
     return tuple(size * repeat for size, repeat in zip(shape, repeats, strict=True))
 
 
-def _space_to_depth(call: Call) -> Shape:
-    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
-    return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
-
-
-def _depth_to_space(call: Call) -> Shape:
-    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
-    return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
-
-
-def _block(call: Call) -> int:
-    block = call.of("blocksize", 0)
+def _blocks(call: Call) -> Shape:
+    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), call.of("blocksize", 0)
     if block < 1:
         raise UnreadError(f"a block of size {block}")
-    return block
+    if call.op == "SpaceToDepth":
+        return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
+    return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
 
 
 # Operators that create elements
@@ -390,7 +381,7 @@ def _constant_of_shape(call: Call) -> Elements:
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Concat": _concat,
     "ConstantOfShape": lambda call: call.integers(0),
-    "DepthToSpace": _depth_to_space,
+    "DepthToSpace": _blocks,
     "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
     "Flatten": _flatten,
     "Gather": _gather,
@@ -399,7 +390,7 @@ LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Shape": lambda call: (len(dimensions(call)),),
     "Size": lambda call: (),
     "Slice": _slice,
-    "SpaceToDepth": _space_to_depth,
+    "SpaceToDepth": _blocks,
     "Split": _split,
     "Squeeze": _squeeze,
     "Tile": _tile,

@@ -94,10 +94,6 @@ def _reduction(call: Call) -> Shape:
     return tuple(size for axis, size in enumerate(sizes) if keep or axis not in axes)
 
 
-def _q_linear_elementwise(call: Call) -> Shape:
-    return broadcast([call.shape_of(0), call.shape_of(3)])
-
-
 def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
     parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
@@ -151,7 +147,11 @@ SHAPES: dict[str, ShapeRule] = {
         " QuantizeLinear QuickGelu",
         MICROSOFT,
     ),
-    **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
+    **named(
+        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
+        "QLinearAdd QLinearMul",
+        MICROSOFT,
+    ),
     **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
 }
 """Shape rules of operators without a sliding window."""
