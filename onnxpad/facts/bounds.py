@@ -230,13 +230,6 @@ def _max_pool(call: Call) -> Bound:
     return call.bound_of(0) if {*call.of("dilations", ())} <= {1} else NONE
 
 
-def _cast(call: Call) -> Bound:
-    """0 for floating-point numbers of what is not negative: a bound above might be rounded up."""
-    dtype = call.dtype(0)
-    is_number = dtype in FLOATS or dtype in INTEGERS or dtype == BOOL
-    return _sign(_first)(call) if is_number else NONE
-
-
 def _quantised(call: Call) -> Bound:
     """The zero point, which stands for 0, where the data is not negative."""
     point = _zero_point(call)
@@ -271,12 +264,11 @@ BOUNDS: Final[dict[str, Rule]] = {
     **named(_all, "Concat Where"),
     **named(
         _sign(_first),
-        "AveragePool Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish LeakyRelu"
-        " Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
+        "AveragePool Cast Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish"
+        " LeakyRelu Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
     ),
     **named(_sign(_all), "Add Mean Mul Sum"),
     **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
-    "Cast": _cast,
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
     "Max": _greatest,

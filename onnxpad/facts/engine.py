@@ -556,22 +556,15 @@ def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFact
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
-    """The facts that hold for both."""
-    shape = None
+    """The facts that hold for both; of contents, 0.0 and -0.0 are not the same."""
+    dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
         shape = tuple(map(_common_size, one.shape, other.shape))
-    value = one.value if _is_same(one.value, other.value) else None
-    return PassedFacts(one.dtype if one.dtype == other.dtype else None, shape, value)
-
-
-def _is_same(one: Value | None, other: Value | None) -> bool:
-    """Whether two contents are known to be the same; 0.0 and -0.0 are not."""
-    if one is None or other is None or one.data.shape != other.data.shape:
-        return False
-    return one.dtype == other.dtype and all(
-        isinstance(a, int | Size | float) and type(a) is type(b) and a == b and repr(a) == repr(b)
-        for a, b in zip(one.flat, other.flat, strict=True)
-    )
+    value = one.value
+    if value is None or Unknown in map(type, value.flat):
+        return PassedFacts(dtype, shape)
+    ours, theirs = (tuple(_distinct([PassedFacts(value=each)])) for each in (value, other.value))
+    return PassedFacts(dtype, shape, value if ours == theirs else None)
 
 
 def _common_size(one: Extent, other: Extent) -> Extent:

@@ -71,9 +71,7 @@ def elements(items: Iterable[object], shape: Sequence[int]) -> Elements:
 
 def filled(item: object, shape: Sequence[int]) -> Elements:
     """Return an object array of a shape with one item everywhere."""
-    data = np.empty(tuple(shape), dtype=object)
-    data[...] = item
-    return data
+    return elements([item] * math.prod(shape), shape)
 
 
 def each(function: Callable[..., object], *operands: Elements) -> Elements:
