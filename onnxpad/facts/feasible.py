@@ -1,8 +1,8 @@
 """The open sizes at which a graph runs, derived from its operators, and what onnx infers of them.
 
-Concat and broadcasting operators need axes that fit each other: a U-Net that halves its data,
-doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size at
-which such an operator stops is infeasible, provided that every output of the graph needs it.
+Concat, Reshape and broadcasting operators need axes that fit each other: a U-Net that halves its
+data, doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size
+at which such an operator stops is infeasible, provided that every output of the graph needs it.
 
 Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
 disagreement shows at the operator where it begins and not downstream of it, shapes that the model
@@ -36,7 +36,7 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError, let_through
 from onnxpad.facts import BROADCASTING, Analysis, Shape, is_constant
-from onnxpad.facts.reshaping import at_least
+from onnxpad.facts.reshaping import at_least, product
 from onnxpad.facts.rule_api import FLOAT, Call
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
@@ -172,6 +172,8 @@ def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _windowed(call, row)
         elif call.op == "Concat":
             yield from _concatenated(call)
+        elif call.op == "Reshape" and (result := call.result_shape()) is not None:
+            yield equal(product(call.shape_of(0)), product(result))
         elif call.op in _BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
     except (ModelError, UnreadError):

@@ -86,6 +86,14 @@ GRAPHS = [
         " int64[1] two = {2}, int64[1] minus = {-2}, int64[1] axis = {2}",
         id="a U-Net without padding",
     ),
+    pytest.param("y = Reshape (x, k)", "int64[3] k = {0, -1, 7}", id="reshaped"),
+    pytest.param("y = Reshape (x, k)", "int64[2] k = {6, 4}", id="reshaped to one shape"),
+    pytest.param(
+        "t = Shape (x) n = Gather (t, two) m = Div (n, four) l = Max (m, one) s = Concat <axis = 0>"
+        " (two, l, four) y = Reshape (x, s)",
+        "int64[1] two = {2}, int64[1] four = {4}, int64[1] one = {1}",
+        id="reshaped to windows",
+    ),
     pytest.param("y = MaxPool <kernel_shape = [7], strides = [3]> (x)", "", id="pooled"),
     pytest.param("y = LpPool <kernel_shape = [4]> (x)", "", id="pooled by a norm"),
     pytest.param(
@@ -438,6 +446,12 @@ ASKED: list[tuple[str, int, str]] = [
     ("y = Concat <axis = 2> (a, b)", 13, ""),
     ("y = Concat <axis = 1> (o, v)", 13, ""),
     ("y = Concat <axis = 0> (r, r)", 13, ""),
+    ("y = Reshape (a, k)", 13, "?"),
+    ("y = Reshape (a, t)", 13, "?"),
+    ("y = Reshape (a, all)", 13, "?"),
+    ("y = Reshape (a, zero)", 13, "1"),
+    ("y = Reshape (v, k)", 13, "0"),
+    ("y = Reshape (v, r)", 13, ""),
     ("y = Conv (x, w)", 13, "n 3 4 5 6 7 8 9; m 3 4 5 6 7 8 9"),
     ('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', 13, "1; 1; 1; 1"),
     ("y = Conv <pads = [1, 1, 1, 1]> (x, w)", 13, "1; 1"),
