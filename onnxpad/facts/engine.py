@@ -103,7 +103,7 @@ class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
     Answers follow the edits of the graph by themselves: those given since edits that were undone
-    are worked out anew.
+    are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         graph: The graph.
@@ -138,7 +138,8 @@ class Analysis:
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
-        self._count, self._undone = self._edits.count, len(self._edits.undone)
+        self._count, self._settled = self._edits.count, self._edits.settled
+        self._undone = len(self._edits.undone)
         self._marks = [(self._edits.mark(), [0] * len(KINDS))]
         asks = outer or caller
         self._asked: list[_Question] = [] if asks is None else asks._asked
@@ -238,7 +239,7 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers that rest on edits which were undone.
+        """Forget answers that rest on edits which were undone, or that edits may have made known.
 
         Each mark has a number of edits, and how many answers there were before the last of them.
         """
@@ -250,10 +251,18 @@ class Analysis:
             for memory, length in zip(self._known, lengths, strict=True):
                 while len(memory) > length:
                     memory.popitem()
+        if journal.settled != self._settled:
+            for memory in self._known:
+                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
+                    del memory[tensor]
+            marks.clear()
+        if undone or not marks:
             self._inside.clear()
         if not marks or journal.mark() > marks[-1][0]:
-            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in self._known]))
-        self._count, self._undone = journal.count, len(journal.undone)
+            lengths = [len(memory) if marks else 0 for memory in self._known]
+            marks.append((journal.mark(), lengths))
+        self._count, self._settled = journal.count, journal.settled
+        self._undone = len(journal.undone)
 
     def _found(self, kind: int, tensor: Any) -> Any:
         """Work out an answer, by a rule that may need others."""
@@ -569,3 +578,11 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
 
 def _common_size(one: Extent, other: Extent) -> Extent:
     return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
+
+
+def _is_open(answer: Any) -> bool:
+    if isinstance(answer, Value):
+        answer = answer.flat
+    if isinstance(answer, tuple):
+        return Unknown in map(type, answer)
+    return answer is None or answer == NONE

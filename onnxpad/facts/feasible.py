@@ -146,6 +146,17 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
+def _reshaped(call: Call) -> Conditions:
+    """The condition that a Reshape keeps the number of elements; equal sizes cancel first."""
+    before, after = list(call.shape_of(0)), list(call.result_shape() or ())
+    for size in call.shape_of(0):
+        if size in after:
+            before.remove(size)
+            after.remove(size)
+    if call.result_shape() is not None:
+        yield equal(product(before), product(after))
+
+
 def _windowed(call: Call, row: Operator) -> Conditions:
     """Conditions that a window operator runs.
 
@@ -172,8 +183,8 @@ def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _windowed(call, row)
         elif call.op == "Concat":
             yield from _concatenated(call)
-        elif call.op == "Reshape" and (result := call.result_shape()) is not None:
-            yield equal(product(call.shape_of(0)), product(result))
+        elif call.op == "Reshape":
+            yield from _reshaped(call)
         elif call.op in _BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
     except (ModelError, UnreadError):

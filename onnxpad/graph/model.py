@@ -67,6 +67,7 @@ class Journal:
         inner: The number of those in bodies and functions that were made.
         declared: The number of those that declared another shape of an input.
         undone: The points to which edits were undone.
+        settled: The count when the round of passes began that is under way.
         steps: Each edit: the function that undoes it, and what that is given.
     """
 
@@ -76,6 +77,7 @@ class Journal:
         self.inner = 0
         self.declared = 0
         self.undone: list[int] = []
+        self.settled = 0
         self.steps: list[tuple[Any, ...]] = []
 
     def mark(self) -> int:

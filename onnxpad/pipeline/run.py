@@ -377,6 +377,7 @@ class Run:
 
         def changed(stage: Passes) -> bool:
             changes = len(editor.made)
+            context.settle()
             for pass_, match in self._matches(context, stage):
                 seen.append((pass_, match))
                 if match.plan is not None:

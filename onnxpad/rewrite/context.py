@@ -304,3 +304,9 @@ class Context:
         node = self.graph.tensor(window).producer if self.graph.has_tensor(window) else None
         found = None if node is None else self.sites.fusion.certain(node)
         return found is not None and found.ends == (pad, window)
+
+    def settle(self) -> None:
+        """Begins a round of passes, in which unknown answers are worked out anew."""
+        journal = self.graph.model.journal
+        if journal.count != journal.settled:
+            journal.count = journal.settled = journal.count + 1

@@ -12,6 +12,7 @@ from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import BOUNDS, telling
 from onnxpad.facts.rule_api import BOUND
 from onnxpad.graph import Graph
+from onnxpad.rewrite.context import Context
 from tests.strategies import examples
 from tests.support import Array, one, parsed, run
 from tests.support.rows import each_row
@@ -290,6 +291,25 @@ def test_the_bound_of_each_operator() -> None:
     for place, (bound, node) in enumerate(zip(bounds, nodes, strict=True)):
         expected = -(2.0**63) if bound == "-2.0**63" else float(bound)
         assert known.bound(graph.tensor(f"y{place}")) == expected, node
+
+
+def test_what_was_not_proved_is_asked_again() -> None:
+    model = one(
+        "r = Relu (x) a = Pad (r, p, c) y = MaxPool <kernel_shape = [2, 2]> (a)",
+        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, float c = {-inf}",
+    )
+    graph = Graph.from_proto(model)
+    context = Context(graph)
+    known = context.analysis
+    y, r = graph.tensor("y"), graph.tensor("r")
+    assert known.bound(y) < 0
+    pool = y.producer
+    assert pool is not None
+    graph.set_input(pool, 0, r)
+    graph.set_attribute(pool, "pads", [1, 0, 0, 0])
+    assert known.bound(y) < 0
+    context.settle()
+    assert known.bound(y) >= 0
 
 
 def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
