@@ -22,7 +22,6 @@ from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
@@ -44,7 +43,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     MakeSymmetric,
     SplitPads,
     MergePads,
-    SimplifyAmounts,
     FixAmounts,
     GuardPad,
     ReportUnreadable,

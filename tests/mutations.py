@@ -30,13 +30,12 @@ from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
 from onnxpad.padding import (
     ceil_mode,
-    computed_pads,
     crops,
     padding,
     step_edits,
     write,
 )
-from onnxpad.padding.computed_pads import AmountsWriter, DynamicSites
+from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.proposal import Judge
 from onnxpad.padding.site import Sites
@@ -249,22 +248,18 @@ _DYNAMIC: Final = (
             write.write, "if source is not op.data:", "if False:"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
-    _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "enumerate(sides[formula.split])",
+    _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
+            DynamicSites._computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
-    _mutant("amounts forget the offset", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "if any(formula.offsets)", "if False"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "if any(formula.surplus):", "if False:"),
-    _mutant("amounts swap moduli", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
-    _mutant("amounts forget the constant ones", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "[pair[side] for pair in formula.constant]",
+            DynamicSites._computed, "if any(formula.surplus):", "if False:"),
+    _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+    _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
+            DynamicSites._computed, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
-    _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
-            computed_pads._remainder, "if fits else None", "if True else None"),
-    _mutant("amounts start at the channels", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+    _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
+            DynamicSites._computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (
