@@ -12,7 +12,6 @@ from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.make_symmetric import MakeSymmetric
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
 from onnxpad.passes.report_pad import ReportPad
@@ -34,7 +33,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ResolveTransposed,
     DropValid,
     RoundDown,
-    PartPad,
     FoldPad,
     SinkPad,
     RecogniseSame,

@@ -1,14 +1,8 @@
-"""Writes a padding to the node that has it, and to a `Pad` in front of that; parts a `Pad` in two.
-
-An operator's own pads cannot be negative, and are those of its spatial axes. So a `Pad` that does
-more can be folded only in part; the other part stays.
-"""
+"""Writes a padding to the node that has it, and to a `Pad` in front of that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -17,28 +11,18 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.padding import Padding
-from onnxpad.proof.read import layers_of
-from onnxpad.reasons import RefusalError
 from onnxpad.semantics.amounts import (
     Pairs,
     is_padded,
     is_plain_zero,
-    less,
     onnx_order,
 )
-from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
-    UnreadableError,
     WindowOp,
-    pad_giving,
-    read_window,
 )
 from onnxpad.semantics.table import amounts_attribute
-
-if TYPE_CHECKING:
-    from onnxpad.padding.site import Sites
 
 
 def write(
@@ -156,76 +140,3 @@ def write_pad(
         value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
         inputs.append(graph.add_initializer(value, f"{name}_value"))
     return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)
-
-
-# A Pad in two parts
-
-
-def parts(
-    graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
-) -> tuple[Pairs, Pairs] | None:
-    """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
-
-    Both are over all axes. None where one of them is nothing, or not all that reads it is a window
-    operator.
-    """
-    rows = [row for reader in readers if (row := gathering(graph, reader)) is not None]
-    shape = analysis.shape(pad.data) if pad.axes else pad.constant_amounts
-    amounts = None if shape is None else pad.over(len(shape))
-    if amounts is None or not rows or len(rows) < len(readers):
-        return None
-    stays, goes = _parted(amounts, frozenset([row.layout for row in rows]))
-    is_both = is_padded(stays) and is_padded(goes)
-    return (stays, goes) if is_both and layers_of(graph, analysis, pad.node) else None
-
-
-@lru_cache(maxsize=256)
-def _parted(amounts: Pairs, layouts: frozenset[Layout]) -> tuple[Pairs, Pairs]:
-    """Amounts in those that stay, and those that windows of all these layouts can have."""
-    rank = len(amounts)
-    spatial = set(range(rank)).intersection(*(layout.axes(rank) for layout in layouts))
-    goes = tuple(
-        (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
-        for axis, (begin, end) in enumerate(amounts)
-    )
-    return less(amounts, goes), goes
-
-
-def part(graph: Graph, pad: Node, amounts: tuple[Pairs, Pairs]) -> None:
-    """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
-    name = f"{pad.name or pad.outputs[0].name}_first"
-    stays, goes = amounts
-    inputs, attributes = [each for each in pad.inputs[:3] if each.name], dict(pad.attrs)
-    flat = onnx_order(stays)
-    if graph.opset < 11:
-        attributes["pads"] = flat
-    else:
-        inputs[1] = graph.add_initializer(np.asarray(flat, np.int64), f"{name}_pads")
-    first = graph.insert("Pad", inputs, attributes, before=pad, name=name)
-    set_amounts(graph, pad, goes)
-    graph.set_input(pad, 0, first)
-
-
-def parted(
-    graph: Graph,
-    analysis: Analysis,
-    sites: Sites,
-    style_of: Callable[[Node], str],
-    pad: Node,
-    readers: Sequence[Node],
-) -> bool:
-    """Parts a `Pad`, and returns whether all its readers could take over their part.
-
-    Whoever calls this must roll the graph back.
-    """
-    try:
-        given = pad_giving(graph, analysis, pad.outputs[0])
-        amounts = None if given is None else parts(graph, analysis, given, readers)
-        if amounts is None:
-            return False
-        part(graph, pad, amounts)
-        ops = [read_window(graph, analysis, reader) for reader in readers]
-        # Where the pads stay as they are, the style wants the part in a Pad.
-        return all(sites.planned(op, style_of(op.node))[0].pads != op.pads for op in ops)
-    except (RefusalError, UnreadableError):
-        return False

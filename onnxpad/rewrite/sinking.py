@@ -18,7 +18,7 @@ from onnxpad.graph import Node, Tensor
 from onnxpad.padding.proposal import check_pads
 from onnxpad.padding.readers import Readers, about, needs_finite, readers_of
 from onnxpad.padding.step_edits import Behind, behind, data_inputs, refused
-from onnxpad.padding.write import parted, write_pad
+from onnxpad.padding.write import write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -283,8 +283,6 @@ class Sinking:
                 said = f"it assumes {assumes}, and --strict forbids that"
                 why = RefusalError(code, said, assumptions=[assumes])
                 raise about(graph, reader, why)
-        if parted(graph, self._analysis, context.sites, context.style_of, pad, readers):
-            return
         for reader in readers:
             if gathering(graph, reader) is not None:
                 self._check_window(padded, reader)
