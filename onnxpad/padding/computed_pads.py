@@ -70,10 +70,9 @@ def formula_of(op: WindowOp, sizes: Sequence[Extent]) -> AmountsFormula | None:
         return None
     places = range(varying[0], varying[-1] + 1)
     split: Split = "odd at end" if odd == "end" else "odd at begin"
-    for side, name in enumerate(("end", "begin")):
-        if None not in (numbers[place][side] for place in places):
-            split = name  # all else is on the other side
-            break
+    fixed = [all(numbers[place][side] is not None for place in places) for side in (0, 1)]
+    if any(fixed):  # all else is on the other side
+        split = "end" if fixed[0] else "begin"
     constant, moduli, surplus = [], list[int](), list[int]()
     for place, (pair, window) in enumerate(zip(numbers, op.windows, strict=True)):
         begin, end = (each or 0 for each in pair)

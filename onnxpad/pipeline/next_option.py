@@ -6,11 +6,10 @@ The trial rewrites the result further, as the option asks, counts what that gain
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import lcm
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.analysis import open_axes
@@ -26,20 +25,7 @@ from onnxpad.rewrite.context import Context
 
 _USUAL: Final = 224
 """The size tried for an open axis."""
-_LAST: Final = 1024
-"""The end of a range that is tried, unless the step is so large that it holds few sizes."""
-_LARGEST_STEP: Final = 512
-_FIRST: Final = 32
-"""The begin of a range in which all sizes will do."""
-
-
-class _Candidate(Struct, frozen=True):
-    """An option as typed and as keywords, the user's part in it, and how many findings name it."""
-
-    option: str
-    keywords: Mapping[str, Any]
-    hint: str
-    most: int
+_BY_SHAPE: Final = "--shape"
 
 
 def next_option(
@@ -64,16 +50,16 @@ def next_option(
             finds the padding that they do not take.
     """
     to_pads = options.style != "fold"
-    candidates = _candidates(graph, findings, to_pads=to_pads)
-    found = max(candidates, key=lambda each: each.most)
-    if not found.most:
+    most = _most_named(findings, to_pads=to_pads)
+    if most == _BY_SHAPE:
+        typed, more, hint = _shapes(graph, findings)
+        more = {"shapes": {**shapes_given(options.shapes), **more}}
+    elif most:
+        name, value = most.removeprefix("--").split()
+        typed, more, hint = most, {name: value}, ""
+    if not most or not typed:
         return None
     before, untaken = counts_of(graph), _untaken(findings)
-    more = dict(found.keywords)
-    if "shapes" in more:
-        more["shapes"] = {**shapes_given(options.shapes), **more["shapes"]}
-    if "dims" in more:
-        more["dims"] = {**dims_given(options.dims), **more["dims"]}
     asked = replace(options, **more)
     still_open = {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(asked.dims).items() if name in still_open}
@@ -92,12 +78,25 @@ def next_option(
     finally:
         graph.rollback(mark)
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
-        return NextOption(found.option, more, before, after, found.hint, taken)
+        return NextOption(typed, more, before, after, hint, taken)
     return None
 
 
-def _evidence(finding: Finding, name: str) -> Any:
-    """A list or mapping of a finding's evidence; empty where it is not there."""
+def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
+    """The option that most findings name; empty where none names any.
+
+    Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
+    """
+    pad, auto_pad = BY_DYNAMIC
+    tried = [auto_pad, *[pad] * to_pads, _BY_SHAPE, *BY_TRUST, *BY_DEFAULT]
+    ours = [each for each in findings if each.code.startswith("PAD")]
+    named = Counter(option for each in ours for option in _told(each, "options"))
+    most = max(tried, key=lambda option: named[option])
+    return most if named[most] else ""
+
+
+def _told(finding: Finding, name: str) -> Any:
+    """A list of a finding's evidence; empty where it is not there."""
     return finding.evidence.get(name) or ()
 
 
@@ -114,63 +113,17 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
     return (fewer and to_pads) or (not lost and (gained or after.nodes < before.nodes))
 
 
-def _candidates(
-    graph: Graph, findings: Sequence[Finding], *, to_pads: bool
-) -> Iterator[_Candidate]:
-    """The options that findings name, those that leave most sizes open first.
-
-    Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
-    """
-    ours = [each for each in findings if each.code.startswith("PAD")]
-
-    def naming(option: str) -> list[Finding]:
-        return [each for each in ours if option in _evidence(each, "options")]
-
-    pad, auto_pad = BY_DYNAMIC
-    for option in (auto_pad, pad)[: 1 + to_pads]:
-        yield _Candidate(option, {"dynamic": option.split()[1]}, "", len(naming(option)))
-    yield from _by_range(naming("--dim"))
-    yield from _by_shape(graph, naming("--shape"))
-    for option in (*BY_TRUST, *BY_DEFAULT):
-        yield _Candidate(option, {"trust": option.split()[1]}, "", len(naming(option)))
-
-
-def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
-    """The multiples at which padding is the same, as ranges of dimensions.
-
-    How a pool rounds needs no multiples, but sizes at which a window fits.
-    """
-    steps: dict[str, int] = {}
-    most = 0
-    for finding in findings:
-        multiples = _evidence(finding, "multiples") or {}
-        if not multiples and "ceil_mode" in finding.evidence:
-            multiples = {each["name"]: 1 for each in _evidence(finding, "sizes")}
-        joined = {name: lcm(step, steps.get(name, 1)) for name, step in multiples.items()}
-        if joined and max(joined.values()) <= _LARGEST_STEP:
-            steps.update(joined)
-            most += 1
-    if most:
-        ranges = {
-            name: f"{_FIRST}..{_LAST}"
-            if step == 1
-            else f"{step}..{max(_LAST // step, 8) * step}:{step}"
-            for name, step in steps.items()
-        }
-        typed = " ".join(f"--dim {shlex.quote(f'{name}={each}')}" for name, each in ranges.items())
-        hint = "give your own range" + ", in the same steps" * (max(steps.values()) > 1)
-        yield _Candidate(typed, {"dims": ranges}, hint, most)
-
-
-def _by_shape(graph: Graph, findings: Sequence[Finding]) -> Iterator[_Candidate]:
-    """The shapes of inputs that fix the sizes on which padding depends.
+def _shapes(graph: Graph, findings: Sequence[Finding]) -> tuple[str, Mapping[str, Any], str]:
+    """The shapes of inputs that fix the sizes on which padding depends, as typed and as values.
 
     Where that is not known, all sizes are fixed; for a target the first, of the batch, to 1.
     """
     listed = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     sizes: dict[tuple[str, int], int] = {}
     for finding in findings:
-        decide = _evidence(finding, "sizes")
+        if _BY_SHAPE not in _told(finding, "options"):
+            continue
+        decide = _told(finding, "sizes")
         for each in decide:
             sizes[each["input"], each["axis"]] = _USUAL
         for axis in () if decide else listed:
@@ -188,6 +141,5 @@ def _by_shape(graph: Graph, findings: Sequence[Finding]) -> Iterator[_Candidate]
     typed = []
     for tensor, shape in fixed.items():
         text = ",".join("?" if size is None else str(size) for size in shape)
-        typed.append(f"--shape {shlex.quote(text if alone else f'{tensor}={text}')}")
-    if typed:
-        yield _Candidate(" ".join(typed), {"shapes": fixed}, "give your own sizes", len(findings))
+        typed.append(f"{_BY_SHAPE} {shlex.quote(text if alone else f'{tensor}={text}')}")
+    return " ".join(typed), fixed, "give your own sizes"
