@@ -138,10 +138,6 @@ class Reason(enum.StrEnum):
     READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
     STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
     NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"
-    TAKES_NO_PADDING = (
-        "takes-no-padding",
-        "the operator that reads the Pad has no pads of its own that mean the same",
-    )
     READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or other operand"
     GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"

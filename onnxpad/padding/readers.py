@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +14,6 @@ from onnxpad.reasons import RefusalError
 from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
-    Inputs,
     key_of,
     operator_of,
     windowed,
@@ -25,6 +24,7 @@ _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
+_ASKING: Final = frozenset({"Shape", "Size"})
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
@@ -68,19 +68,6 @@ class Readers:
 
         Empty where none is near.
         """
-        return self._path(tensor, lambda node, i: (of := self.inputs(node)) and i == of.data)
-
-    def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
-        """The shortest path to an operator known to take no padding; empty where none is near."""
-        return self._path(tensor, self.why_none)
-
-    def why_none(self, node: Node, index: int) -> str:
-        """Why a node cannot take over the padding of an input; empty where nothing is known."""
-        from onnxpad.semantics.no_padding import why_no_padding  # which few models need
-
-        return why_no_padding(self._graph, node, index)
-
-    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], object]) -> tuple[Use, ...]:
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -88,22 +75,19 @@ class Readers:
             for use in self.of(current):
                 if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
-                if is_end(*use):
+                window = windowed(self._graph, use.node)
+                if window is not None and use.index == window.inputs.data:
                     return (*steps, use)
-                if len(steps) < _MOST_STEPS and self.hands_on(*use):
+                if window is None and len(steps) < _MOST_STEPS and self._hands_on(use):
                     seen.add(id(use.node))
                     pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()
 
-    def inputs(self, node: Node) -> Inputs | None:
-        """The inputs of an operator with a window, with or without a row; None for others."""
-        return found.inputs if (found := windowed(self._graph, node)) else None
-
-    def hands_on(self, node: Node, index: int) -> bool:
-        """Whether a node may pass the elements of an input on, changed one by one or moved."""
-        key = key_of(self._graph, node)
-        takes_none = self.inputs(node) is not None or self.why_none(node, index)
-        return key is not None and key[0] in _DOMAINS and index >= 0 and not takes_none
+    def _hands_on(self, use: Use) -> bool:
+        """Whether a node may pass the elements of what it reads on, changed one by one or moved."""
+        key = key_of(self._graph, use.node)
+        known = key is not None and key[0] in _DOMAINS and key[1] not in _ASKING
+        return known and use.index >= 0
 
     @cached_property
     def _places(self) -> dict[int, int]:
