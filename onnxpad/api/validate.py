@@ -339,7 +339,7 @@ def _compared(
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
-    from onnxpad.inventory.differences import padding_differences
+    from onnxpad.inventory import padding_differences
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within

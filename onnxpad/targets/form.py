@@ -269,17 +269,15 @@ class _Forms:
         self._context = context
         self._graph: Graph = context.graph
         self._analysis = context.analysis
-        self._crops = set[int]()
+        ops = [Crops(self._graph, self._analysis, op) for op in context.transposed()]
+        self._behind = [each.taking()[0].taken for each in ops]
+        self._crops = {id(node) for taken in self._behind for node in taken}
         self._sites = SiteReader(context.graph, context.analysis, self._crops)
 
     def all(self) -> Iterator[Placed]:
         """All forms, `Pad`s alone last."""
         taken = set[int]()
-        transposed = [*self._context.transposed()]
-        for op in transposed:
-            crops_of = Crops(self._graph, self._analysis, op)
-            behind = crops_of.taking()[0].taken
-            self._crops |= {id(node) for node in behind}
+        for op, behind in zip(self._context.transposed(), self._behind, strict=True):
             placed = self._placed(op, cropped=bool(behind))
             taken |= {id(pad) for pad in placed.nodes}
             placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
@@ -405,7 +403,7 @@ class _Forms:
             batched=not shape or isinstance(shape[0], int),
             producer=self._graph.model.skeleton.light.producer_name,
         )
-        front = Front(((pad.node,),), whole, is_whole=True)
+        front = Front(((pad.node,),), whole)
         form = self._with_pads(form, front, whole, whole, range(2, rank))
         return replace(form, sized=form.sized and form.outer != "open")
 

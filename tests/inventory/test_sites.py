@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxpad
-from onnxpad.inventory.padding_site import FIX, PaddingSite
+from onnxpad.inventory import FIX, PaddingSite
 from onnxpad.report.documents.show_document import command_text, show_text
 from onnxpad.report.show_json import show_json
 from tests.support.rows import each_row
