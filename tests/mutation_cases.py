@@ -815,9 +815,6 @@ CASES: Final[dict[str, Case]] = {
     "ConvTranspose Slice": _behind(
         "a = ConvTranspose <strides = [2]> (x, w) y = Slice (a, s, e, i)"
     ),
-    "ConvTranspose Reshape Slice": _behind(
-        "a = ConvTranspose <strides = [2]> (x, w) t = Reshape (a, h) y = Slice (t, s, e, one)"
-    ),
     "ConvTranspose Pad": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p)"),
     "ConvTranspose Pad, 5": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p, c)"),
     "ConvTranspose output_padding Tanh Slice": _behind(

@@ -549,8 +549,6 @@ _TRANSPOSED: Final = (
     _mutant("a Slice keeps what output_padding appends",
             "ConvTranspose output_padding Tanh Slice", JUDGE, amounts.less,
             "e0 - e1", "e0"),
-    _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", JUDGE,
-            Crops.take, "if node.op in _WRITES_SIZES", "if False"),
     _mutant("the form before is written", "ConvTranspose Slice", JUDGE, Crops.take,
             ", **changes(op, taking.form)", ""),
 )
