@@ -28,20 +28,15 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.padding import (
-    ceil_mode,
-    crops,
-    padding,
-    step_edits,
-    write,
-)
+from onnxpad.padding import crops, padding, site, write
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
-from onnxpad.padding.proposal import Judge
 from onnxpad.padding.site import Sites
+from onnxpad.padding.write import Judge
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import amounts, moving, numbers, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
@@ -295,14 +290,14 @@ _STEPS: Final = (
             "[axis % rank for axis in written]"),
     _mutant("a Squeeze drops the last axis", "Pad Squeeze Conv", PROBES, moving.squeeze,
             "if axis not in axes", "if axis != rank - 1"),
-    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, step_edits._reshape,
+    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, sinking._reshape,
             "size - sum(pair) for", "size for"),
     _mutant("a Reshape keeps axes in place", "Pad Reshape Conv, one axis less", PROBES,
             moving._origins, "dict(zip(new, old, strict=True))", "dict(zip(new, new))"),
     _mutant("a Reshape may do anything", "Pad Reshape Conv, sizes exchanged", PROBES,
             moving._origins, "[before[axis] for axis in old] != [after[axis] for axis in new]",
             "False"),
-    _mutant("an Expand keeps its shape", "Pad Expand Conv", CERTIFY, step_edits._expand,
+    _mutant("an Expand keeps its shape", "Pad Expand Conv", CERTIFY, sinking._expand,
             "sizes == [*written]", "True"),
     _mutant("an Expand may repeat what is padded", "Pad Expand Conv, along the Pad", PROBES,
             moving.expand, "[axis - added for axis, size in enumerate(repeated) if size != 1]",
@@ -341,11 +336,11 @@ _STEPS: Final = (
                          ("values", "Pad Pad Concat Conv, values"))),
     _mutant("a Split may part the padding", "Pad Split Conv, along the Pad", PROBES,
             moving.split, '[axis_of(call.attribute("axis"), rank_of(call, layers))]', "[]"),
-    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, step_edits._slice,
+    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, sinking._slice,
             "max(left[0], 0), max(left[1], 0)", "pads"),
     _mutant("a Slice crops one more at the end", "Pad Slice Conv", PROBES, moving._cropped,
             "cut = -end", "cut = 1 - end"),
-    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, step_edits._slice,
+    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, sinking._slice,
             "begin, -stop or ENDLESS", "0, ENDLESS"),
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
             "if is_padded(numbers):", "if False:"),
@@ -465,10 +460,10 @@ _ROUNDING: Final = (
             window.end_without_ceil,
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, ceil_mode.floored,
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, site.floored,
             "sites.judge.check(op, None, padding, trust)", "None"),
     _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
-            JUDGE, ceil_mode.floored, "proposed.append(Padding(less(pads, op.pads), ",
+            JUDGE, site.floored, "proposed.append(Padding(less(pads, op.pads), ",
             "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",

@@ -16,10 +16,10 @@ from onnxpad.graph import Graph
 from onnxpad.inventory import chosen, sites_in, written_sites
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import Run
 from onnxpad.sizes.size_options import Dims, Shapes
 
 __all__ = ["ShowResult", "show"]

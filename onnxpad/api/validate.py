@@ -180,7 +180,7 @@ def validate(
     pool.warm()  # while onnx is imported and the models are read
 
     from onnxpad.graph import Graph
-    from onnxpad.pipeline.metadata import decision_lines
+    from onnxpad.rewrite.metadata import decision_lines
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance

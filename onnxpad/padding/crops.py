@@ -24,8 +24,7 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.readers import readers_of
-from onnxpad.padding.step_edits import data_inputs
+from onnxpad.padding.readers import data_inputs, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader

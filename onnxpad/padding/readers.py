@@ -1,4 +1,4 @@
-"""The readers of a tensor, and the path from it to the next window operator."""
+"""The readers of a tensor, the steps past which padding may go, and the way to the next window."""
 
 from __future__ import annotations
 
@@ -18,13 +18,26 @@ from onnxpad.semantics.operators import (
     operator_of,
     windowed,
 )
-from onnxpad.semantics.rows import FLOATS
+from onnxpad.semantics.rows import FLOATS, places_of
+from onnxpad.semantics.table import row_of
 
 _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
 _ASKING: Final = frozenset({"Shape", "Size"})
+
+
+_DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
+"""What onnxruntime computes of an element depends on its place in the tensor."""
+
+
+def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+    """The inputs of a node that may be padded; none where it is no step."""
+    row = row_of(graph, node)
+    if row is None or node.op in _DIFFER_BY_PLACE or graph.refers(node):
+        return ()
+    return places_of(graph, node, row)
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:

@@ -21,7 +21,7 @@ from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.step_edits import data_inputs
+from onnxpad.padding.readers import data_inputs
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of

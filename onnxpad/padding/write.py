@@ -1,27 +1,45 @@
-"""Writes a padding to the node that has it, and to a `Pad` in front of that."""
+"""Judges a padding, then writes it: to the node that has it, and to a `Pad` in front of that.
+
+The proof compares the window as it is with the one to be. Both slide over one tensor, around which
+all padding of the site is. Nothing upstream of it is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
+from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
+from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import refine
+from onnxpad.proof.term import Copied, DiffersError, Term
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import (
+    ExtentPairs,
     Pairs,
     is_padded,
     is_plain_zero,
     onnx_order,
 )
+from onnxpad.semantics.layers import Layer, Operand, fill_of
+from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     WindowOp,
 )
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.table import amounts_attribute
 
 
@@ -140,3 +158,164 @@ def write_pad(
         value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
         inputs.append(graph.add_initializer(value, f"{name}_value"))
     return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)
+
+
+class _Told(Reader):
+    """Reads nothing of a graph: it is told which tensor has a term, perhaps one of a body."""
+
+    def holder(self, term: Term) -> Tensor | None:
+        """The tensor that was told last."""
+        return self._holders.get(term)
+
+
+class Judge:
+    """Judges paddings in one graph, which is read as it is at each call."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Keeps what it has compared: networks repeat the same few windows."""
+        self._graph = graph
+        self._analysis = analysis
+        self._reader = _Told(graph, analysis)
+        self._facts = Facts(graph, analysis, self._reader)
+
+    def check(
+        self,
+        op: WindowOp,
+        pad: PadOp | None,
+        padding: Padding,
+        trust: Trust | None,
+        computed: ExtentPairs = (),
+    ) -> Trust | None:
+        """Raises unless a site computes the same with another padding, at every size.
+
+        Args:
+            op: The operator, as it is or as it would be.
+            pad: A `Pad` in front of it, of which that is all; its amounts and its value are known.
+            padding: How the site is to be padded.
+            trust: Whose reading of the operator counts where the engines disagree.
+            computed: The amounts of a `Pad` in front, over all axes, where they depend on the size.
+
+        Returns:
+            Who is trusted, if the engines disagree.
+
+        Raises:
+            RefusalError: It does not, or that could not be shown.
+        """
+        source = op.data if pad is None else pad.data
+        data, amounts = self._reader.opaque(source), computed
+        self._reader.keep(source, data)
+        if padding.outside:
+            amounts = op.operator.layout.full(padding.outside, (0, 0))
+        stays = not amounts or (pad is not None and pad.over(op.rank) == amounts)
+        try:
+            now = data if pad is None else self._behind(op, pad, data)
+            data = now if amounts and stays else data
+            now = self._slid(op, now)
+            if not stays:
+                data = self._padded(op, amounts, source, data)
+            then = self._slid(_padding_so(op, padding), data)
+            equal = refine(then, now, self._facts, op.node.outputs[0], trust)
+        except UnreadError as error:
+            raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
+        except DiffersError as error:
+            if error.code is Reason.ZERO_POINT_UNKNOWN:
+                raise refusal_of_zero_point(op) from error
+            facts = {"operator": self._graph.label(op.node), **error.facts}
+            raise RefusalError(error.code, error.said, **facts) from error
+        _check_declared(op, padding.pads)
+        counts, opset = op.operator.counts, self._graph.opset
+        if padding.counted and not op.count_include_pad and counts is not None:
+            since = op.operator.since(counts)
+            if opset < since:
+                said = f"{op.node.op} of opset {opset} cannot count its padding"
+                raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
+        if not stays:
+            check_pads(opset, self._analysis.dtype(source))
+        decides = trust is not None and trust.assumption in equal.assumptions
+        return trust if decides else None
+
+    def check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Raises a `RefusalError` if signs of zeros in a tensor may make a difference."""
+        try:
+            self._facts.check_sign_is_lost(tensor)
+        except DiffersError as error:
+            raise RefusalError(Reason.FILL_CHANGES, error.said, **error.facts) from error
+
+    def _slid(self, op: WindowOp, data: Term) -> Term:
+        return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)
+
+    def _behind(self, op: WindowOp, pad: PadOp, data: Term) -> Term:
+        """The data behind a `Pad`."""
+        amounts = pad.extents_over(op.rank)
+        assert amounts is not None
+        if pad.mode != "constant":
+            return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
+        told = None if pad.value is None else fill_of(pad.value)
+        fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
+        return self._reader.terms.padded(data, Layer(amounts, fill))
+
+    def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
+        """The data behind a `Pad` that is to be written."""
+        fill = op.fill(self._analysis.dtype(source))
+        if fill is None and op.operator.padding is Fill.LOWEST:
+            said = "the element type of the data is unknown"
+            raise DiffersError(said, Reason.TYPE_UNKNOWN, tensor=source.name)
+        if fill is None:
+            raise refusal_of_zero_point(op)
+        return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
+
+
+def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
+    """An operator that itself pads as is proposed."""
+    nothing = ((0, 0),) * len(op.windows)
+    pads = nothing if padding.pads is None else padding.pads
+    return replace(
+        op,
+        auto_pad=same_of(padding.odd) if padding.is_same else "NOTSET",
+        pads=pads,
+        pads_written=not padding.is_same and (op.pads_written or is_padded(pads)),
+        ceil_mode=padding.ceil,
+        count_include_pad=padding.counted,
+    )
+
+
+def refusal_of_zero_point(op: WindowOp) -> RefusalError:
+    """The refusal of data whose zero point, which its padding stands for, is not known."""
+    place = op.operator.inputs.zero_point
+    assert place is not None
+    tensor = op.node.inputs[place].name
+    said = f"{op.node.op} pads with its zero point, which is not one constant number"
+    return RefusalError(Reason.ZERO_POINT_UNKNOWN, said, tensor=tensor)
+
+
+def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
+    """Raises if a user declared that an operator cannot have such pads, or those of SAME."""
+    declaration = op.operator.declaration
+    if declaration is None or declaration.limit is None:
+        return
+    why = "its pads are limited, and those of SAME depend on the size of the data"
+    if pads is not None:
+        why = declaration.refuses(pads, op.node.attrs)
+    if why:
+        raise RefusalError(Reason.DECLARED_LIMIT, why, pads=onnx_order(pads) if pads else None)
+
+
+# Types for which the CPU provider has a Pad; with others, a new Pad would not run.
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+}
+
+
+def check_pads(opset: int, dtype: int | None) -> None:
+    """Raises a `RefusalError` unless the runtime has a `Pad` for an element type."""
+    if opset < 2:
+        said = f"opset 1 has no Pad that {RUNTIME} runs"
+        raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=1, needs=2)
+    if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+        kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+        said = f"{RUNTIME} has no Pad for element type {kind} at opset {opset}"
+        raise RefusalError(Reason.NO_PAD_FOR_TYPE, said, type=kind, opset=opset)

@@ -14,9 +14,9 @@ from onnxpad.options import Options
 from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.run import Run
 from tests.broken import Lost
 from tests.random_models.draw import draw_model
 from tests.support import one

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
-from onnxpad.pipeline import metadata
+from onnxpad.rewrite import metadata
 from onnxpad.sizes import recorded
 
 Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto

@@ -11,8 +11,8 @@ from onnxpad.finding import Page
 from onnxpad.frameworks.fitting.reports import ReportConvention
 from onnxpad.passes import PASSES, REPORTS, TARGETS
 from onnxpad.passes.spell_padding import SpellPadding
-from onnxpad.pipeline.registry import catalogue
 from onnxpad.rewrite.pass_api import Pass
+from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.findings import TARGET_REPORTS, TargetReport
 from tests.support import ROOT, assert_graph, fixed, one
 from tests.support.rows import each_row

@@ -8,8 +8,8 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline import next_option as module
-from onnxpad.pipeline.next_option import _gains, _most_named, _shapes, next_option
+from onnxpad.rewrite import next_option as module
+from onnxpad.rewrite.next_option import _gains, _most_named, _shapes, next_option
 from onnxpad.sizes.domain import SizeDomain
 from tests.support import parsed
 from tests.support.rows import each_row

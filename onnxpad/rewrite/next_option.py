@@ -19,9 +19,9 @@ from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import Options
-from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import AtLast, Run
 
 _USUAL: Final = 224
 """The size tried for an open axis."""

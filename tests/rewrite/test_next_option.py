@@ -15,7 +15,7 @@ from onnxpad.finding import Counts
 from onnxpad.graph.walk import counts_of
 from onnxpad.report.documents.fix_document import next_line
 from onnxpad.rewrite.scopes import contexts
-from tests.pipeline.test_advice import COMPUTED, SAME, net
+from tests.rewrite.test_advice import COMPUTED, SAME, net
 from tests.support import FEW, MODELS, PADS, onnxpad_runs, parsed
 
 
@@ -132,7 +132,7 @@ def test_a_trial_uses_the_analysis_of_the_result(monkeypatch: pytest.MonkeyPatch
         analysed.append(args)
         return contexts(*args, **named)
 
-    monkeypatch.setattr("onnxpad.pipeline.run.contexts", counted)
+    monkeypatch.setattr("onnxpad.rewrite.run.contexts", counted)
     found = result.next
     assert found is not None
     assert found.keywords == {"dynamic": "auto-pad"}
