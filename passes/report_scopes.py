@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.errors import ModelError
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
+from onnxpad.later import Facts
 from onnxpad.passes.report_auto_pad import reported_auto_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context

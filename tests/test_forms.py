@@ -10,7 +10,7 @@ import pytest
 import onnxpad
 from onnxpad.padding.readers import _DIFFER_BY_PLACE
 from onnxpad.reasons import Reason
-from onnxpad.semantics.steps import STEPS
+from onnxpad.semantics.table import STEPS
 from onnxpad.semantics.window import WINDOWS
 from tests.forms.around import FORMS
 from tests.forms.drawing import drawn

@@ -12,8 +12,7 @@ from math import gcd
 from msgspec import Struct
 
 from onnxpad.arithmetic import quasi_affine
-from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.symbol import Symbol, Terms
+from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine, Symbol, Terms
 
 _MOST_CASES = 8
 """Most remainders that are told apart in words."""

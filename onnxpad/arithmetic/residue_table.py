@@ -14,14 +14,13 @@ _LEAST: Final = 8
 
 
 def residue_table(
-    extents: Mapping[str, Extent], size: Extent | None = None, *, constant: bool = False
+    extents: Mapping[str, Extent], size: Extent | None = None
 ) -> dict[str, object] | None:
     """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
 
     Args:
         extents: The sizes, by name.
         size: The size of the axis that they are about; None where it is unknown.
-        constant: Whether each must be the same for all values of one remainder; else it may grow.
 
     Returns:
         The table as JSON: `of`, the name of the symbol, empty for the size of the axis itself;
@@ -33,16 +32,15 @@ def residue_table(
     >>> from onnxpad.arithmetic.size import symbol
     >>> residue_table({"n": symbol("n")})
     {'of': 'n', 'modulus': 1, 'since': 1, 'rows': [{'at': 8, 'n': 8}]}
-    >>> residue_table({"n": symbol("n")}, constant=True)
     """
     if isinstance(size, Size):
         own = {name: in_terms_of(extent, size, "") for name, extent in extents.items()}
-        if found := _table(own, constant):
+        if found := _table(own):
             return found
-    return _table(extents, constant)
+    return _table(extents)
 
 
-def _table(extents: Mapping[str, Extent], constant: bool) -> dict[str, object] | None:
+def _table(extents: Mapping[str, Extent]) -> dict[str, object] | None:
     known = [residues(extent) for extent in extents.values()]
     symbols = {symbol for each in known for symbol in each}
     if any(isinstance(extent, Unknown) for extent in extents.values()) or len(symbols) != 1:
@@ -61,9 +59,5 @@ def _table(extents: Mapping[str, Extent], constant: bool) -> dict[str, object] |
         at = {base.name: sizes.value(index)}
         return {name: evaluate(extent, at) for name, extent in extents.items()}
 
-    places = range(first, first + count)
-    again = range(first + count, min(first + 2 * count, sizes.count))
-    if constant and any(row(now) != row(then) for now, then in zip(places, again, strict=False)):
-        return None
-    rows = [{"at": sizes.value(index), **row(index)} for index in places]
+    rows = [{"at": sizes.value(index), **row(index)} for index in range(first, first + count)]
     return {"of": base.name, "modulus": modulus, "since": since, "rows": rows}

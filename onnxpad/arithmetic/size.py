@@ -20,11 +20,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic import quasi_affine, render
-from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.symbol import ANY, Terms
-from onnxpad.arithmetic.symbol import NMAX as NMAX
-from onnxpad.arithmetic.symbol import Sizes as Sizes
-from onnxpad.arithmetic.symbol import Symbol as Symbol
+from onnxpad.arithmetic.quasi_affine import ANY, InexpressibleError, QuasiAffine, Terms
+from onnxpad.arithmetic.quasi_affine import NMAX as NMAX
+from onnxpad.arithmetic.quasi_affine import Sizes as Sizes
+from onnxpad.arithmetic.quasi_affine import Symbol as Symbol
 
 
 class _Arithmetic(Struct, frozen=True):

@@ -126,8 +126,8 @@ def fix(
     user_options = Options.from_mapping(applied.options if applied else typed)
 
     from onnxpad.api import fix as api
+    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery, Outcome
-    from onnxpad.report.progress import ProgressBar
 
     with ProgressBar(hidden=quiet) as progress:
         result = (partial(applied.result_of, api.fix) if applied else api.fix)(

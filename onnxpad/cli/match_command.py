@@ -92,8 +92,8 @@ def match(
         require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
+    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery
-    from onnxpad.report.progress import ProgressBar
 
     with ProgressBar(hidden=quiet) as progress:
         result = api.match(

@@ -121,8 +121,8 @@ def repad(
     applied = configuration_of(model, typed, isolated=isolated)
 
     from onnxpad.api import repad as api
+    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery
-    from onnxpad.report.progress import ProgressBar
 
     with ProgressBar(hidden=quiet) as progress:
         result = (partial(applied.result_of, api.repad) if applied else api.repad)(

@@ -119,7 +119,7 @@ def validate(
     for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
     from onnxpad.api import validate as api
-    from onnxpad.report.progress import ProgressBar
+    from onnxpad.cli.output import ProgressBar
 
     check_target(html, [original, rewritten, inputs, reference])
     typed = {

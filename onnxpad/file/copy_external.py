@@ -13,8 +13,7 @@ from onnxpad.arguments import Progress
 from onnxpad.errors import OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import Content
 from onnxpad.file.external_data import external_tensors, reference
-from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
-from onnxpad.file.wire import Chunk, Record
+from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Chunk, Record, Skeleton, read_bytes
 
 ExternalData: TypeAlias = Literal["copy", "inline"]
 _HOW: Final = ("copy", "inline")

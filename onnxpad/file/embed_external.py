@@ -11,8 +11,16 @@ import onnx
 
 from onnxpad.errors import OutputError
 from onnxpad.file.external_data import detach, external_tensors, internal, is_external, reference
-from onnxpad.file.skeleton import GRAPH_PARTS, INITIALIZER_FIELD, MODEL_PARTS, Skeleton
-from onnxpad.file.wire import Chunk, Record, encode, header
+from onnxpad.file.skeleton import (
+    GRAPH_PARTS,
+    INITIALIZER_FIELD,
+    MODEL_PARTS,
+    Chunk,
+    Record,
+    Skeleton,
+    encode,
+    header,
+)
 
 _RAW_DATA: Final = 9
 

@@ -9,8 +9,7 @@ from typing import Final, TypeAlias
 import onnx
 
 from onnxpad.file.external_data import is_external
-from onnxpad.file.skeleton import Skeleton
-from onnxpad.file.wire import Chunk, Record, encode
+from onnxpad.file.skeleton import Chunk, Record, Skeleton, encode
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Declared, Node, View, declaration
 

@@ -33,14 +33,12 @@ from onnxpad.file.proto_walk import (
     pinned,
     referred,
 )
-from onnxpad.file.skeleton import Section, read_bytes, read_file, read_proto
-from onnxpad.file.wire import WireError
+from onnxpad.file.skeleton import Section, WireError, read_bytes, read_file, read_proto
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
-from onnxpad.graph.edits import Edits, state_of, swept
+from onnxpad.graph.edits import Constants, Edits, state_of, swept
 from onnxpad.graph.encode import edited_section, is_edited, node_proto, working_copy
-from onnxpad.graph.initializers import Constants
-from onnxpad.graph.model import Model, Touched, imported
+from onnxpad.graph.model import Model, Touched, contradiction, imported
 from onnxpad.graph.nodes import (
     Declared,
     Initializer,
@@ -54,7 +52,6 @@ from onnxpad.graph.nodes import (
     noted,
     take_defaults,
 )
-from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
 from onnxpad.process import gc_paused
 

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import captured, named_bodies
-from onnxpad.file.skeleton import Section
-from onnxpad.file.wire import Record
+from onnxpad.file.skeleton import Record, Section
 from onnxpad.graph import attributes
 
 _NAME: Final = attrgetter("name")

@@ -21,6 +21,7 @@ from onnxpad.arithmetic.notation import axes_text, axis_names
 from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow, output_size
 from onnxpad.errors import ModelError, UsageError
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, describe
@@ -42,7 +43,6 @@ from onnxpad.semantics.amounts import (
 )
 from onnxpad.semantics.operators import operator_named, windowed
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
-from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]

@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import (
     Extent,
     Sizes,
@@ -25,6 +24,7 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding

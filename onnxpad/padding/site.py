@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
@@ -27,9 +26,11 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
 )
 from onnxpad.errors import ModelError
-from onnxpad.facts import remembered
+from onnxpad.facts import Analysis
+from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
+from onnxpad.later import remembered
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, padding_of, split
@@ -58,7 +59,6 @@ from onnxpad.semantics.read_nodes import (
     WindowOp,
     pad_giving,
 )
-from onnxpad.sizes.wording import Wording
 
 
 class Sites:

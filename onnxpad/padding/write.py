@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
+from onnxpad.facts import Analysis
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME

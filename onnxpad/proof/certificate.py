@@ -18,11 +18,12 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from onnxpad.declared import Row, op_types, operator_name
-from onnxpad.facts import Facts as Data
+from onnxpad.facts.domain import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.walk import nodes_upstream
+from onnxpad.later import Facts as Data
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN, refine
@@ -30,7 +31,6 @@ from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Steppe
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
-from onnxpad.sizes.domain import AnalysedDomain, AnalysedDomains
 
 _MOST_PADS: Final = 16
 """`Pad`s after which a walk to the roots ends: no edit concerns so many in a row."""

@@ -27,8 +27,8 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.arithmetic.window import AnyWindow, meets_data
-from onnxpad.facts import Later
 from onnxpad.finding import Trust
+from onnxpad.later import Later
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
 from onnxpad.semantics.amounts import ExtentPair, is_padded

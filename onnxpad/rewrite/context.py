@@ -7,7 +7,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from onnxpad.analysis import Analysis, open_axes
+from onnxpad.facts import Analysis, open_axes
+from onnxpad.facts.domain import AnalysedDomains, SizeDomain, analysed_domains
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.options import KEPT, Options, Wanted
@@ -24,7 +25,6 @@ from onnxpad.semantics.read_nodes import (
     read_transposed,
     read_window,
 )
-from onnxpad.sizes.domain import AnalysedDomains, SizeDomain, analysed_domains
 
 if TYPE_CHECKING:
     from onnxpad.padding.computed_pads import DynamicSites
@@ -161,7 +161,12 @@ class Context:
     @cached_property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
-        return self.load_original()
+        notes, model = self.graph.model.notes, self.graph.model
+        key = Context, self.graph.offset, model.main.trusted
+        if key not in notes:  # contexts come and go, and it stays as it is
+            notes[key] = self.load_original()
+        found: Context = notes[key]
+        return found
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -291,9 +296,14 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            before = {each.ends for each in self.original.misfolded()}
-            return [each for each in found if each.ends in before]
+            return [each for each in found if self.original.misfolds(*each.ends)]
         return found
+
+    def misfolds(self, pad: str, window: str) -> bool:
+        """Whether `misfolded` has the `Pad` and the operator that write these tensors."""
+        node = self.graph.tensor(window).producer if self.graph.has_tensor(window) else None
+        found = None if node is None else self.sites.fusion.certain(node)
+        return found is not None and found.ends == (pad, window)
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""

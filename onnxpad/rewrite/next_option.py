@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import open_axes
 from onnxpad.arguments import dims_given, shapes_given
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.facts import OpenAxis, open_axes
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
@@ -61,14 +63,16 @@ def next_option(
         return None
     before, untaken = counts_of(graph), _untaken(findings)
     asked = replace(options, **more)
-    still_open = {axis.label for axis in open_axes(graph.inputs)}
-    dims = {name: size for name, size in dims_given(asked.dims).items() if name in still_open}
+    axes = [*open_axes(graph.inputs)]
+    labels = {axis.label for axis in axes}
+    dims = {name: size for name, size in dims_given(asked.dims).items() if name in labels}
     known = contexts if "dynamic" in more else ()  # on which no analysis depends
     mark = graph.mark()
     try:
         run = Run(graph, replace(asked, dims=dims), contexts=known)
         # What is proved at more sizes is proved at these; only under `strict` it counts where.
-        run.domain = replace(run.domain, alone=not asked.strict and asked.dynamic == "keep")
+        if not asked.strict and asked.dynamic == "keep":
+            run.domain = _at(run.domain, axes, contexts[0].domains[-1].domain.needed)
         told = for_targets(run)
         run.edit()
         after = counts_of(graph)
@@ -80,6 +84,25 @@ def next_option(
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
         return NextOption(typed, more, before, after, hint, taken)
     return None
+
+
+def _at(domain: SizeDomain, axes: Iterable[OpenAxis], needed: Mapping[str, Sizes]) -> SizeDomain:
+    """The sizes of a trial at which the model is known to run.
+
+    Raises:
+        MismatchError: There is none.
+    """
+    found: dict[str, Sizes] = {}
+    for axis in axes:
+        name = axis.label if domain.by_name else axis.symbol
+        size = domain.declared.get(axis.tensor, {axis.axis: None})[axis.axis]
+        given = Sizes(size, size) if isinstance(size, int) else domain.given.get(axis.label)
+        if name in needed:
+            both = needed[name] if given is None else needed[name].common(given)
+            if both is None:
+                raise MismatchError(f"the model does not run where {name} is {given}")
+            found[name] = both
+    return replace(domain, needed=found, alone=True)
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
+from onnxpad.later import Facts
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.options import Wanted
 from onnxpad.padding.crops import amounts_of

@@ -1,8 +1,8 @@
 """Moves constant `Pad`s downstream, past the steps between them and the operators that could pad.
 
-What becomes of padding behind a step, its row in `semantics` says; here is what else is written anew
-when its data is not padded any more, as the shape of a Reshape. A *cut* is a step behind which the
-padding is written: the data of the node is read without the `Pad`s, and a `Pad` with the layer
+What becomes of padding behind a step, its row in `semantics` says; here is what else is written
+anew when its data is not padded any more, as the shape of a Reshape. A *cut* is a step behind which
+the padding is written: the data of the node is read without the `Pad`s, and a `Pad` with the layer
 behind it follows each output. Steps that only each other read need no `Pad`.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import named

@@ -14,10 +14,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.facts import Facts
-from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
+from onnxpad.finding import (
+    Assumption,
+    Certificate,
+    Change,
+    Finding,
+    Kind,
+    Severity,
+    SiteForm,
+    StepForm,
+    WrittenAmounts,
+)
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
+from onnxpad.later import Facts
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.crops import amounts_of
 from onnxpad.proof.certificate import Prover, check_elsewhere
@@ -31,7 +41,6 @@ from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.table import over_axes
-from onnxpad.site_form import Kind, SiteForm, StepForm, WrittenAmounts
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe

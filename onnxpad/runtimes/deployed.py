@@ -7,9 +7,10 @@ of which it is asked where it departs from the specification, and what its optim
 
 from __future__ import annotations
 
-from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools, Hazard
 from onnxpad.runtimes.onnxruntime.departures import (
     CHANGED,
+    BlockedPools,
+    Hazard,
     disagreement,
     folding_versions,
     misreads_same,

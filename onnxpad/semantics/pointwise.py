@@ -1,24 +1,44 @@
 """Steps that compute each element from one element of the data, and constants.
 
-Their layers get another fill. Steps between floats and the integers that stand for them come last.
+Their layers get another fill, which the last part computes as the operators do. Steps between
+floats and the integers that stand for them come before it.
 Sources: the operators' pages of the ONNX specification, and IEEE 754 for what becomes of a fill.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Final
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
 from onnx import TensorProto
 
-from onnxpad.semantics import numbers
-from onnxpad.semantics.layers import Fill, Layers, made_of, never_pads
+from onnxpad.semantics.layers import (
+    Fill,
+    Layers,
+    either_zero,
+    fill_of,
+    is_either_zero,
+    is_zero,
+    made_of,
+    never_pads,
+    number_of,
+)
 from onnxpad.semantics.moving import check_free, rank_of, widened
-from onnxpad.semantics.numbers import Number, Numbers
-from onnxpad.semantics.rows import FLOATS, Call, Passed, Step, UnreadError, axis_of, named
+from onnxpad.semantics.rows import (
+    FLOATS,
+    FORMATS,
+    INTEGERS,
+    Call,
+    Passed,
+    Step,
+    UnreadError,
+    axis_of,
+    named,
+)
 
 
 def filled(
@@ -48,7 +68,7 @@ def filled(
         if not never_pads(layer.amounts):
             dtype = call.element_type(place)
             try:
-                fill = numbers.mapped(layer.fill, function, dtype, result)
+                fill = mapped(layer.fill, function, dtype, result)
             except UnreadError:
                 fill = made_of(layer.fill)
         found.append(replace(layer, fill=fill))
@@ -67,7 +87,7 @@ def unary(function: Callable[[Number], Numbers]) -> Step:
 
 def rectified(number: Number) -> Numbers:
     """Relu of a number."""
-    return numbers.greatest(number, type(number)(0))
+    return greatest(number, type(number)(0))
 
 
 def negative(number: Number) -> Numbers:
@@ -87,24 +107,24 @@ def sign_of(number: Number) -> Numbers:
 
 def floor(number: Number) -> Numbers:
     """Floor of a number."""
-    return numbers.rounded(number, math.floor)
+    return rounded(number, math.floor)
 
 
 def ceil(number: Number) -> Numbers:
     """Ceil of a number."""
-    return numbers.rounded(number, math.ceil)
+    return rounded(number, math.ceil)
 
 
 def nearest(number: Number) -> Numbers:
     """Round of a number, half to even."""
-    return numbers.rounded(number, round)
+    return rounded(number, round)
 
 
 def cast(call: Call, inner: Sequence[Layers]) -> Passed:
     """Cast to a type of numbers: it keeps the fill."""
     (layers,) = inner
     to = call.attribute("to")
-    if layers and to not in numbers.NUMBERS:
+    if layers and to not in NUMBERS:
         raise UnreadError("a Cast to no type of numbers that is known")
     return named(call, filled(call, layers, lambda number: (number,), to))
 
@@ -134,8 +154,8 @@ def clip(call: Call, inner: Sequence[Layers]) -> Passed:
     def clipped(number: Number) -> Numbers:
         if math.isinf(number) and (low is None or high is None):
             raise UnreadError("an infinity that is clipped to the type's own bounds")
-        above = (number,) if low is None else numbers.greatest(number, low)
-        return above if high is None else [n for each in above for n in numbers.least(each, high)]
+        above = (number,) if low is None else greatest(number, low)
+        return above if high is None else [n for each in above for n in least(each, high)]
 
     return named(call, filled(call, layers, clipped))
 
@@ -147,7 +167,7 @@ def _bound(call: Call, place: int, name: str) -> Number | None:
         dtype = call.dtype()
         if written is None or dtype is None:
             return written
-        return numbers.exact(written, dtype)
+        return exact(written, dtype)
     if call.operand(place) is None:
         return None
     found = elements(call, place, call.dtype())
@@ -172,7 +192,7 @@ def operated(call: Call, inner: Sequence[Layers]) -> Passed:
 
     def result(number: Number) -> Numbers:
         pairs = [(number, each) if place == 0 else (each, number) for each in operands]
-        return [numbers.computed(call.node.op, *pair, dtype) for pair in pairs]
+        return [computed(call.node.op, *pair, dtype) for pair in pairs]
 
     found = filled(call, layers, result, place=place)
     return named(call, widened(found, max(array.ndim - rank, 0)))
@@ -192,7 +212,7 @@ def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
         flat = np.ascontiguousarray(flat, np.float64).view(np.int64)
     distinct = np.array(sorted({*flat.tolist()}), flat.dtype)  # np.unique imports numpy.ma: 3 ms
     found = distinct.view(np.float64) if dtype in FLOATS else distinct
-    return [numbers.exact(number, dtype) for number in found.tolist()]
+    return [exact(number, dtype) for number in found.tolist()]
 
 
 _SHORT: Final = frozenset(
@@ -215,7 +235,7 @@ def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
     def quantised(number: Number) -> Numbers:
         if number and {dtype, scaled} != {TensorProto.FLOAT}:
             raise UnreadError("an element type whose quotients are rounded")
-        return [numbers.quantised(number, scale, point, to) for scale, point in pairs]
+        return [quantised_number(number, scale, point, to) for scale, point in pairs]
 
     return named(call, filled(call, layers, quantised, to))
 
@@ -236,8 +256,7 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
 
     def dequantised(number: Number) -> Numbers:
         return [
-            numbers.computed("Mul", numbers.exact(number - point, scaled), scale, scaled)
-            for scale, point in pairs
+            computed("Mul", exact(number - point, scaled), scale, scaled) for scale, point in pairs
         ]
 
     return named(call, filled(call, layers, dequantised, scaled))
@@ -266,7 +285,163 @@ def _scaling(call: Call, layers: Layers) -> tuple[list[tuple[float, int]], int]:
             raise UnreadError("the scale varies in a version without an axis")
         check_free(layers, [axis_of(call.attribute("axis"), rank)])
     flat = np.asarray(scales, np.float64).reshape(-1).tolist()
-    if not all(0 < numbers.exact(scale, scaled) < math.inf for scale in flat):
+    if not all(0 < exact(scale, scaled) < math.inf for scale in flat):
         raise UnreadError("a scale that is not positive and finite")
     pairs = zip(flat, map(int, points.reshape(-1).tolist()), strict=True)
     return list(dict.fromkeys(pairs)), scaled
+
+
+Number: TypeAlias = float | int
+Numbers: TypeAlias = Iterable[Number]
+"""What a result may be: more than one number only for zeros of both signs."""
+
+NUMBERS: Final = FLOATS | frozenset(INTEGERS)
+"""The element types of numbers that are known here."""
+_ROUNDED: Final[Mapping[int, Any]] = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}
+_OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "Div": operator.truediv,
+}
+_ZEROS: Final = (0.0, -0.0)
+_FROM_A_TIE: Final = 1000
+"""A quotient must be one part in so many from a tie."""
+
+
+def mapped(
+    fill: Fill, function: Callable[[Number], Numbers], dtype: int, result: int | None = None
+) -> Fill:
+    """A function of a fill.
+
+    Args:
+        fill: The fill.
+        function: Of a number of the data's element type.
+        dtype: That type.
+        result: The element type of the function's result, where that is another.
+
+    Raises:
+        UnreadError: An element type holds a number not exactly, or the function raises it.
+    """
+    to = dtype if result is None else result
+    numbers = [each for number in _numbers(fill, dtype) for each in function(number)]
+    return _one_of([exact(number, to) for number in numbers], fill)
+
+
+def _numbers(fill: Fill, dtype: int) -> list[Number]:
+    """The numbers that a fill may be in an element type."""
+    if is_either_zero(fill):
+        found: Iterable[Number] = _ZEROS
+    elif isinstance(fill, float | int) or is_zero(fill):
+        found = (number_of(fill),)
+    else:
+        raise UnreadError("padding that is no number")
+    return [exact(number, dtype) for number in found]
+
+
+def _one_of(numbers: list[Number], of: Fill) -> Fill:
+    """The one fill that all numbers are, which a step made of another one."""
+    fills = set(map(fill_of, numbers))
+    if len(fills) > 1 and any(numbers):
+        raise UnreadError("the fill varies with an operand")
+    return either_zero(of) if len(fills) > 1 else fills.pop()
+
+
+def exact(number: Number, dtype: int) -> Number:
+    """A number as an element type holds it: a float in a floating-point type, else an integer.
+
+    Raises:
+        UnreadError: The type does not hold it exactly, or it is NaN or subnormal there.
+    """
+    holds = _is_float if dtype in FORMATS else _is_integer
+    if not holds(number, dtype):
+        raise UnreadError(f"{number} is no normal number of element type {dtype}")
+    return float(number) if dtype in FORMATS else int(number)
+
+
+def _is_float(number: Number, dtype: int) -> bool:
+    precision, low, high = FORMATS[dtype]
+    found = float(number)
+    if found == 0 or math.isinf(found):
+        return True
+    significand, exponent = math.frexp(found)
+    return (
+        found == number
+        and low <= exponent - 1 <= high
+        and math.ldexp(significand, precision).is_integer()
+    )
+
+
+def _is_integer(number: Number, dtype: int) -> bool:
+    low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
+    return math.isfinite(number) and low <= number <= high and number == int(number)
+
+
+def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
+    """The result of Add, Sub, Mul or Div of two numbers of an element type.
+
+    Raises:
+        UnreadError: Engines may differ on it.
+    """
+    if dtype not in FORMATS:
+        if op == "Div":
+            raise UnreadError("a quotient of integers is not specified for every sign")
+        return exact(_OPERATIONS[op](a, b), dtype)
+    if op == "Div" and b == 0:
+        raise UnreadError("a division by 0")
+    from fractions import Fraction  # with decimal, 2 ms
+
+    kind = _ROUNDED.get(dtype, np.float64)
+    with np.errstate(all="ignore"):
+        result = float(_OPERATIONS[op](kind(a), kind(b)))
+    if math.isinf(a) or math.isinf(b):
+        return exact(result, dtype)
+    true = _OPERATIONS[op](Fraction(a), Fraction(b))
+    if math.isinf(result) or (true and abs(true) < Fraction(2) ** FORMATS[dtype][1]):
+        raise UnreadError("a result that overflows, or is subnormal")
+    if dtype not in _ROUNDED and Fraction(result) != true:
+        raise UnreadError("a result that is rounded to 16 bits")
+    return exact(result, dtype)
+
+
+def greatest(a: Number, b: Number) -> Numbers:
+    """The greater of two numbers; of 0.0 and -0.0 engines may take either."""
+    return (a, b) if a == b else (max(a, b),)
+
+
+def least(a: Number, b: Number) -> Numbers:
+    """The lesser of two numbers; of 0.0 and -0.0 engines may take either."""
+    return (a, b) if a == b else (min(a, b),)
+
+
+def rounded(number: Number, to_whole: Callable[[float], int]) -> Numbers:
+    """A number, rounded to a whole one; the sign of a zero that was a number below 0 is open."""
+    if math.isinf(number) or number == int(number):
+        return (number,)
+    whole = float(to_whole(number))
+    return _ZEROS if whole == 0 and number < 0 else (whole,)
+
+
+def quantised_number(number: Number, scale: Number, zero_point: int, dtype: int) -> int:
+    """A float divided by a scale, rounded half to even, plus a zero point, saturated to a type.
+
+    Raises:
+        UnreadError: It is infinite, overflows, or is so close to a tie that engines which multiply
+            by the reciprocal of the scale may round it otherwise.
+    """
+    low, high = INTEGERS[dtype]
+    if math.isinf(number):
+        raise UnreadError("a quantised infinity")
+    from fractions import Fraction
+
+    quotient = Fraction(number) / Fraction(scale)
+    if abs(quotient) >= 2**127:
+        raise UnreadError("a quotient that overflows")
+    if quotient <= low - zero_point - 1:
+        return low
+    if quotient >= high - zero_point + 1:
+        return high
+    from_a_tie = abs(quotient - math.floor(quotient) - Fraction(1, 2))
+    if from_a_tie < max(Fraction(1, _FROM_A_TIE), abs(quotient) / 2**21):
+        raise UnreadError("a quotient close to a tie")
+    return min(max(round(quotient) + zero_point, low), high)

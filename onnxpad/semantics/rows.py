@@ -21,7 +21,7 @@ from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import ModelError
 from onnxpad.graph import Declared, Graph, Node, Tensor
-from onnxpad.graph.schema import schema_of
+from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layers
 

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from msgspec.structs import asdict
 
-from onnxpad.analysis import open_axes
-from onnxpad.facts import Facts
+from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
+from onnxpad.later import Facts
 from onnxpad.padding.crops import crop_of
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context

@@ -15,12 +15,11 @@ import onnxpad
 from onnxpad.api.fix_validation import _repairs, _specified
 from onnxpad.errors import ModelError, ValidationError
 from onnxpad.file import skeleton
-from onnxpad.finding import Assumption, Certificate, Change, Counts
+from onnxpad.finding import Assumption, Certificate, Change, Counts, SiteForm
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.report import FixReport
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.site_form import SiteForm
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
 from tests.support import feeds_of, one, onnxpad_runs, run

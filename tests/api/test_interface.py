@@ -11,11 +11,10 @@ from msgspec.structs import replace
 import onnxpad
 from onnxpad.api.validate import _check_drawn, _unproven
 from onnxpad.errors import OnnxpadError, UsageError
-from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm
 from onnxpad.options import Options
 from onnxpad.padding.padding import Padding
 from onnxpad.report import FixReport, Outcome
-from onnxpad.site_form import SiteForm
 from onnxpad.validation.result import (
     Comparison,
     Placement,

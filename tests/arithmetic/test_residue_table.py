@@ -7,7 +7,6 @@ import pytest
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import (
     Extent,
-    Size,
     Sizes,
     Unknown,
     ceil_div,
@@ -38,9 +37,9 @@ def test_by_the_symbol_where_the_axis_does_not_determine_it() -> None:
     assert found == {"of": "height", "modulus": 4, "since": 1, "rows": rows}
 
 
-def tabulated(*extents: Extent, constant: bool = False) -> list[tuple[int, ...]] | None:
+def tabulated(*extents: Extent) -> list[tuple[int, ...]] | None:
     """The rows of a table."""
-    found = residue_table(dict(zip("abc", extents, strict=False)), constant=constant)
+    found = residue_table(dict(zip("abc", extents, strict=False)))
     rows: Any = found and found["rows"]
     return rows and [(*row.values(),) for row in rows]
 
@@ -76,20 +75,3 @@ def test_a_table_may_be_all_that_there_is() -> None:
 )
 def test_no_table(extents: tuple[Extent, ...]) -> None:
     assert tabulated(*extents) is None
-
-
-@pytest.mark.parametrize(
-    ("extent", "is_constant"),
-    [
-        pytest.param(HEIGHT % 4, True, id="repeats"),
-        pytest.param(HEIGHT, False, id="grows"),
-        pytest.param(symbol("height", Sizes(1, 9)) % 2, True, id="no period left to compare"),
-        pytest.param(
-            -symbol("height", Sizes(1, 11)) % 6, False, id="too few sizes to show the period"
-        ),
-    ],
-)
-def test_a_table_of_constants(extent: Size, is_constant: bool) -> None:
-    """Each value is that of every size with its remainder, or there is no table."""
-    assert tabulated(extent) is not None
-    assert (tabulated(extent, constant=True) is not None) is is_constant

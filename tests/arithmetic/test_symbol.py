@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from onnxpad.arithmetic.symbol import Sizes
+from onnxpad.arithmetic.quasi_affine import Sizes
 
 PLAIN = [
     Sizes(first, last, step)

@@ -812,7 +812,7 @@ STUBBED = """
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     from onnxpad.finding import Counts
-    from onnxpad.site_form import SiteForm, StepForm
+    from onnxpad.finding import SiteForm, StepForm
     forms = SiteForm((StepForm("Pad", "pad"),)), SiteForm((StepForm("Conv", "window"),))
     change = Change("PAD201", name, "Conv", *forms, Certificate("same"))
     from onnxpad.options import Options

@@ -13,8 +13,7 @@ from onnxpad.file import copy_external
 from onnxpad.file.copy_external import _are_equal, _copied, behind_links, contents, follow_links
 from onnxpad.file.embed_external import inlined
 from onnxpad.file.external_data import external_tensors
-from onnxpad.file.skeleton import read_file, read_proto
-from onnxpad.file.wire import Record
+from onnxpad.file.skeleton import Record, read_file, read_proto
 from tests.support.rows import each_row
 
 How = Literal["copy", "inline"]

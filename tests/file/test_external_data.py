@@ -23,7 +23,7 @@ import onnxpad
 from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.proto_walk import tensors
-from onnxpad.file.wire import encode
+from onnxpad.file.skeleton import encode
 from onnxpad.graph import Graph
 from tests.support import Array, onnxpad_runs, run
 

@@ -14,8 +14,7 @@ import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file import skeleton
-from onnxpad.file.skeleton import read_bytes, read_file
-from onnxpad.file.wire import WireError, encode, scan
+from onnxpad.file.skeleton import WireError, encode, read_bytes, read_file, scan
 from onnxpad.graph import Graph
 from tests.support.rows import each_row
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from msgspec.structs import astuple
 
-from onnxpad.file.wire import (
+from onnxpad.file.skeleton import (
     _PAYLOADS,
     PAYLOAD_LIMIT,
     MessageKind,

@@ -9,7 +9,7 @@ import pytest
 from onnx import AttributeProto, helper
 
 from onnxpad.graph import Graph, attributes
-from onnxpad.graph.schema import contradiction
+from onnxpad.graph.model import contradiction
 from tests.support import parsed
 from tests.support.rows import each_row
 

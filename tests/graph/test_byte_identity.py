@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 import onnxpad
-from onnxpad.file.wire import encode, scan
+from onnxpad.file.skeleton import encode, scan
 from onnxpad.graph import Graph
 from tests.support import one
 

@@ -12,7 +12,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from onnxpad.errors import ModelError
-from onnxpad.file.wire import encode
+from onnxpad.file.skeleton import encode
 from onnxpad.graph import Declared, Graph, Tensor
 from tests.support import parsed, work
 from tests.support.rows import each_row

@@ -6,7 +6,7 @@ from itertools import groupby
 import onnx
 import pytest
 
-from onnxpad.graph import schema
+from onnxpad.graph import model
 from tests.support import ROOT
 
 NEWEST = onnx.defs.onnx_opset_version()
@@ -19,19 +19,19 @@ def listed() -> str:
     lines = [f"{NEWEST}"]
     for op, versions in groupby(known, lambda each: each.name):
         released = (each for each in versions if each.since_version <= NEWEST)
-        lines.append(f"{op} {json.dumps([*map(schema.described, released)])}")
+        lines.append(f"{op} {json.dumps([*map(model.described, released)])}")
     return "\n".join([*lines, ""])
 
 
-@pytest.mark.skipif(int(schema._listed()[0]) > NEWEST, reason="the list is of a newer onnx")
+@pytest.mark.skipif(int(model._listed()[0]) > NEWEST, reason="the list is of a newer onnx")
 def test_it_is_as_onnx_has_it() -> None:
-    assert schema._listed()[1:] == listed().splitlines()[1:]
+    assert model._listed()[1:] == listed().splitlines()[1:]
 
 
 def test_what_is_newer_is_asked_of_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = schema.schema_of.__wrapped__
+    asked = model.schema_of.__wrapped__
     kept = [asked(op, 22) for op in ("Conv", "BatchNormalization", "Nothing")]
-    monkeypatch.setattr(schema, "_listed", lambda: ["21"])
+    monkeypatch.setattr(model, "_listed", lambda: ["21"])
     found = [asked(op, 22) for op in ("Conv", "BatchNormalization", "Nothing")]
     assert json.dumps(found) == json.dumps(kept)
 

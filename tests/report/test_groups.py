@@ -1,10 +1,9 @@
 """The words for groups of changes: the form before, the form after, and the amounts."""
 
-from onnxpad.finding import Certificate, Change
-from onnxpad.report.groups import (
+from onnxpad.finding import Certificate, Change, WrittenAmounts
+from onnxpad.report.text import (
     change_groups,
 )
-from onnxpad.site_form import WrittenAmounts
 from tests.support import site_form
 
 CONV, UP = "Conv", "ConvTranspose"

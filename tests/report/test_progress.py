@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from onnxpad.report.progress import ProgressBar
+from onnxpad.cli.output import ProgressBar
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import fields, replace
 
 from onnxpad import __version__
-from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.documents.check_document import (
@@ -22,7 +22,6 @@ from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells, text_of
 from onnxpad.report.text import Paint, marked, plain
-from onnxpad.site_form import SiteForm, StepForm
 from onnxpad.validation.result import (
     Comparison,
     Divergence,

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from onnxpad.errors import UsageError
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.rewrite import next_option as module
+from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.next_option import _gains, _most_named, _shapes, next_option
-from onnxpad.sizes.domain import SizeDomain
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -108,7 +109,7 @@ def test_what_most_findings_name_is_tried_once(
 
     monkeypatch.setattr(module, "counts_of", lambda _: Counts(*now))
     monkeypatch.setattr(module, "Run", Trial)
-    found = next_option(graph, Options(), named, [], lambda _: None)
+    found = next_option(graph, Options(), named, [Context(graph)], lambda _: None)
     assert trials == (is_told is not None)
     assert bool(found) == bool(is_told)
     if found is not None:

@@ -4,8 +4,8 @@ import re
 
 import onnx
 
+from onnxpad.finding import SiteForm, StepForm, WrittenAmounts
 from onnxpad.semantics.amounts import onnx_order
-from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 """The weight of a Conv of two channels, as an initializer in ONNX text."""

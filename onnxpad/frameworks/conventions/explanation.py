@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.by_size import Survey, survey
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
@@ -21,6 +20,7 @@ from onnxpad.frameworks.conventions.table import (
     Convention,
     conventions_for,
 )
+from onnxpad.later import Facts
 
 
 class About(Struct, frozen=True):

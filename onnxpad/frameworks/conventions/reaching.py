@@ -20,7 +20,6 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
     transposed_output_size,
 )
-from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.question import (
     Answer,
     Axis,
@@ -31,6 +30,7 @@ from onnxpad.frameworks.conventions.question import (
 )
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
+from onnxpad.later import Facts
 
 _MOST: Final = 64
 

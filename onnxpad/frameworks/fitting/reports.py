@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from msgspec import Struct
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
+from onnxpad.later import Facts
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 

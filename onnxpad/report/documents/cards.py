@@ -8,9 +8,8 @@ from typing import Final
 from onnxpad.finding import Finding
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Block, Group, Pairs
-from onnxpad.report.groups import grouped
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, fixable_text, labelled, shown
+from onnxpad.report.text import counted, fixable_text, grouped, labelled, shown
 
 LISTED: Final = 2000
 """Names that one list shows; `--format json` has all of them."""

@@ -11,7 +11,6 @@ from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Document, Group, Table, Tallies, View
-from onnxpad.report.groups import grouped, reason_groups, reason_without_names
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
     configurations,
@@ -20,7 +19,10 @@ from onnxpad.report.text import (
     first_names,
     fixable_text,
     for_targets,
+    grouped,
     labelled,
+    reason_groups,
+    reason_without_names,
     remarks,
     shown,
 )

@@ -19,27 +19,25 @@ from onnxpad.report.documents import (
     Table,
     Tallies,
 )
-from onnxpad.report.groups import (
-    ChangeGroup,
-    amounts_in_words,
-    change_groups,
-    grouped,
-    kept_as_asked,
-    now_in_words,
-    reason_without_names,
-    unrequested,
-    was_in_words,
-)
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import (
     NODES_A_REASON,
+    ChangeGroup,
+    amounts_in_words,
     beside,
+    change_groups,
     counted,
     explained,
     first_names,
     for_targets,
+    grouped,
+    kept_as_asked,
+    now_in_words,
+    reason_without_names,
     remarks,
     shown,
+    unrequested,
+    was_in_words,
 )
 
 if TYPE_CHECKING:

@@ -20,9 +20,18 @@ from onnxpad.report.documents.fix_document import (
     unvalidated,
 )
 from onnxpad.report.documents.validation_document import validation_groups
-from onnxpad.report.groups import change_groups, grouped, reason_groups, unrequested
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, explained, first_names, labelled, shown
+from onnxpad.report.text import (
+    change_groups,
+    counted,
+    explained,
+    first_names,
+    grouped,
+    labelled,
+    reason_groups,
+    shown,
+    unrequested,
+)
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation

@@ -9,9 +9,8 @@ from itertools import chain
 from onnxpad.messages import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View, line_of
-from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
-from onnxpad.report.text import counted, duration, shown
+from onnxpad.report.text import counted, duration, grouped, shown
 
 _LISTED = 20
 """Operators listed one by one, unless all are asked for; of more only the number is told."""

@@ -9,9 +9,8 @@ from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchan
 from onnxpad.messages import few
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Document, Group, line_of
-from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
-from onnxpad.report.text import beside, counted, duration, remarks, shown
+from onnxpad.report.text import beside, counted, duration, grouped, remarks, shown
 
 _LISTED = 20
 """Groups and outputs listed; of more only the number is told."""

@@ -28,9 +28,8 @@ from onnxpad.report.documents import (
     Tallies,
     View,
 )
-from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
-from onnxpad.report.text import counted, explained, for_targets, remarks, shown
+from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
 _LABEL: Final = 13
 _MOST_ADVICE: Final = 2

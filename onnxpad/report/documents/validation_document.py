@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from onnxpad.messages import few
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Tallies, View
-from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
-from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, shown
+from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, grouped, shown
 from onnxpad.validation.result import (
     Comparison,
     Divergence,

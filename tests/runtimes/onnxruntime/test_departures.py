@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from onnx import TensorProto
 
+from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
-from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import OpenWindow, Window
 from onnxpad.runtimes.onnxruntime.departures import (
     disagreement,
