@@ -101,10 +101,6 @@ class Reason(enum.StrEnum):
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
     READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
-    SIZES_NOT_REWRITTEN = (
-        "sizes-not-rewritten",
-        "sizes that shape inference gets wrong are only reported",
-    )
 
     # Changes that were taken back.
     KERNEL_CRASHES = "kernel-crashes", f"{RUNTIME} would choose a kernel that crashes"

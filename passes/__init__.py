@@ -16,7 +16,6 @@ from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
 from onnxpad.passes.report_pad import ReportPad
 from onnxpad.passes.report_scopes import ReportScopes
-from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
@@ -44,7 +43,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     FixAmounts,
     GuardPad,
     ReportUnreadable,
-    ReportSizes,
     ReportScopes,
     ReportAutoPad,
     ReportPad,

@@ -237,7 +237,7 @@ class PaddingSite(Struct, frozen=True):
         crops = [each for each in self.findings if each.code.startswith("PAD4")]
         if self.kind == "transposed":
             return tuple(e for e in self.findings if e in crops or e.op_type == self.op_type)
-        others = (each for each in self.findings if each not in crops and each.code != "PAD902")
+        others = (each for each in self.findings if each not in crops)
         return tuple(others) or tuple(crops)
 
     @property
