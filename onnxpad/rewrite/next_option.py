@@ -13,10 +13,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from onnxpad.arguments import dims_given, shapes_given
-from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import MismatchError, ModelError, UsageError
-from onnxpad.facts import OpenAxis, open_axes
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.errors import ModelError, UsageError
+from onnxpad.facts import open_axes
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
@@ -54,8 +52,9 @@ def next_option(
     to_pads = options.style != "fold"
     most = _most_named(findings, to_pads=to_pads)
     if most == _BY_SHAPE:
-        typed, more, hint = _shapes(graph, findings)
-        more = {"shapes": {**shapes_given(options.shapes), **more}}
+        typed, shapes = _shapes(graph)
+        more: dict[str, Any]
+        more, hint = {"shapes": {**shapes_given(options.shapes), **shapes}}, "give your own sizes"
     elif most:
         name, value = most.removeprefix("--").split()
         typed, more, hint = most, {name: value}, ""
@@ -63,16 +62,12 @@ def next_option(
         return None
     before, untaken = counts_of(graph), _untaken(findings)
     asked = replace(options, **more)
-    axes = [*open_axes(graph.inputs)]
-    labels = {axis.label for axis in axes}
+    labels = {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(asked.dims).items() if name in labels}
     known = contexts if "dynamic" in more else ()  # on which no analysis depends
     mark = graph.mark()
     try:
         run = Run(graph, replace(asked, dims=dims), contexts=known)
-        # What is proved at more sizes is proved at these; only under `strict` it counts where.
-        if not asked.strict and asked.dynamic == "keep":
-            run.domain = _at(run.domain, axes, contexts[0].domains[-1].domain.needed)
         told = for_targets(run)
         run.edit()
         after = counts_of(graph)
@@ -84,25 +79,6 @@ def next_option(
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
         return NextOption(typed, more, before, after, hint, taken)
     return None
-
-
-def _at(domain: SizeDomain, axes: Iterable[OpenAxis], needed: Mapping[str, Sizes]) -> SizeDomain:
-    """The sizes of a trial at which the model is known to run.
-
-    Raises:
-        MismatchError: There is none.
-    """
-    found: dict[str, Sizes] = {}
-    for axis in axes:
-        name = axis.label if domain.by_name else axis.symbol
-        size = domain.declared.get(axis.tensor, {axis.axis: None})[axis.axis]
-        given = Sizes(size, size) if isinstance(size, int) else domain.given.get(axis.label)
-        if name in needed:
-            both = needed[name] if given is None else needed[name].common(given)
-            if both is None:
-                raise MismatchError(f"the model does not run where {name} is {given}")
-            found[name] = both
-    return replace(domain, needed=found, alone=True)
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
@@ -136,33 +112,17 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
     return (fewer and to_pads) or (not lost and (gained or after.nodes < before.nodes))
 
 
-def _shapes(graph: Graph, findings: Sequence[Finding]) -> tuple[str, Mapping[str, Any], str]:
-    """The shapes of inputs that fix the sizes on which padding depends, as typed and as values.
-
-    Where that is not known, all sizes are fixed; for a target the first, of the batch, to 1.
-    """
-    listed = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
-    sizes: dict[tuple[str, int], int] = {}
-    for finding in findings:
-        if _BY_SHAPE not in _told(finding, "options"):
+def _shapes(graph: Graph) -> tuple[str, Mapping[str, Any]]:
+    """Usual sizes for all open axes of the inputs, as typed and as values."""
+    given = [name for name in graph.inputs if not graph.has_default(name)]
+    fixed, typed = dict[str, Any](), list[str]()
+    for name in dict.fromkeys(axis.tensor for axis in open_axes(graph.inputs)):
+        if name not in given:
             continue
-        decide = _told(finding, "sizes")
-        for each in decide:
-            sizes[each["input"], each["axis"]] = _USUAL
-        for axis in () if decide else listed:
-            is_batch = finding.reason_code == Reason.TARGET and axis.axis == 0
-            sizes.setdefault((axis.tensor, axis.axis), 1 if is_batch else _USUAL)
-    fixed = {
-        tensor: tuple(
-            sizes.get((tensor, axis), size if isinstance(size, int) else None)
-            for axis, size in enumerate(declared or ())
+        fixed[name] = tuple(
+            size if isinstance(size, int) else _USUAL if axis else 1
+            for axis, size in enumerate(graph.inputs[name][1] or ())
         )
-        for tensor, (_, declared) in graph.inputs.items()
-        if any(name == tensor for name, _ in sizes)
-    }
-    alone = sum(not graph.has_default(name) for name in graph.inputs) == 1
-    typed = []
-    for tensor, shape in fixed.items():
-        text = ",".join("?" if size is None else str(size) for size in shape)
-        typed.append(f"{_BY_SHAPE} {shlex.quote(text if alone else f'{tensor}={text}')}")
-    return " ".join(typed), fixed, "give your own sizes"
+        text = ",".join(map(str, fixed[name]))
+        typed.append(f"{_BY_SHAPE} {shlex.quote(text if len(given) == 1 else f'{name}={text}')}")
+    return " ".join(typed), fixed

@@ -58,17 +58,17 @@ def test_the_option_that_is_named_most(named: list[str], to_pads: bool, most: st
     assert _most_named(found, to_pads=to_pads) == most
 
 
-def shapes(*found: Finding, inputs: str = "float[n, 3, h, 8] x") -> tuple[str, Any]:
-    graph = Graph.from_proto(parsed(f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"))
-    return _shapes(graph, found)[:2]
-
-
-def test_shapes_fix_the_sizes_that_decide() -> None:
-    one = finding("--shape", sizes=[{"input": "x", "axis": 2}])
-    assert shapes(one) == ("--shape '?,3,224,8'", {"x": (None, 3, 224, 8)})
-    # Of the second finding nothing more is known.
-    assert shapes(one, finding("--shape"))[1] == {"x": (224, 3, 224, 8)}
-    assert shapes(one, inputs="float[n, 3, h, 8] x, float[2] z")[0] == "--shape 'x=?,3,224,8'"
+@each_row(
+    ("inputs", "typed", "shapes"),
+    [
+        ("float[n, 3, h, 8] x", "--shape 1,3,224,8", {"x": (1, 3, 224, 8)}),
+        ("float[n, 3, h, 8] x, float[2] z", "--shape x=1,3,224,8", {"x": (1, 3, 224, 8)}),
+        ("float[2] x", "", {}),
+    ],
+)
+def test_a_shape_fixes_all_open_sizes(inputs: str, typed: str, shapes: Any) -> None:
+    text = f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"
+    assert _shapes(Graph.from_proto(parsed(text))) == (typed, shapes)
 
 
 BEFORE = (4, 4, 20)
