@@ -162,7 +162,7 @@ class Run:
     def decide(self) -> None:
         """Makes the changes for good that rest on the specification alone, if that is trusted.
 
-        The model's metadata names them. `decided_model` is the model that they leave.
+        `decided_model` is the model that they leave.
         """
         if self.options.trust is not Trust.SPEC:
             return
@@ -170,9 +170,6 @@ class Run:
         first = self.rewrite()
         self._passes = passes
         if first.changes:
-            from onnxpad.rewrite.metadata import record
-
-            record(self.graph, (each.key[1] for each in first.made))
             self.decided_model, _ = self.graph.model.to_run()
         self.decided = first.changes
         self._start = self.graph.mark()
