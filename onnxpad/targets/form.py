@@ -269,17 +269,16 @@ class _Forms:
         self._context = context
         self._graph: Graph = context.graph
         self._analysis = context.analysis
-        ops = [Crops(self._graph, self._analysis, op) for op in context.transposed()]
-        self._behind = [each.taking()[0].taken for each in ops]
-        self._crops = {id(node) for taken in self._behind for node in taken}
-        self._sites = SiteReader(context.graph, context.analysis, self._crops)
+        crops = (Crops(self._graph, self._analysis, op) for op in context.transposed())
+        self._behind = [each.taking()[0].taken for each in crops]
+        self._taken = {id(node) for behind in self._behind for node in behind}
+        self._sites = SiteReader(self._graph, self._analysis, frozenset(self._taken))
 
     def all(self) -> Iterator[Placed]:
         """All forms, `Pad`s alone last."""
-        taken = set[int]()
         for op, behind in zip(self._context.transposed(), self._behind, strict=True):
             placed = self._placed(op, cropped=bool(behind))
-            taken |= {id(pad) for pad in placed.nodes}
+            self._taken |= {id(pad) for pad in placed.nodes}
             placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
             yield placed
         for window in self._context.windows():
@@ -287,11 +286,10 @@ class _Forms:
                 placed = self._placed(window)
             except ModelError:
                 continue
-            taken |= {id(pad) for pad in placed.nodes}
+            self._taken |= {id(pad) for pad in placed.nodes}
             yield placed
-        taken |= self._crops
         for pad in self._context.pads():
-            if id(pad.node) not in taken:
+            if id(pad.node) not in self._taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
 
     def _placed(self, op: WindowOp | TransposedOp, *, cropped: bool = False) -> Placed:
@@ -356,7 +354,7 @@ class _Forms:
         return Placed(
             self._context,
             node,
-            self._with_pads(form, site.front, site.front.amounts, whole, site.axes),
+            self._with_pads(form, site.front, whole, site.axes),
             tuple(path[0] for path in site.front.pads),
         )
 
@@ -364,7 +362,6 @@ class _Forms:
         self,
         form: Form,
         front: Front,
-        along: Sequence[ExtentPair] | None,
         whole: Sequence[ExtentPair] | None,
         axes: Sequence[int],
     ) -> Form:
@@ -378,7 +375,7 @@ class _Forms:
             form,
             pad=max((self._source(node) for node in nodes), key=SOURCES.index),
             mode=min(modes, default="constant"),
-            outer=_side(None if along is None else numbers_of(tuple(along))),
+            outer=_side(numbers_of(front.amounts)),
             negative=any(min(pair) < 0 for pair in amounts),
             beyond=is_padded(beside),
             fill=self._fill(nodes[0]),
@@ -404,7 +401,7 @@ class _Forms:
             producer=self._graph.model.skeleton.light.producer_name,
         )
         front = Front(((pad.node,),), whole)
-        form = self._with_pads(form, front, whole, whole, range(2, rank))
+        form = self._with_pads(form, front, whole, range(2, rank))
         return replace(form, sized=form.sized and form.outer != "open")
 
     def _dtype(self, op: WindowOp | TransposedOp) -> str:
