@@ -10,7 +10,7 @@ from onnxpad.arithmetic import residue_table as residues
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent
 from onnxpad.later import Facts, Later, remembered
-from tests.pipeline.test_advice import COMPUTED, net
+from tests.rewrite.test_advice import COMPUTED, net
 
 
 def test_a_fact_is_worked_out_once() -> None:

@@ -32,8 +32,6 @@ class SizeDomain(Struct, frozen=True):
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
-        alone: Whether a graph is analysed at just these sizes: what is proved may assume more, and
-            it runs at all of them.
     """
 
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
@@ -42,7 +40,6 @@ class SizeDomain(Struct, frozen=True):
     by_name: bool = False
     shaped: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
-    alone: bool = False
 
     def __str__(self) -> str:
         """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.
@@ -141,8 +138,6 @@ def analysed_domains(
         MismatchError: The graph runs at none of the sizes that a user gave.
     """
     domain = domain or SizeDomain()
-    if domain.alone:
-        return (AnalysedDomain(domain, Analysis(graph, domain.extents(graph)), EVERYWHERE),)
     wanted = bool(domain.declared) or any(axis.axis for axis in open_axes(graph.inputs))
     allowed = [SizeDomain()]
     if domain.given:
