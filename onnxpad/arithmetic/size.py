@@ -274,18 +274,6 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     return found
 
 
-def repeating(a: Extent) -> dict[str, int] | None:
-    """Return the period after which `a` repeats for each symbol, by name, from some value on.
-
-    None where it grows, or nothing shows that it repeats.
-    """
-    if not isinstance(a, Size):
-        return {} if isinstance(a, int) else None
-    if any(not form.period or any(form.slopes) for _, form in a.terms):
-        return None
-    return {symbol.name: period for symbol, (period, _) in residues(a).items()}
-
-
 def in_words(a: Extent, name: str) -> str:
     """Return `a` as a formula with `name` for its one symbol, or as cases, or as its limits."""
     if not isinstance(a, Size) or len(a.terms) > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import chain
-from math import lcm
 from typing import Final
 
 from onnxpad.arithmetic.size import (
@@ -17,7 +16,6 @@ from onnxpad.arithmetic.size import (
     Unknown,
     in_terms_of,
     in_words,
-    repeating,
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
@@ -59,21 +57,6 @@ class Wording:
             if axis in found
         ]
 
-    def multiples(self, extents: Iterable[Extent]) -> dict[str, int]:
-        """For the axes of graph inputs that extents grow with, a number, by name of the dimension.
-
-        At multiples of it, from some size on, the extents are the same. Empty where some are not.
-        """
-        found: dict[str, int] = {}
-        for extent in extents:
-            steps = repeating(extent)
-            if steps is None or any(name not in self._inputs for name in steps):
-                return {}
-            for name, step in steps.items():
-                label = self._inputs[name].label
-                found[label] = lcm(step, found.get(label, 1))
-        return found
-
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
         pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
@@ -112,7 +95,6 @@ class Wording:
             axes=list(pairs),
             sizes=places,
             amounts={axis: text for axis, text in told.items() if text},
-            multiples=self.multiples(extents),
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
 

@@ -86,7 +86,6 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
     says += [
         f"values {values}",
         f"residues {residues}",
-        f"repeating {size.repeating(found)}",
     ]
     if len(symbols) == 1:
         (name,) = symbols
