@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.errors import ModelError
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
 from onnxpad.passes.report_auto_pad import reported_auto_pad
@@ -98,7 +97,7 @@ class ReportScopes(Pass):
             node.op,
             message,
             reason,
-            Facts(facts),
+            facts,
             reason_code=Reason.OTHER_SCOPE,
             location=location,
         )

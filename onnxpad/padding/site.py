@@ -25,7 +25,6 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
 )
 from onnxpad.errors import ModelError
-from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME, Named
@@ -114,7 +113,7 @@ class Sites:
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
-            pads = self._constant(size, window, odd_side(op.auto_pad))
+            pads = constant_in_effect(size, window, odd_side(op.auto_pad))
             if pads is None:
                 open_sizes[axis] = size
             else:
@@ -132,10 +131,6 @@ class Sites:
         if open_sizes or self.trust is Trust.RUNTIME:
             told_sizes, sources = self.wording.sizes(depends), depends.values()
             raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
-
-    @remembered
-    def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
-        return constant_in_effect(size, window, odd=odd)
 
     def disagreement(self, op: WindowOp) -> RefusalError | None:
         """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
@@ -244,9 +239,9 @@ class Sites:
             said = f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can"
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
-    @remembered
+    @staticmethod
+    @lru_cache(maxsize=1024)
     def _pair_read(
-        self,
         ceil_mode: bool | None,
         window: AnyWindow,
         size: Extent,

@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.facts import Facts
 from onnxpad.finding import (
     Assumption,
     Certificate,
@@ -112,7 +111,7 @@ class Editor:
         context.graph.rollback(mark)
         self.prover.undo()
         told = kept_back(match.finding, why.code, f"undone: {why}")
-        self.undone[place] = replace(told, evidence=Facts(told.evidence, **why.facts))
+        self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
 
     def commit(self, pass_: Pass, match: Match) -> Made:
         """Writes a change, shows that the model stays what it was, and records it.

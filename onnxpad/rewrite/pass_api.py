@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import RUNTIME, Named
@@ -128,7 +127,7 @@ class Pass:
             context.label(node),
             node.op,
             text + ends[0],
-            evidence=Facts(evidence),
+            evidence=evidence,
             location=context.graph.location(node),
             alike=alike and alike + ends[1],
         )
@@ -163,7 +162,7 @@ class Pass:
         finding = replace(
             match.finding,
             reason=text,
-            evidence=Facts(facts),
+            evidence=facts,
             reason_code=reason.code,
             brief=reason.brief,
             general=general,

@@ -9,7 +9,6 @@ from typing import ClassVar, Final
 from msgspec.structs import asdict
 
 from onnxpad.analysis import open_axes
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.padding.crops import crop_of
 from onnxpad.pipeline.run import AtLast, Run
@@ -215,7 +214,7 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         str(node.op),
         message,
         reason,
-        Facts(facts),
+        facts,
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
     )

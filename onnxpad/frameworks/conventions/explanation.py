@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.by_size import Survey, survey
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
@@ -134,10 +133,8 @@ def explained(
             continue
         groups.setdefault(effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
-    conventions: Any = Facts(answers)
-    absent: Any = Facts(refused)
     reach = None if output is None else _reach(question, output, only, about)
-    return ExplainReport(question, conventions, absent, agree, about, reach)
+    return ExplainReport(question, answers, refused, agree, about, reach)
 
 
 def _asked(rows: Mapping[str, Convention], only: Sequence[str]) -> dict[str, Convention]:

@@ -20,7 +20,6 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
     transposed_output_size,
 )
-from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.question import (
     Answer,
     Axis,
@@ -148,9 +147,7 @@ def reached(
     is_possible = all(each.totals for each in needs)
     explicit = [_explicit(op, axis, each) for axis, each in zip(question.axes, needs, strict=True)]
     answer = Answer(tuple(explicit)) if is_possible else None
-    reaching: Any = Facts(found)
-    absent: Any = Facts(refused)
-    return Reach(wanted, needs, reaching, absent, answer, tuple(changes))
+    return Reach(wanted, needs, found, refused, answer, tuple(changes))
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:

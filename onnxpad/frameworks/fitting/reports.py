@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from msgspec import Struct
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
@@ -200,7 +199,7 @@ def _finding(
         node.op,
         message,
         reason,
-        Facts(facts),
+        facts,
         reason_code=code,
         location=context.graph.location(node),
     )
