@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onnxpad.analysis.shape_inference_check import Sizes, disagreements
+from onnxpad.facts.inference import Sizes, disagreements
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context

@@ -7,8 +7,8 @@ import argparse
 from collections.abc import Sequence
 
 from tests import run_command
-from tests.analysis import drawn as claims
 from tests.arithmetic import drawn_formulas as formulas
+from tests.facts import drawn as claims
 from tests.frameworks.conventions import drawn_explanations as explanations
 from tests.frameworks.fitting import drawn_fits as fits
 from tests.frameworks.repadding import drawn as repads

@@ -17,17 +17,16 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from onnxpad.analysis import analysis, floats
-from onnxpad.analysis.rules import (
-    elementwise,
-    layout_contents,
-    layout_shapes,
-    lower_bounds,
-    pools_and_convs,
-)
-from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
+from onnxpad.facts import (
+    bounds,
+    contents,
+    engine,
+    reshaping,
+    shapes,
+)
+from onnxpad.facts.bounds import BOUNDS
 from onnxpad.padding import (
     ceil_mode,
     computed_pads,
@@ -147,7 +146,7 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
-_VALUES: MutableMapping[str, Any] = analysis.value_rules()
+_VALUES: MutableMapping[str, Any] = engine.value_rules()
 
 # fmt: off
 _SITES: Final = (
@@ -203,7 +202,7 @@ _SITES: Final = (
             "resolved.append(pads)", "resolved.insert(0, pads)"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
-    _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._constant,
+    _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._proposed,
             "constant_in_effect(size, window,",
             "constant_in_effect(size, __import__('msgspec').structs.replace(window, dilation=1),"),
     _mutant("sizes of an image whose channels are last", "SAME_UPPER", JUDGE, Sites.spatial,
@@ -485,54 +484,54 @@ _SIGNS: Final = (
     _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
            BOUNDS["Exp"]),
     _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", PROBES,
-            lower_bounds._clip, "else min(low, high)", "else 0"),
+            bounds._clip, "else min(low, high)", "else 0"),
     _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, BOUNDS, "Sub",
            BOUNDS["Add"]),
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
-            lower_bounds._pad, "min(data, call.bound_of(2) if call.has(2) else 0)", "data"),
+            bounds._pad, "min(data, call.bound_of(2) if call.has(2) else 0)", "data"),
     _entry("a sum keeps the sign of one", "Pad MaxPool, 0 behind Add", VALIDATION, BOUNDS, "Add",
            BOUNDS["Max"]),
     _entry("the least is never below any", "Pad MaxPool, 0 behind Min", VALIDATION, BOUNDS, "Min",
            BOUNDS["Max"]),
     _mutant("the signs of a Concat are those of its first input",
-            "Pad MaxPool, 0 behind Concat", VALIDATION, lower_bounds._all,
+            "Pad MaxPool, 0 behind Concat", VALIDATION, bounds._all,
             'range(call.op == "Where", len(call.node.inputs))', "[0]"),
     _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
-            lower_bounds._dequantised, "_limits(call, 2)[1]", "0"),
+            bounds._dequantised, "_limits(call, 2)[1]", "0"),
     _entry("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
            BOUNDS, "Resize", BOUNDS["AveragePool"]),
 )
 
 _ENGINES: Final = (
-    _mutant("Transpose does nothing", "Transpose", PROBES, layout_contents._transpose,
+    _mutant("Transpose does nothing", "Transpose", PROBES, reshaping._transposed,
             'call.ints("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
-    _mutant("Slice forgets which way it goes", "torch", PROBES, layout_contents._slice,
+    _mutant("Slice forgets which way it goes", "torch", PROBES, reshaping._sliced,
             "first + step * np.arange(call.sizes[axis])", "np.arange(call.sizes[axis])"),
-    _mutant("Concat turns round", "torch", PROBES, layout_contents._concat,
+    _mutant("Concat turns round", "torch", PROBES, reshaping._joined,
             "np.concatenate(parts,", "np.concatenate(parts[::-1],"),
     _mutant("Gather counts from the wrong end", "Gather from the end", PROBES,
-            layout_contents._gather, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
-    _mutant("Split starts at the begin", "Split", PROBES, layout_contents._split,
+            reshaping._gathered, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
+    _mutant("Split starts at the begin", "Split", PROBES, reshaping._part,
             "begin = sum(sizes[: call.output])", "begin = 0"),
-    _mutant("Div rounds down", "Div of negatives", PROBES, elementwise._quotient,
+    _mutant("Div rounds down", "Div of negatives", PROBES, contents._quotient,
             "size.trunc_div(a, b)", "size.floor_div(a, b)"),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,
-            elementwise._remainder, "size.modulo(a, b)", "a - size.trunc_div(a, b) * b"),
+            contents._remainder, "size.modulo(a, b)", "a - size.trunc_div(a, b) * b"),
     _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
-    _mutant("Where is turned round", "Where", PROBES, elementwise._where,
+    _mutant("Where is turned round", "Where", PROBES, contents._where,
             "each(size.where, condition, left, right)",
             "each(size.where, condition, right, left)"),
-    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, floats.to_integer,
+    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, contents.to_integer,
             "int(a) if", "round(a) if"),
-    _mutant("Cast never wraps around", "Cast that wraps around", PROBES, elementwise._conversion,
+    _mutant("Cast never wraps around", "Cast that wraps around", PROBES, contents._conversion,
             "return lambda a: fit(a, target)", "return lambda a: a"),
-    _mutant("Ceil rounds down", "Ceil of a size", PROBES, floats.ceil,
-            "size.ceil_div", "floor_div"),
-    _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
+    _mutant("Ceil rounds down", "Ceil of a size", PROBES, contents.ceil,
+            "size.ceil_div", "size.floor_div"),
+    _mutant("Shape forgets where to start", "Shape", PROBES, reshaping.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._sizes_read, 'call.flag("ceil_mode")', "False"),
-    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
+            shapes._sizes_read, 'call.flag("ceil_mode")', "False"),
+    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shapes.resized,
             "return exact if", "return exact + 1 if"),
 )
 

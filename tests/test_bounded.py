@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxpad
-from onnxpad.analysis import bodies_and_calls
+from onnxpad.facts import bodies_and_calls
 from onnxpad.graph import Graph, Tensor
 from onnxpad.rewrite.sinking import Sinking
 

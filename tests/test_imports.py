@@ -24,13 +24,13 @@ from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "messages", "errors", "facts", "finding", "reasons",
+    "_version", "messages", "errors", "finding", "reasons",
     "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
     # By one table of meaning, which the proof goes by too: it knows no pass.
-    "graph", "semantics", "analysis", "sizes", "proof",
+    "graph", "semantics", "facts", "proof",
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
@@ -50,7 +50,7 @@ ORDER: Final = (
 OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.")}
 """What is known of a runtime besides how it runs."""
 
-KNOWING: Final = {"analysis", "sizes", "semantics", "proof"}
+KNOWING: Final = {"facts", "semantics", "proof"}
 """Packages that know what a graph computes."""
 
 APART: Final = {
@@ -254,8 +254,7 @@ LEAVES: Final = (
     "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
     "targets.toml_file",
     # What evaluates small contents that a model computes.
-    "analysis.floats", "analysis.rules.elementwise",
-    "analysis.rules.layout_contents",
+    "facts.contents",
     # What follows where a validation fails, or a quantised model differs.
     "pipeline.heal", "validation.operands",
 )  # fmt: skip

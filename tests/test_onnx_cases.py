@@ -2,7 +2,7 @@
 
 It is held against onnx's shape inference and against what the cases give. Here shape inference runs
 through a model, from its inputs and initializers on, and follows what the model computes of shapes.
-`shape_inference_check` asks about each operator by itself, and must find the same.
+`inference` asks about each operator by itself, and must find the same.
 """
 
 import warnings
@@ -16,11 +16,11 @@ import onnx
 import pytest
 from onnx import numpy_helper, shape_inference
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.rules.pools_and_convs import SLIDING
-from onnxpad.analysis.shape_inference_check import disagreements
+from onnxpad.facts import Analysis
+from onnxpad.facts.inference import disagreements
+from onnxpad.facts.shapes import SLIDING
 from onnxpad.graph import Graph
-from tests.analysis.agreement import differences
+from tests.facts.agreement import differences
 from tests.support import EXPORTED
 
 pytestmark = pytest.mark.night  # to import the cases is to compute them

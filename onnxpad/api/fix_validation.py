@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress, Source
+from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME
 from onnxpad.pipeline.run import Run, RunResult
-from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.validation.result import (
     Validation,
     by_reference_alone,

@@ -8,11 +8,13 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
+from onnxpad.facts import open_axes
+from onnxpad.facts.recorded import recorded_sizes
+from onnxpad.facts.size_options import given_domain
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of
@@ -32,8 +34,6 @@ from onnxpad.semantics.read_nodes import (
     UnreadableError,
     WindowOp,
 )
-from onnxpad.sizes.recorded import recorded_sizes
-from onnxpad.sizes.size_options import given_domain
 
 
 def node_question(

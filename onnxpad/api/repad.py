@@ -21,13 +21,13 @@ from onnxpad.arguments import (
     require_timeout,
 )
 from onnxpad.errors import UsageError, ValidationError
+from onnxpad.facts.size_options import Dims, Shapes
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME, meant
 from onnxpad.report import IN_MEMORY, RepadReport
-from onnxpad.sizes.size_options import Dims, Shapes
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference

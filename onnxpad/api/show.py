@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError
+from onnxpad.facts.size_options import Dims, Shapes
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
@@ -21,7 +22,6 @@ from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
-from onnxpad.sizes.size_options import Dims, Shapes
 
 __all__ = ["ShowResult", "show"]
 

@@ -38,9 +38,9 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
+    from onnxpad.facts.domain import SizeDomain
+    from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
-    from onnxpad.sizes.domain import SizeDomain
-    from onnxpad.sizes.recorded import Recorded
     from onnxpad.validation.arrays import Arrays
 
 _LONGEST: Final = 20.0
@@ -339,10 +339,10 @@ def _compared(
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
+    from onnxpad.facts.domain import SizeDomain
+    from onnxpad.facts.recorded import recorded_by_both
+    from onnxpad.facts.size_options import given_domain, require_within
     from onnxpad.inventory.differences import padding_differences
-    from onnxpad.sizes.domain import SizeDomain
-    from onnxpad.sizes.recorded import recorded_by_both
-    from onnxpad.sizes.size_options import given_domain, require_within
 
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)

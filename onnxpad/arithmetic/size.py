@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from math import lcm
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -124,6 +125,8 @@ _Known: TypeAlias = int | Size
 _KNOWN: Final = (int, Size)
 _EXTENTS: Final = (int, Size, Unknown)
 
+_MOST_ROWS: Final = 8
+"""Most rows of a table; it begins at no lesser value, if the symbol goes so far."""
 _STEPS = 64
 """Most values that a quotient with a varying divisor may take."""
 
@@ -318,6 +321,40 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
             function, step = found
             return _add(_sized(Symbol(name, Sizes(*_bounds(other), step)), function), a.constant)
     return Unknown(f"no function of {name}")
+
+
+def table_of(extents: Mapping[str, Extent], size: Extent) -> dict[str, object] | None:
+    """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
+
+    Returns:
+        The table as JSON: `of`, the name of the symbol, empty for the size of the axis itself;
+        `modulus`, the common period; `since`, the value of the symbol from which the rows repeat;
+        `rows`, with a value of the symbol `at` each remainder, and the sizes there. None where
+        nothing varies, something is unknown, it varies with several symbols, or there would be many
+        rows.
+
+    >>> table_of({"n": symbol("n")}, symbol("n"))
+    {'of': '', 'modulus': 1, 'since': 1, 'rows': [{'at': 8, 'n': 8}]}
+    """
+    by_size = {name: in_terms_of(each, size, "") for name, each in extents.items()}
+    for some in (by_size, extents):
+        known = [residues(each) for each in some.values()]
+        symbols = {symbol for each in known for symbol in each}
+        if any(isinstance(each, Unknown) for each in some.values()) or len(symbols) != 1:
+            continue
+        (base,) = symbols
+        modulus = lcm(*(each[base][0] for each in known if each))
+        since = max(each[base][1] for each in known if each)
+        first = base.sizes.from_on(max(since, -(-_MOST_ROWS // modulus) * modulus))
+        count = modulus // base.sizes.step
+        if count > _MOST_ROWS or first + count > base.sizes.count:
+            continue
+        rows = []
+        for at in map(base.sizes.value, range(first, first + count)):
+            values = {name: evaluate(each, {base.name: at}) for name, each in some.items()}
+            rows.append({"at": at, **values})
+        return {"of": base.name, "modulus": modulus, "since": since, "rows": rows}
+    return None
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Size
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import Pairs, pairs_of
-from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
 

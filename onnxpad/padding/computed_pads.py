@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from msgspec import Struct
 
-from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
@@ -30,6 +29,7 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
+from onnxpad.facts import Analysis, Shape
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding

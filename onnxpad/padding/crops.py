@@ -18,8 +18,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import named
+from onnxpad.facts import Analysis
+from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust, WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
@@ -35,7 +36,6 @@ from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, num
 from onnxpad.semantics.layers import Layer, total
 from onnxpad.semantics.read_nodes import TransposedOp
 from onnxpad.semantics.rows import UnreadError
-from onnxpad.sizes.wording import Wording
 
 _MOST_STEPS: Final = 32
 _ASKING: Final = frozenset({"Shape", "Size"})

@@ -10,8 +10,8 @@ from typing import Final
 from msgspec.structs import replace
 from onnx import TensorProto
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
+from onnxpad.facts import Analysis
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME

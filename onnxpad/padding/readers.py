@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.messages import Named
 from onnxpad.reasons import RefusalError

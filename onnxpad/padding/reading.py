@@ -15,9 +15,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of

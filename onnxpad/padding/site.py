@@ -7,17 +7,15 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
-    Side,
     constant_in_effect,
     end_read,
     odd_side,
@@ -25,6 +23,8 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
 )
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
+from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME, Named
@@ -54,7 +54,6 @@ from onnxpad.semantics.read_nodes import (
     WindowOp,
     pad_giving,
 )
-from onnxpad.sizes.wording import Wording
 
 
 class Sites:

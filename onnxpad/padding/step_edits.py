@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct, field
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import named
 from onnxpad.reasons import Reason, RefusalError

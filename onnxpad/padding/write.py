@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.read import layers_of

@@ -13,10 +13,11 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.analysis import OpenAxis, open_axes
 from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.facts import OpenAxis, open_axes
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
@@ -24,7 +25,6 @@ from onnxpad.options import Options
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.sizes.domain import SizeDomain
 
 _USUAL: Final = 224
 """The size tried for an open axis."""

@@ -10,6 +10,9 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
+from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.recorded import METADATA, record_sizes, recorded_sizes
+from onnxpad.facts.size_options import given_domain
 from onnxpad.finding import Change, Finding, Trust
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
@@ -27,9 +30,6 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
-from onnxpad.sizes.domain import SizeDomain
-from onnxpad.sizes.recorded import METADATA, record_sizes, recorded_sizes
-from onnxpad.sizes.size_options import given_domain
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes

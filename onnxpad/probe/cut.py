@@ -26,10 +26,10 @@ from onnx.helper import (
 )
 from onnx.numpy_helper import from_array
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate, modulo, symbol
 from onnxpad.declared import functions_of
+from onnxpad.facts import Analysis
+from onnxpad.facts.rule_api import Shape
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted

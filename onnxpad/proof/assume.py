@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.rules.shape_table import KEEPING
-from onnxpad.analysis.signs import infinite, telling
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
+from onnxpad.facts.bounds import infinite, telling
+from onnxpad.facts.shapes import KEEPING
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.walk import upstream

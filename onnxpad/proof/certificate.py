@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from onnxpad.declared import Row, op_types, operator_name
-from onnxpad.facts import Facts as Data
+from onnxpad.facts.domain import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.graph import row_declared
@@ -30,7 +30,6 @@ from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Steppe
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
-from onnxpad.sizes.domain import AnalysedDomain, AnalysedDomains
 
 _MOST_PADS: Final = 16
 """`Pad`s after which a walk to the roots ends: no edit concerns so many in a row."""
@@ -198,7 +197,7 @@ class Prover:
             f"{said[0]} {names}, {rest}",
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
-            facts=Data(found),
+            facts=found,
             within={name: each.as_data() for name, each in domain.given.items() if is_limited},
             general=f"{said[1]} {data}, {rest}",
             data=sizes,

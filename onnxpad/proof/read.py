@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import written
 from onnxpad.proof.term import (

@@ -24,10 +24,10 @@ from onnxpad.arithmetic.size import (
     less_equal,
     maximum,
     minimum,
+    table_of,
     where,
 )
 from onnxpad.arithmetic.window import AnyWindow, meets_data
-from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
@@ -392,7 +392,7 @@ def _facts(
     """An original in canonical form, as data."""
     axes = [*zip(form.spatial, first.axes, sizes, form.axes, strict=True)]
     found: dict[str, Any] = {
-        "axes": Later(_axes_facts, axes),
+        "axes": _axes_facts(axes),
         "outside": [_said(layer.fill) for layer in first.layers],
         "repair": repair,
     }
@@ -572,8 +572,6 @@ def _axes_facts(
     axes: Sequence[tuple[int, Reach, Extent, AnyWindow]],
 ) -> list[Mapping[str, object]]:
     """The axes of a window over data of some sizes, as data; by remainder, where they vary."""
-    from onnxpad.arithmetic.residue_table import residue_table
-
     found: list[Mapping[str, object]] = []
     for axis, read, size, window in axes:
         facts: dict[str, object] = {
@@ -585,7 +583,7 @@ def _axes_facts(
             "stride": window.stride,
             "dilation": window.dilation,
         }
-        table = residue_table({"size": size, "start": read.start, "windows": read.windows}, size)
+        table = table_of({"size": size, "start": read.start, "windows": read.windows}, size)
         found.append(facts if table is None else {**facts, "cases": table})
     return found
 

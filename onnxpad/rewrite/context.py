@@ -7,7 +7,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from onnxpad.analysis import Analysis, open_axes
+from onnxpad.facts import Analysis, open_axes
+from onnxpad.facts.domain import AnalysedDomains, SizeDomain, analysed_domains
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.options import KEPT, Options, Wanted
@@ -24,7 +25,6 @@ from onnxpad.semantics.read_nodes import (
     read_transposed,
     read_window,
 )
-from onnxpad.sizes.domain import AnalysedDomains, SizeDomain, analysed_domains
 
 if TYPE_CHECKING:
     from onnxpad.padding.computed_pads import DynamicSites

@@ -15,10 +15,11 @@ from typing import Final
 import onnx
 from msgspec.structs import replace
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import KNOWN, passed_to_body, passed_to_function
 from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
+from onnxpad.facts.bodies_and_calls import KNOWN, passed_to_body, passed_to_function
+from onnxpad.facts.domain import AnalysedDomains, SizeDomain
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
@@ -33,7 +34,6 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     runs_otherwise,
 )
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.sizes.domain import AnalysedDomains, SizeDomain
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""

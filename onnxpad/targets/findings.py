@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from msgspec.structs import asdict
 
-from onnxpad.analysis import open_axes
+from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.padding.crops import crop_of
 from onnxpad.pipeline.run import AtLast, Run

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from onnxpad.arithmetic import render, size, window
 from onnxpad.arithmetic.quasi_affine import ANY
-from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
 from tests.support.lines import Lines
 
@@ -117,7 +116,7 @@ def _window_told(text: str, extent: Extent) -> str:
         says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
         says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
         named = dict(zip(("begin", "end", "out"), (*pairs, out), strict=True))
-        says[f"table {odd}"] = residue_table(named, extent, constant=odd == "end")
+        says[f"table {odd}"] = size.table_of(named, extent)
     says["read"] = window.end_read(extent, sliding, begin, pools[1])
     says["without ceil"] = window.end_without_ceil(extent, sliding, begin, end)
     for least in (0, 3):

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 
 COUNTS = (500, 1_000, 2_000, 4_000, 8_000)

@@ -6,10 +6,10 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size, Unknown, evaluate
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from tests.analysis.agreement import compare
+from tests.facts.agreement import compare
 from tests.support import EXPORTED
 from tests.support.rows import one_in
 

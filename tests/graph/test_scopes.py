@@ -12,8 +12,8 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
 from onnxpad.file.skeleton import encode, scan
 from onnxpad.graph import Declared, Graph, Tensor
 from onnxpad.graph.encode import functions_now

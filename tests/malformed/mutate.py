@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
+from onnxpad.facts import recorded
 from onnxpad.pipeline import metadata
-from onnxpad.sizes import recorded
 
 Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 

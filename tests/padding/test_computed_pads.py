@@ -13,10 +13,10 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.facts.domain import analysed_domains
+from onnxpad.facts.size_options import given_domain
 from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
-from onnxpad.sizes.domain import analysed_domains
-from onnxpad.sizes.size_options import given_domain
 from tests.exported.results import original
 from tests.support import W, decided, one, op_types, ran, run, session
 from tests.support.rows import each_row, one_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.crops import form_of
 from onnxpad.padding.padding import Padding

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import SiteReader, steps_of

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import astuple, replace
 from onnx import helper, numpy_helper
 
-from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
 from onnxpad.padding import step_edits
 from onnxpad.padding.step_edits import Behind

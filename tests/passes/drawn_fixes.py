@@ -13,8 +13,8 @@ import onnx
 from onnx.helper import set_model_props
 
 import onnxpad
+from onnxpad.facts.recorded import METADATA
 from onnxpad.finding import Change, Finding
-from onnxpad.sizes.recorded import METADATA
 from tests.graph.edits import nodes_told
 from tests.proof.pairs import codes, model_of
 from tests.support.lines import Lines, facts

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.analysis import open_axes
+from onnxpad.facts import open_axes
 from onnxpad.graph import Graph
 from tests.support import FEW, parsed
 from tests.support.rows import one_in

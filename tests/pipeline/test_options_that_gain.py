@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from onnxpad.errors import UsageError
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
@@ -17,7 +18,6 @@ from onnxpad.pipeline.next_option import (
     next_option,
 )
 from onnxpad.rewrite.context import Context
-from onnxpad.sizes.domain import SizeDomain
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options

@@ -11,7 +11,7 @@ from typing import Final
 
 import onnx
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph
 from onnxpad.proof.assume import Facts

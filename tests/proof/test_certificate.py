@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.quasi_affine import Sizes
+from onnxpad.facts import Analysis
+from onnxpad.facts.domain import AnalysedDomain, SizeDomain, analysed_domains
 from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph
 from onnxpad.proof.certificate import Prover
 from onnxpad.proof.term import DiffersError
-from onnxpad.sizes.domain import AnalysedDomain, SizeDomain, analysed_domains
 from tests.proof.bodies import model
 from tests.support import assert_same, named, run
 from tests.support.rows import each_row

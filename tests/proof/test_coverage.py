@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad

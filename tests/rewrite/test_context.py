@@ -5,12 +5,12 @@ from typing import Any
 from msgspec.structs import astuple
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.facts.domain import SizeDomain
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp
-from onnxpad.sizes.domain import SizeDomain
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, evaluate
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.semantics import pointwise
 from onnxpad.semantics.layers import (

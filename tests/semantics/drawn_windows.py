@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown, evaluate
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand

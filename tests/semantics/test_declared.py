@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption, Change
 from onnxpad.graph import Graph
 from tests.support import BORDER, W

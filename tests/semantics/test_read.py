@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
 from onnxpad.semantics.read_nodes import (
     PadOp,

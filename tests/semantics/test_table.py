@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from onnx import helper
 
 from onnxpad import declared
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.semantics.rows import Call, Kind, Row, UnreadError, checked_version
 from onnxpad.semantics.table import row_of, rows

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown, evaluate, symbol
 from onnxpad.arithmetic.window import Window, window_of
 from onnxpad.declared import Row as Declaration
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.proof.term import Terms
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime, specification

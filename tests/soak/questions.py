@@ -8,17 +8,18 @@ from typing import Final
 import onnx
 
 import onnxpad
-from tests.analysis.test_shapes import network_agrees, random_network
-from tests.analysis.test_values import (
-    arithmetic_agrees,
-    float16_agrees,
-    random_arithmetic,
-    random_float16,
-)
 from tests.api.test_check import told_truly_so
 from tests.api.test_repad import test_a_chain_becomes_what_the_framework_computes
 from tests.arithmetic.test_size import (
     test_expressions_of_several_symbols_compare_as_their_values,
+)
+from tests.facts.test_feasible import runs_within_its_limits
+from tests.facts.test_shapes import network_agrees, random_network
+from tests.facts.test_values import (
+    arithmetic_agrees,
+    float16_agrees,
+    random_arithmetic,
+    random_float16,
 )
 from tests.graph import test_graph, test_scopes
 from tests.malformed.readers import place
@@ -27,7 +28,6 @@ from tests.pipeline.test_nothing_silent import nothing_is_silent
 from tests.random_models.__main__ import DYNAMICS
 from tests.random_models.draw import Drawn, draw_model
 from tests.random_models.measure import Case, Outcome, Tell, examine
-from tests.sizes.test_feasible import runs_within_its_limits
 from tests.soak.turn import JOINED
 from tests.support import LEVELS, STYLES
 from tests.test_reasons import all_coded

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
+from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of

@@ -16,8 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from onnx import TensorProto
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import infinite
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
@@ -31,6 +29,8 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, meets_data, pool_output_size
+from onnxpad.facts import Analysis
+from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.messages import counted

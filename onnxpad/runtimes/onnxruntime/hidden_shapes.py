@@ -14,11 +14,12 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import KNOWN, WITH_BODIES, passed_to_body
-from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
+from onnxpad.facts.bodies_and_calls import KNOWN, WITH_BODIES, passed_to_body
+from onnxpad.facts.feasible import stopping
+from onnxpad.facts.inference import Sizes, disagreements
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
@@ -26,7 +27,6 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
 from onnxpad.semantics.read_nodes import is_transposed
-from onnxpad.sizes.feasible import stopping
 
 Call: TypeAlias = tuple[Context, Node]
 """A call of a function, or a node with a body, with the graph that it is in."""

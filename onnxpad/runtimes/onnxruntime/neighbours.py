@@ -30,8 +30,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import TensorProto
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 

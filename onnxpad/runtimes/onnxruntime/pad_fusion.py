@@ -19,9 +19,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.nodes import held_bodies
 from onnxpad.graph.walk import downstream, upstream

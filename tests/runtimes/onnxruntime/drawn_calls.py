@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from onnxpad.analysis import Analysis
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion

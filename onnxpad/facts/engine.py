@@ -1,0 +1,440 @@
+"""Shape inference and constant folding on demand, with symbolic sizes.
+
+Every answer follows from graph inputs, initializers and operators alone: declared shapes of
+tensors in between are never read. Answers hold for the sizes at which every operator upstream runs:
+where an operator runs only if two sizes are equal, either stands for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+from onnx.helper import get_all_tensor_dtypes
+
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.errors import ModelError
+from onnxpad.facts.bodies_and_calls import computed_by
+from onnxpad.facts.rule_api import (
+    BOUND,
+    CONSTANT_LIMIT,
+    DTYPE,
+    INT64,
+    KINDS,
+    LIMIT,
+    NONE,
+    NOTHING,
+    SHAPE,
+    VALUE,
+    Bound,
+    Call,
+    NeededError,
+    PassedFacts,
+    Shape,
+    ShapeRule,
+    Value,
+    ValueRule,
+    constant_elements,
+    is_constant,
+    known,
+    rule_name,
+)
+from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING, first_input_dtype, of_row
+from onnxpad.graph import Graph, Node
+from onnxpad.graph.graph import row_declared
+from onnxpad.semantics.rows import INTEGERS, UnreadError
+from onnxpad.semantics.window import declared_row
+
+if TYPE_CHECKING:
+    from onnxpad.declared import Row
+
+LARGEST_SIZE = 2**24 - 2**16
+"""The greatest size of an open axis, unless `dims` says otherwise.
+
+Exporters compute pads in float32, which holds every integer up to 2^24, and in int32. The
+difference of 2^16 leaves room for what a receptive field adds to a size.
+"""
+
+OPEN_SIZES = Sizes(last=LARGEST_SIZE)
+"""The sizes of an open axis, unless `dims` says otherwise."""
+
+_LARGEST = INTEGERS[INT64][1]
+
+_DTYPES = frozenset(get_all_tensor_dtypes())
+"""The element types that the installed onnx knows."""
+
+_SHAPE_RULES = SHAPES | SLIDING
+
+
+_Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
+
+
+class OpenAxis(Struct, frozen=True):
+    """An axis of a graph input whose size the graph leaves open.
+
+    Attributes:
+        tensor: The input.
+        axis: Which axis of it.
+        label: The name of its dimension; `input[axis]` for an unnamed one.
+        symbol: The name of its symbol: the label, made unique where several axes share it.
+    """
+
+    tensor: str
+    axis: int
+    label: str
+    symbol: str
+
+
+_Question: TypeAlias = tuple["Analysis", int, Any]
+
+
+class Analysis:
+    """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
+
+    Answers follow the edits of the graph by themselves: those given since edits that were undone
+    are worked out anew, and, once a round of passes is over, those that left something open.
+
+    Attributes:
+        graph: The graph.
+        outer: For a body, the analysis of the graph around it; else None.
+        declared: What users declared of operators whose shapes were asked for.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        dims: Mapping[str, Extent] | None = None,
+        outer: Analysis | None = None,
+        input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
+        caller: Analysis | None = None,
+    ) -> None:
+        """Analyse a graph.
+
+        Args:
+            graph: The graph. Edits must not change the shape or content of a tensor in it.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol.
+            outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
+                tensors the body may read.
+            input_facts: For a function: what is known of its inputs, by name.
+            caller: For a function: the analysis by whose rules it is asked.
+        """
+        self.graph = graph
+        self._dims = dict(dims or {})
+        self.outer = outer
+        self.declared: set[Row] = set() if outer is None else outer.declared
+        self._input_facts = input_facts
+        self._inside: dict[int, list[PassedFacts]] = {}
+        self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
+        self._shapes = self._known[SHAPE]
+        self._edits = graph.model.journal
+        self._count, self._settled = self._edits.count, self._edits.settled
+        self._undone = len(self._edits.undone)
+        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
+        asks = outer or caller
+        self._asked: list[_Question] = [] if asks is None else asks._asked
+        self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
+
+    def shape(self, tensor: Any) -> Shape | None:
+        """Return the sizes of a tensor's axes; None where its rank is unknown.
+
+        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. Where
+        several axes have one name, each is a symbol of its own; the later ones are called
+        `name (input[axis])`.
+        """
+        # A short way for the most frequent question.
+        shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
+        return self._answer(SHAPE, tensor) if shape is None else shape
+
+    def value(self, tensor: Any) -> Value | None:
+        """Return the content of a small tensor; None where it is not evaluated at all."""
+        value: Value | None = self._answer(VALUE, tensor)
+        return value
+
+    def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
+        """Return the content of a small tensor, flat; None where unknown or not of integers."""
+        value = self.value(tensor)
+        if value is None or value.dtype not in INTEGERS:
+            return None
+        return value.flat
+
+    def scalar(self, tensor: Any) -> float | int | None:
+        """Return the one element of a tensor; None where unknown, or unless there is just one."""
+        value = self.value(tensor)
+        return (
+            value.flat[0]
+            if value is not None and len(value.flat) == 1 and is_constant(value)
+            else None
+        )
+
+    def dtype(self, tensor: Any) -> int | None:
+        """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
+        dtype: int | None = self._answer(DTYPE, tensor)
+        return dtype
+
+    def bound(self, tensor: Any) -> Bound:
+        """Return a number that no element of a tensor is below; -inf where none is known."""
+        bound: Bound | None = self._answer(BOUND, tensor)
+        return NONE if bound is None else bound
+
+    def call(self, node: Node) -> Call:
+        """Return what rules read of a node, about its first output."""
+        # No rule is for an operator without a name.
+        op = "" if self.graph.refers(node) else rule_name(self.graph, node)
+        return Call(self.graph, self, node, op, 0)
+
+    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
+        """Return a new analysis of a body in the graph, or of a function that it calls."""
+        outer = self if graph.parent else None
+        return Analysis(graph, outer=outer, input_facts=input_facts, caller=self)
+
+    def _answer(self, kind: int, tensor: Any) -> Any:
+        """Answer a question, and before it all that the answer depends on, with a stack.
+
+        A question counts as unanswerable until it is answered, so cycles end. One that fails does
+        so in the rule that asks, as whoever looks into bodies and functions may go on.
+        """
+        if self._count != self._edits.count:
+            self._follow()
+        memory, asked = self._known[kind], self._asked
+        if tensor in memory:
+            answer = memory[tensor]
+            if answer is None and asked and (self, kind, tensor) in self._failed:
+                raise self._failed[self, kind, tensor]
+            return answer
+        if asked:
+            raise NeededError(self, kind, tensor)
+        self._ask(self, kind, tensor)
+        try:
+            while asked:
+                there, wanted, at = asked[-1]
+                try:
+                    there._known[wanted][at] = there._found(wanted, at)
+                except UnreadError:
+                    pass  # it stays unknown
+                except NeededError as needed:
+                    self._ask(*needed.args)
+                    continue
+                except ModelError as error:
+                    self._failed[there, wanted, at] = error
+                asked.pop()
+            if (self, kind, tensor) in self._failed:
+                raise self._failed[self, kind, tensor]
+        finally:
+            asked.clear()
+            self._failed.clear()
+        return memory[tensor]
+
+    def _ask(self, there: Analysis, kind: int, tensor: Any) -> None:
+        """Put a question; after one about a shape, what its rule is likely to ask first."""
+        memory, asked = there._known[kind], self._asked
+        while tensor not in memory:
+            memory[tensor] = None
+            asked.append((there, kind, tensor))
+            node = tensor.producer
+            if kind != SHAPE or node is None or not node.inputs:
+                break
+            tensor = node.inputs[0]
+
+    def _follow(self) -> None:
+        """Forget answers that rest on edits which were undone, or that edits may have made known.
+
+        Each mark has a number of edits, and how many answers there were before the last of them.
+        """
+        journal, marks = self._edits, self._marks
+        if undone := journal.undone[self._undone :]:
+            lengths = [len(memory) for memory in self._known]
+            while marks and marks[-1][0] > min(undone):
+                _, lengths = marks.pop()
+            for memory, length in zip(self._known, lengths, strict=True):
+                while len(memory) > length:
+                    memory.popitem()
+        if journal.settled != self._settled:
+            for memory in self._known:
+                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
+                    del memory[tensor]
+            marks.clear()
+        if undone or not marks:
+            self._inside.clear()
+        if not marks or journal.mark() > marks[-1][0]:
+            lengths = [len(memory) if marks else 0 for memory in self._known]
+            marks.append((journal.mark(), lengths))
+        self._count, self._settled = journal.count, journal.settled
+        self._undone = len(journal.undone)
+
+    def _found(self, kind: int, tensor: Any) -> Any:
+        """Work out an answer, by a rule that may need others."""
+        if self.outer is not None and tensor.outer is not None:
+            return self.outer._answer(kind, tensor.outer)
+        if kind == SHAPE:
+            return self._shape(tensor)
+        if kind == VALUE:
+            return self._value(tensor)
+        return self._dtype(tensor) if kind == DTYPE else self._bound(tensor)
+
+    def _shape(self, tensor: Any) -> Shape | None:
+        call = self._call(tensor)
+        if call is None:
+            return self._declared_shape(tensor)
+        rule = self._shape_rule(call)
+        if rule is None:
+            return self._computed(call).shape
+        shape = rule(call)
+        for extent in shape:
+            if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
+                raise UnreadError(f"{call.op} gives an impossible size")
+        return shape
+
+    def _shape_rule(self, call: Call) -> ShapeRule | None:
+        rule = _SHAPE_RULES.get(call.op)
+        if rule is not None or not call.op or call.output:
+            return rule
+        own = row_declared(self.graph, call.node)
+        if own is None:
+            return None
+        self.declared.add(own)
+        return of_row(declared_row(own))
+
+    def _dtype(self, tensor: Any) -> int | None:
+        """Return a tensor's element type, unless onnx does not know it."""
+        found: int | None
+        call = self._call(tensor)
+        if call is None:
+            declared = self.graph.declared(tensor)
+            found = None if declared is None else declared[0]
+            if declared is not None and not found and self._is_input(tensor):
+                found = self._input_facts.get(tensor.name, NOTHING).dtype
+        elif self._shape_rule(call) is None:
+            found = self._computed(call).dtype
+        else:
+            found = DTYPES.get(call.op, first_input_dtype)(call)
+        return found if found in _DTYPES else None
+
+    def _value(self, tensor: Any) -> Value | None:
+        call = self._call(tensor)
+        if call is None:
+            return self._constant_value(tensor)
+        rule = value_rules().get(call.op)
+        if rule is None:
+            return None
+        # Both come first, so that no rule makes a large array or works out its own shape.
+        shape, dtype = self.shape(tensor), self.dtype(tensor)
+        if shape is None or dtype is None:
+            return None
+        call.sizes, call.kind = known(shape), dtype
+        if math.prod(call.sizes) > LIMIT:
+            return None
+        try:
+            data = rule(call)
+        except (ValueError, IndexError):
+            # numpy refuses operands that do not fit, and so does every runtime.
+            return None
+        return Value(dtype, data) if data.shape == call.sizes else None
+
+    def _bound(self, tensor: Any) -> Bound:
+        from onnxpad.facts.bounds import bound_of, least_element
+
+        array = self.graph.constant(tensor)
+        if array is not None:
+            return least_element(array)
+        return bound_of(self._call(tensor), self.dtype(tensor))
+
+    def _computed(self, call: Call) -> PassedFacts:
+        """Return what is known of an output of a node with bodies, or of a call of a function."""
+        node = call.node
+        if not self.graph.runs_graphs(node):
+            return NOTHING
+        if id(node) not in self._inside:
+            self._inside[id(node)] = computed_by(self.graph, self, node)
+        found = self._inside[id(node)]
+        return found[call.output] if call.output < len(found) else NOTHING
+
+    def _call(self, tensor: Any) -> Call | None:
+        """Return the operator that computes a tensor; None where no node but a Constant does."""
+        node = tensor.producer
+        if node is None or node.op == "Constant":
+            return None
+        call = self.call(node)
+        if tensor is not node.outputs[0]:
+            call.output = node.outputs.index(tensor)
+        return call
+
+    def _is_input(self, tensor: Any) -> bool:
+        return tensor.name in self.graph.inputs
+
+    def _declared_shape(self, tensor: Any) -> Shape | None:
+        if tensor.name in self._input_shapes:
+            return self._input_shapes[tensor.name]
+        declared = self.graph.declared(tensor)
+        return None if declared is None or declared[1] is None else known(declared[1])
+
+    @cached_property
+    def _input_shapes(self) -> dict[str, Shape | None]:
+        """The shapes of the graph's inputs, with a symbol for each axis left open."""
+        shapes: dict[str, Any] = {
+            tensor: None if shape is None else list(shape)
+            for tensor, (_, shape) in self.graph.inputs.items()
+        }
+        for each in open_axes(self.graph.inputs):
+            size = self._dims.get(each.symbol)
+            shapes[each.tensor][each.axis] = (
+                symbol(each.symbol, OPEN_SIZES) if size is None else size
+            )
+        facts = self._input_facts
+        passed = {name: facts[name].shape for name in shapes if name in facts}
+        found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
+        return found | passed
+
+    def _constant_value(self, tensor: Any) -> Value | None:
+        """Return the content of a constant that is small enough to be read."""
+        passed = self._input_facts.get(tensor.name)
+        if passed is not None and passed.value is not None and self._is_input(tensor):
+            return passed.value
+        declared = self.graph.declared(tensor)
+        if declared is None or declared[1] is None:
+            return None
+        shape = known(declared[1])
+        if math.prod(shape) > CONSTANT_LIMIT:
+            return None
+        array = self.graph.constant(tensor)
+        data = None if array is None else constant_elements(array, declared[0])
+        return None if data is None else Value(declared[0], data)
+
+
+def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
+    """Yields the open axes of inputs, in order.
+
+    Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
+    """
+    taken: set[str] = set()
+    for tensor, (_, declared) in inputs.items():
+        for axis, dimension in enumerate(declared or ()):
+            if isinstance(dimension, int) and dimension >= 0:
+                continue
+            place = f"{tensor}[{axis}]"
+            label = dimension if isinstance(dimension, str) and dimension else place
+            name = label
+            while name in taken:
+                name = f"{label} ({place})" if name == label else f"{name}'"
+            taken.add(name)
+            yield OpenAxis(tensor, axis, label, name)
+
+
+@cache
+def value_rules() -> dict[str, ValueRule]:
+    """The rules for contents. Few models compute any, and the rules take 100 kB of code."""
+    from onnxpad.facts.contents import ARITHMETIC
+    from onnxpad.facts.reshaping import LAYOUT
+
+    return ARITHMETIC | LAYOUT
+
+
+def _is_open(answer: Any) -> bool:
+    if isinstance(answer, Value):
+        answer = answer.flat
+    if isinstance(answer, tuple):
+        return Unknown in map(type, answer)
+    return answer is None or answer == NONE

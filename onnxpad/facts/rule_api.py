@@ -1,0 +1,353 @@
+"""What the rules of operators build on.
+
+A rule answers a question about a node's output, given a `Call`: it asks for types, shapes and
+contents of the node's inputs. Where one of these is not known yet, the rule is left by
+`NeededError`, and run again once it is. So a rule never causes another one to run inside it, and
+a deep graph needs no deep Python stack. Where a rule cannot tell, it raises `UnreadError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from msgspec import Struct
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, Unknown, bounds
+from onnxpad.declared import Row as Declaration
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.nodes import noted
+from onnxpad.semantics import rows
+from onnxpad.semantics.rows import FLOATS, INTEGERS, UnreadError
+
+Shape: TypeAlias = tuple[Extent, ...]
+Elements: TypeAlias = npt.NDArray[np.object_]
+
+BOOL = int(TensorProto.BOOL)
+INT32 = int(TensorProto.INT32)
+INT64 = int(TensorProto.INT64)
+UINT8 = int(TensorProto.UINT8)
+FLOAT = int(TensorProto.FLOAT)
+
+REALS = FLOATS - {TensorProto.BFLOAT16}
+"""The floating-point types that are evaluated."""
+
+
+class Value(Struct, frozen=True, dict=True):
+    """The content of a tensor, element by element.
+
+    Attributes:
+        dtype: Element type, a number of ONNX's `TensorProto.DataType`.
+        data: Object array of the tensor's shape. Integers are `Extent`s; truth values are
+            `Extent`s that are 0 or 1; floats are `Real`s: Python floats that the type holds
+            exactly, or one of the classes of `facts.contents` for a float that varies.
+    """
+
+    dtype: int
+    data: Elements
+
+    @cached_property
+    def flat(self) -> tuple[Any, ...]:
+        """Its elements in order."""
+        return tuple(self.data.reshape(-1).tolist())
+
+
+def is_constant(value: Value | None) -> bool:
+    """Whether each element of a tensor is a number."""
+    return value is not None and {int, float}.issuperset(map(type, value.flat))
+
+
+def elements(items: Iterable[object], shape: Sequence[int]) -> Elements:
+    """Return an object array of a shape, in the order of `items`."""
+    data = np.empty(math.prod(shape), dtype=object)
+    data[:] = list(items)
+    return data.reshape(tuple(shape))
+
+
+def filled(item: object, shape: Sequence[int]) -> Elements:
+    """Return an object array of a shape with one item everywhere."""
+    data = np.empty(tuple(shape), dtype=object)
+    data[...] = item
+    return data
+
+
+def each(function: Callable[..., object], *operands: Elements) -> Elements:
+    """Apply a function element by element, with numpy's broadcasting.
+
+    Raises:
+        ValueError: The operands do not broadcast.
+    """
+    with np.errstate(all="ignore"):  # numpy would warn of Python's own inf * 0
+        result = np.frompyfunc(function, len(operands), 1)(*operands)
+    return result if isinstance(result, np.ndarray) else elements([result], ())
+
+
+def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | None:
+    """Return the elements of a constant; None for a type that is not evaluated."""
+    if dtype in INTEGERS:
+        return array.astype(object)
+    if dtype == BOOL:
+        return array.astype(np.int8).astype(object)
+    if dtype in REALS:
+        return array.astype(np.float64).astype(object)
+    return None
+
+
+def fit(number: Extent, dtype: int) -> Extent:
+    """Return the integer where its type holds it; one that overflows is unknown."""
+    least, greatest = INTEGERS[dtype]
+    if isinstance(number, int):
+        return number if least <= number <= greatest else Unknown(f"{number} overflows its type")
+    low, high = bounds(number)
+    if low is None or high is None or (least <= low and high <= greatest):
+        return number
+    return Unknown(f"{low} to {high} overflows the type")
+
+
+LIMIT = 64
+"""Most elements of a tensor that is computed."""
+
+CONSTANT_LIMIT = 4096
+"""Most elements of a constant that is read."""
+
+Bound: TypeAlias = float | int
+"""A number that no element of a tensor is below."""
+
+NONE: Final = -math.inf
+"""The bound of a tensor about which nothing is known."""
+
+Rule = TypeVar("Rule")
+
+
+DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
+"""The kinds of questions about a tensor."""
+
+
+class PassedFacts(Struct, frozen=True):
+    """Facts about an input or a result of a body or function.
+
+    Attributes:
+        dtype: Its element type; None where unknown.
+        shape: The sizes of its axes; None where its rank is unknown.
+        value: Its content where that is small and known; of inputs of functions only.
+    """
+
+    dtype: int | None = None
+    shape: Shape | None = None
+    value: Value | None = None
+
+
+NOTHING: Final = PassedFacts()
+
+
+class Answers(rows.Known, Protocol):
+    """What an analysis answers.
+
+    Attributes:
+        graph: The graph that it is about.
+        declared: What users declared of operators whose shapes were asked for.
+    """
+
+    graph: Graph
+    declared: set[Declaration]
+
+    @property
+    def outer(self) -> Answers | None:
+        """For a body, what is known of the graph around it; else None."""
+
+    def value(self, tensor: Tensor) -> Value | None:
+        """The content of a small tensor; None where it is not evaluated at all."""
+
+    def bound(self, tensor: Tensor) -> Bound:
+        """A number that no element of a tensor is below."""
+
+    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
+        """A new analysis of a body in the graph, or of a function that it calls."""
+
+
+class NeededError(Exception):
+    """A rule asks for what is not known yet; never leaves `onnxpad.facts`.
+
+    Its arguments are the analysis that is asked, the kind of question, and the tensor.
+    """
+
+
+class Call(rows.Call):
+    """One node, asked about one of its outputs.
+
+    Attributes:
+        op: The operator, with its domain where it is not one of ONNX's own.
+        kind: The output's type, 0 for one that is unknown; for values and bounds only.
+        sizes: The output's shape, all known; for value rules only.
+    """
+
+    __slots__ = ("kind", "op", "sizes")
+    _facts: Answers
+
+    def __init__(self, graph: Graph, facts: Answers, node: Node, op: str, output: int) -> None:
+        """Reads a node of any operator, by the opset of the graph."""
+        self.node, self.op, self.output, self.version = node, op, output, graph.opset
+        self.operand = node.operand
+        self._graph, self._facts = graph, facts
+        self.kind = 0
+        self.sizes: tuple[int, ...] = ()
+
+    def by(self, row: rows.Row) -> rows.Call:
+        """The node as a row reads it.
+
+        Raises:
+            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
+        """
+        return rows.Call(self._graph, self._facts, self.node, row, self.output)
+
+    def has(self, index: int) -> bool:
+        """Whether an input is present."""
+        return self.operand(index) is not None
+
+    def _input(self, index: int) -> Tensor:
+        tensor = self.operand(index)
+        if tensor is None:
+            raise UnreadError(f"{self.op} lacks input {index}")
+        return tensor
+
+    def dtype_of(self, index: int) -> int:
+        """Return the element type of an input."""
+        dtype = self._facts.dtype(self._input(index))
+        if dtype is None:
+            raise UnreadError(f"{self.op}: the type of input {index} is unknown")
+        return dtype
+
+    def shape_of(self, index: int) -> Shape:
+        """Return the shape of an input whose rank is known."""
+        shape = self._facts.shape(self._input(index))
+        if shape is None:
+            raise UnreadError(f"{self.op}: the rank of input {index} is unknown")
+        return shape
+
+    def bound_of(self, index: int) -> Bound:
+        """Return a number that no element of an input is below."""
+        return self._facts.bound(self._input(index))
+
+    def ranked_shape_of(self, index: int, rank: int) -> Shape:
+        """Return the shape of an input, which must have this rank."""
+        shape = self.shape_of(index)
+        if len(shape) != rank:
+            raise UnreadError(f"{self.op}: input {index} has rank {len(shape)}")
+        return shape
+
+    def shapes(self) -> list[Shape]:
+        """Return the shapes of all inputs, whose ranks are known."""
+        return [self.shape_of(index) for index in range(len(self.node.inputs))]
+
+    def all_elements(self, dtype: int, count: int | None = None) -> list[Elements]:
+        """Return the contents of all inputs, which must have this type and number."""
+        if count is not None and len(self.node.inputs) != count:
+            raise UnreadError(f"{self.op} with {len(self.node.inputs)} inputs")
+        return [self.elements_of(index, dtype) for index in range(len(self.node.inputs))]
+
+    def elements_of(self, index: int, dtype: int) -> Elements:
+        """Return the content of a small input, which must have this type."""
+        value = self.value_of(index)
+        if value.dtype != dtype:
+            raise UnreadError(f"{self.op}: input {index} is of another type")
+        return value.data
+
+    def value_of(self, index: int) -> Value:
+        """Return the content of a small input, with unknown elements where it is not evaluated."""
+        tensor = self._input(index)
+        value: Value | None = self._facts.value(tensor)
+        if value is not None:
+            return value
+        shape = known(self.shape_of(index))
+        if math.prod(shape) > CONSTANT_LIMIT:
+            raise UnreadError(f"{self.op}: input {index} is large")
+        unknown = Unknown(f"`{tensor.name}` is not evaluated")
+        return Value(self.dtype_of(index), filled(unknown, shape))
+
+    def integers(self, index: int) -> tuple[Extent, ...]:
+        """Return the content of a small input of integers, flat."""
+        value = self.value_of(index)
+        if value.dtype not in INTEGERS:
+            raise UnreadError(f"{self.op}: input {index} is not of integers")
+        return value.flat
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute as it is written."""
+        return self.node.attrs.get(name, default)
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an integer attribute."""
+        return int(self._of_kind(name, int, default))
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return an attribute that must be 0 or 1: runtimes differ on other numbers."""
+        number = self.integer(name, int(default))
+        if number not in (0, 1):
+            raise UnreadError(f"{self.op}: {name} is {number}")
+        return bool(number)
+
+    def ints(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """Return an attribute of integers."""
+        return known(tuple(self._of_kind(name, list | tuple, ()))) or default
+
+    def real(self, name: str, default: float) -> float:
+        """Return a float attribute."""
+        return float(self._of_kind(name, float | int, default))
+
+    def string(self, name: str, default: str) -> str:
+        """Return a string attribute."""
+        text = self._of_kind(name, str | bytes, default)
+        return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+
+    def tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return a tensor attribute; None where it is left out."""
+        attribute = self._of_kind(name, onnx.AttributeProto, None)
+        if attribute is not None and not attribute.HasField("t"):
+            raise UnreadError(f"{self.op}: attribute `{name}` is no tensor")
+        return None if attribute is None else attribute.t
+
+    def _of_kind(self, name: str, kind: Any, default: Any) -> Any:
+        """Return an attribute, which must be of a kind; a function's reference is not."""
+        attribute = self.attribute(name, default)
+        if attribute is not default and not isinstance(attribute, kind):
+            raise UnreadError(f"{self.op}: attribute `{name}` is not of its type")
+        return attribute
+
+
+def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the extents, all of which are plain integers.
+
+    Raises:
+        UnreadError: One of them is unknown or varies.
+    """
+    for extent in extents:
+        if not isinstance(extent, int):
+            raise UnreadError("a number that must be known is unknown")
+    return extents
+
+
+ShapeRule: TypeAlias = Callable[[Call], Shape]
+ValueRule: TypeAlias = Callable[[Call], Elements]
+DtypeRule: TypeAlias = Callable[[Call], int]
+
+
+def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
+    """Return a table with one rule for all the operators of a domain that a string names."""
+    return dict.fromkeys([f"{domain}.{name}" if domain else name for name in names.split()], rule)
+
+
+@noted
+def rule_name(graph: Graph, node: Node) -> str:
+    """The name of a node's operator in tables of rules; empty for a function of the model.
+
+    Operators that are not ONNX's own have their domain before it.
+    """
+    if graph.is_function(node):
+        return ""
+    return node.op if graph.is_standard(node) else f"{node.domain}.{node.op}"

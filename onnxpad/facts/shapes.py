@@ -1,0 +1,387 @@
+"""Rules for the shapes of all other operators, and the table of all of them.
+
+The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
+specification. Where opsets differ, the code says which opset it asks for. Of onnxruntime's own
+operators there are those that its quantiser puts into models, and a few more; source: onnxruntime,
+docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
+from onnxpad.arithmetic.window import (
+    Window,
+    output_size,
+    pool_output_size,
+    same_output_size,
+    transposed_output_size,
+)
+from onnxpad.facts.reshaping import LAYOUT_SHAPES, broadcast, concatenated
+from onnxpad.facts.rule_api import (
+    BOOL,
+    FLOAT,
+    INT32,
+    INT64,
+    UINT8,
+    Call,
+    DtypeRule,
+    Shape,
+    ShapeRule,
+    named,
+)
+from onnxpad.semantics.amounts import is_padded
+from onnxpad.semantics.operators import MICROSOFT
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
+from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
+
+
+def _as_data(call: Call) -> Shape:
+    return call.shape_of(0)
+
+
+def _broadcasting(call: Call) -> Shape:
+    # Before opset 7 the second input was broadcast to the first.
+    return call.shape_of(0) if call.version < 7 else broadcast(call.shapes())
+
+
+def _normalization(call: Call) -> Shape:
+    """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
+    shape = call.shape_of(0)
+    if call.output == 0:
+        return shape
+    axis = axis_of(call.integer("axis", -1), len(shape))
+    return (*shape[:axis], *(1 for _ in shape[axis:]))
+
+
+def _matmul(call: Call) -> Shape:
+    """Give the shape of the matrix product of two inputs, by numpy's rules."""
+    a, b = call.shape_of(0), call.shape_of(1)
+    if not a or not b:
+        raise UnreadError("a matrix product of a scalar")
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
+
+
+def _gemm(call: Call) -> Shape:
+    a = call.shape_of(0)
+    b = call.shape_of(1)
+    if len(a) != 2 or len(b) != 2:
+        raise UnreadError("a Gemm of tensors that are not matrices")
+    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
+
+
+_AXES_SINCE = {"ReduceSum": 13}
+"""The opset from which a reduction's axes are an input; 18 for the others."""
+
+
+def reduced_axes(call: Call, rank: int) -> tuple[int, ...]:
+    """Return the axes that a reduction reduces."""
+    axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), rank)
+    if axes or call.flag("noop_with_empty_axes"):
+        return axes
+    return tuple(range(rank))
+
+
+def _reduction(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    keep = call.flag("keepdims", default=True)
+    try:
+        axes = reduced_axes(call, len(shape))
+    except UnreadError:
+        if not keep:
+            raise
+        return tuple(Unknown("a reduction over unknown axes") for _ in shape)
+    if keep:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def _q_linear_elementwise(call: Call) -> Shape:
+    return broadcast([call.shape_of(0), call.shape_of(3)])
+
+
+def _q_linear_concat(call: Call) -> Shape:
+    """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
+    parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
+    return concatenated(parts, call.integer("axis", 1))
+
+
+BROADCASTING = (
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
+    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
+
+KEEPING: Final = frozenset(
+    {
+        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli",
+        "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd",
+        "CumSum", "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "EyeLike", "Floor", "Gelu",
+        "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
+        "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax",
+        "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu",
+        "QuantizeLinear", "RandomNormalLike", "RandomUniformLike", "Reciprocal", "Relu",
+        "ReverseSequence", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink",
+        "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan",
+        "Tanh", "ThresholdedRelu", "Trilu",
+    }
+)  # fmt: skip
+"""Operators whose first output has the shape of their first input, by the specification.
+
+Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
+data, and gives the longer result: its rule of shapes is another.
+"""
+
+SHAPES: dict[str, ShapeRule] = {
+    **LAYOUT_SHAPES,
+    **dict.fromkeys(KEEPING, _as_data),
+    **named(_broadcasting, BROADCASTING),
+    **named(
+        _reduction,
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
+        " ReduceSum ReduceSumSquare",
+    ),
+    **named(_matmul, "MatMul MatMulInteger"),
+    **named(_normalization, "LayerNormalization RMSNormalization"),
+    "BatchNormalization": lambda call: call.shape_of(int(call.output > 0)),
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
+    "Gemm": _gemm,
+    "PRelu": _broadcasting,
+    **named(
+        _as_data,
+        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
+        " QuantizeLinear QuickGelu",
+        MICROSOFT,
+    ),
+    **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
+    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
+}
+"""Shape rules of operators without a sliding window."""
+
+
+def of_row(row: Row) -> ShapeRule:
+    """Make the rule for the shape of an operator of the table."""
+    window = row.window
+    place = row.transposed[0] if row.transposed else None if window is None else window.weight
+
+    def rule(call: Call) -> Shape:
+        last = window is not None and window.last
+        if last is None:
+            last = call.flag("channels_last")
+        shape = call.shape_of(0)
+        data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
+        if not data:
+            raise UnreadError(f"a {row.op} of rank {len(shape)}")
+        weights = shape if place is None else _weights(call, place, len(shape))
+        notes, key = call.node.notes, (of_row, data, weights[2:])
+        sizes: Shape | None = notes.get(key)  # networks repeat the same few windows
+        if sizes is None:
+            sizes = _sizes(call, row, data)
+            if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
+                notes[key] = sizes
+        if place is not None:  # a weight that scatters has the channels of one group
+            groups = call.integer("group", 1)
+            channels = (weights[1] * groups if row.transposed else weights[0],)
+        return (*shape[:1], *sizes, *channels) if last else (*shape[:1], *channels, *sizes)
+
+    return rule
+
+
+def _weights(call: Call, place: int, rank: int) -> Shape:
+    try:
+        return call.ranked_shape_of(place, rank)
+    except UnreadError:
+        return tuple(Unknown("a weight of unknown shape") for _ in range(rank))
+
+
+def _sizes(call: Call, row: Row, data: Shape) -> Shape:
+    """The spatial sizes of an output; those at which no window fits are unknown."""
+    least = 0 if row.window is not None and row.window.rounding == "pool" else 1
+    try:
+        sizes = _sizes_read(call, row, data)
+    except UnreadError as error:
+        return (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
+    nothing = Unknown("no window fits")
+    return tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
+
+
+def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
+    slide, *more = _read(call, row)
+    if len(slide.axes) != len(data):
+        raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
+    # Runtimes differ where a node has both.
+    is_same = slide.auto_pad.startswith("SAME")
+    if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
+        raise UnreadError("auto_pad and pads at once")
+    if row.transposed:
+        return _transposed_sizes(data, slide, *more)
+    pools = row.window is not None and row.window.rounding == "pool"
+    if is_same:
+        if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
+            raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
+        return list(map(same_output_size, data, slide.axes))
+    axes = zip(data, _windows(slide), slide.pads, strict=True)
+    # Runtimes differ on other numbers than 0 and 1.
+    how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
+    size_of = pool_output_size if pools else output_size
+    return [size_of(size, window, *pads, **how) for size, window, pads in axes]
+
+
+def _read(call: Call, row: Row) -> tuple[Any, ...]:
+    """How a window slides; with what is appended and asked for, if it scatters."""
+    if not row.transposed:
+        return (form_of(call.by(row)),)
+    from onnxpad.semantics.transposed import spread_form
+
+    return spread_form(call.by(row))
+
+
+def _windows(slide: Slide | WindowForm) -> list[Window]:
+    """Return the windows along the spatial axes, whose kernels must be known."""
+    windows = [window for window in slide.axes if isinstance(window, Window)]
+    if len(windows) != len(slide.axes):
+        raise UnreadError("a kernel that must be known is unknown")
+    return windows
+
+
+def _transposed_sizes(
+    data: Shape, slide: Slide, paddings: tuple[int, ...], wanted: tuple[int, ...] | None
+) -> list[Extent]:
+    if wanted is not None:
+        return list(wanted)
+    if min(map(min, slide.pads)) < 0:
+        raise UnreadError("pads are negative, which the specification forbids")
+    sizes: list[Extent] = []
+    axes = zip(data, _windows(slide), slide.pads, paddings, strict=True)
+    for size, window, pads, padding in axes:
+        if not slide.auto_pad.startswith("SAME"):
+            sizes.append(transposed_output_size(size, window, *pads, padding))
+        elif window.extent + padding < window.stride:
+            said = "runtimes differ on SAME with a kernel below the stride"
+            sizes.append(Unknown(said, is_disputed=True))
+        else:
+            sizes.append(size * window.stride)
+    return sizes
+
+
+def _global_pool(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    ones = (1,) * (len(shape) - 2)
+    last = call.flag("channels_last")
+    return (*shape[:1], *ones, *shape[-1:]) if last else (*shape[:2], *ones)
+
+
+def _resize(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    axes = axes_of(call.ints("axes", tuple(range(len(shape)))), len(shape))
+    result = list(shape)
+    scales = 2 if call.version >= 11 else 1
+    if call.version >= 11 and call.has(3):
+        sizes = call.integers(3)
+        if call.string("keep_aspect_ratio_policy", "stretch") != "stretch":
+            sizes = tuple(Unknown("a Resize that keeps the aspect ratio") for _ in sizes)
+        if len(sizes) != len(axes):
+            raise UnreadError("a Resize with another number of sizes than axes")
+        for axis, size in zip(axes, sizes, strict=True):
+            result[axis] = size
+        return tuple(result)
+    if call.version < 9:
+        factors: list[Any] = list(call.attribute("scales", ()))
+    else:
+        factors = list(call.value_of(scales).data.flat)
+    if len(factors) != len(axes):
+        raise UnreadError("a Resize with another number of scales than axes")
+    crops = call.string("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    for axis, factor in zip(axes, factors, strict=True):
+        if isinstance(factor, float) and not crops:
+            result[axis] = resized(result[axis], factor)
+        else:
+            result[axis] = Unknown("an unknown scale, or one of a crop")
+    return tuple(result)
+
+
+def resized(size: Extent, scale: float) -> Extent:
+    """Return a size times a scale, rounded down, where the product in float32 gives the same."""
+    if not 0 < scale < np.inf:
+        return Unknown(f"a scale of {scale}")
+    numerator, denominator = scale.as_integer_ratio()
+    if isinstance(size, int):
+        exact = size * numerator // denominator
+        if exact > 2**62:
+            return Unknown(f"{size} times {scale} is no size")
+        rounded = int(np.float32(size) * np.float32(scale))
+        return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
+    low, high = bounds(size)
+    odd = numerator // (numerator & -numerator)
+    if low is None or high is None or max(-low, high) * odd > 2 ** FORMATS[FLOAT][0]:
+        return Unknown(f"a size times {scale} is rounded")
+    return floor_div(size * numerator, denominator)
+
+
+SLIDING: dict[str, ShapeRule] = {
+    **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
+    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
+    **named(_resize, "Resize Upsample"),
+    **{".".join(filter(None, key)): of_row(row) for key, row in {**WINDOWS, **TRANSPOSED}.items()},
+}
+"""Shape rules of operators with a sliding window, and of those that resize; a row comes first."""
+
+
+def first_input_dtype(call: Call) -> int:
+    """Return the type of input 0, which most operators give."""
+    return call.dtype_of(0)
+
+
+def _constant_of_shape(call: Call) -> int:
+    value = call.tensor("value")
+    return FLOAT if value is None else int(value.data_type)
+
+
+def _dropout(call: Call) -> int:
+    return BOOL if call.output and call.version >= 10 else call.dtype_of(0)
+
+
+def _quantised(call: Call) -> int:
+    return call.dtype_of(2) if call.has(2) else call.integer("output_dtype", 0) or UINT8
+
+
+def _dequantised(call: Call) -> int:
+    return call.integer("output_dtype", 0) or call.dtype_of(1)
+
+
+def _normalised(call: Call) -> int:
+    return call.integer("stash_type", FLOAT) if call.output else call.dtype_of(0)
+
+
+DTYPES: dict[str, DtypeRule] = {
+    **named(
+        lambda call: BOOL,
+        "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
+    ),
+    **named(lambda call: INT64, "Shape Size"),
+    **named(lambda call: INT32, "ConvInteger MatMulInteger"),
+    **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
+    **named(
+        lambda call: call.integer("dtype", 0) or call.dtype_of(0),
+        "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
+    ),
+    "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
+    "Cast": lambda call: call.integer("to", 0) or call.dtype_of(0),
+    "ConstantOfShape": _constant_of_shape,
+    "DequantizeLinear": _dequantised,
+    "Dropout": _dropout,
+    "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
+    "LayerNormalization": _normalised,
+    "MaxPool": lambda call: INT64 if call.output else call.dtype_of(0),
+    "QLinearConv": lambda call: call.dtype_of(7),
+    "QuantizeLinear": _quantised,
+    **named(_dequantised, "DequantizeLinear", MICROSOFT),
+    **named(lambda call: call.dtype_of(2), "QLinearConcat", MICROSOFT),
+    **named(lambda call: call.dtype_of(7), "QLinearConv", MICROSOFT),
+    **named(_quantised, "QuantizeLinear", MICROSOFT),
+}
+"""Operators with a shape rule whose output type is not that of input 0."""

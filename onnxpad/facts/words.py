@@ -1,0 +1,256 @@
+"""Words for open sizes: the inputs that they grow with, and the padding as a formula of them.
+
+They also say why the content of a tensor is unknown: a graph input feeds it, or an operator is not
+evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
+from itertools import chain
+from math import lcm
+from typing import Final
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    in_terms_of,
+    in_words,
+    repeating,
+    symbol,
+)
+from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
+from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
+from onnxpad.graph import Graph, Tensor
+from onnxpad.messages import and_list
+from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
+from onnxpad.semantics.amounts import ExtentPair
+from onnxpad.semantics.read_nodes import PadOp
+
+_OWN: Final = "the size it reads"
+_ONE_SIZE: Final = 64
+
+
+class Wording:
+    """Words for the sizes of one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, outer: Wording | None = None) -> None:
+        """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
+        self._graph = graph
+        self._analysis = analysis
+        self._outer = outer
+
+    def sizes(self, axes: Mapping[int, Extent]) -> str:
+        """Sizes by axis: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
+        is_known = all(map(self._is_traced, axes.values()))
+        told = f"grows with {_sources(self.places(axes.values()))}" if is_known else "is not known"
+        return f"the size of {_axes(axes)}, which {told}"
+
+    def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
+        """The axes of graph inputs that these sizes grow with, as data."""
+        names = _names(extents)
+        found = {known for name, known in self._inputs.items() if name in names}
+        return [
+            {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
+            for axis in dict.fromkeys(self._inputs.values())
+            if axis in found
+        ]
+
+    def multiples(self, extents: Iterable[Extent]) -> dict[str, int]:
+        """For the axes of graph inputs that extents grow with, a number, by name of the dimension.
+
+        At multiples of it, from some size on, the extents are the same. Empty where some are not.
+        """
+        found: dict[str, int] = {}
+        for extent in extents:
+            steps = repeating(extent)
+            if steps is None or any(name not in self._inputs for name in steps):
+                return {}
+            for name, step in steps.items():
+                label = self._inputs[name].label
+                found[label] = lcm(step, found.get(label, 1))
+        return found
+
+    def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
+        """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
+        pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
+        return _by_axis({axis: _pair(pair, _OWN) for axis, pair in pairs.items()})
+
+    def amounts(self, pad: PadOp, *options: str) -> RefusalError:
+        """The reason why a `Pad`'s amounts are not constant.
+
+        Args:
+            pad: The `Pad`.
+            options: Options that help, besides those that give sizes.
+        """
+        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+        if any(map(self._graph.is_external, given)):
+            text = "its amounts lie in another file; pass the path of the model"
+            return RefusalError(Reason.AMOUNTS_IN_FILE, text)
+        amounts = pad.amounts or ()
+        axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
+        pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
+        extents = [*chain.from_iterable(pairs.values())]
+        places = self.places(extents)
+        if not places or Unknown in map(type, extents):
+            if all(map(self._is_known_at_one_size, given)):
+                text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
+                return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
+            return self.unread(given, "its amounts") or RefusalError(
+                Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
+            )
+        told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
+        formula = _by_axis({axis: text for axis, text in told.items() if text})
+        what = f"its amounts depend on {_sources(places)}"
+        return RefusalError(
+            Reason.SIZE_DEPENDENT,
+            f"{what}: {formula}" if formula else what,
+            what if formula else "",
+            axes=list(pairs),
+            sizes=places,
+            amounts={axis: text for axis, text in told.items() if text},
+            multiples=self.multiples(extents),
+            options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
+        )
+
+    def unread(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
+        """Why the content of tensors is unknown although a graph input need not feed it.
+
+        Args:
+            tensors: The tensors.
+            what: What they give, in words.
+
+        Returns:
+            The reason; None where a graph input has to be fed, or where all of them are known.
+        """
+        found: RefusalError | None = None
+        pending, seen = self._unknown(tensors), set[Tensor]()
+        while pending:
+            words, tensor = pending.pop(0)
+            if tensor in seen:
+                continue
+            seen.add(tensor)
+            graph, node, outer = words._graph, tensor.producer, words._outer
+            above = words._unknown(graph.sources(node)) if node is not None else []
+            if tensor.outer is not None and outer is not None:
+                above = outer._unknown([tensor.outer])
+            if above:
+                pending[:0] = above
+            elif node is not None or (tensor.outer is None and tensor.name not in graph.inputs):
+                label = f"{node.op} {graph.label(node)!r}" if node else f"constant {tensor.name!r}"
+                text = f"{label}, which is not evaluated, gives {what}"
+                found = found or RefusalError(Reason.NOT_EVALUATED, text)
+            elif tensor.outer is None and graph.has_default(tensor.name):
+                text = f"initializer {tensor.name!r}, which is also an input, gives {what}"
+                found = found or RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
+            else:
+                return None
+        return found
+
+    def _unknown(self, among: Iterable[Tensor]) -> list[tuple[Wording, Tensor]]:
+        """The tensors whose content is unknown, each with the words of its graph."""
+        value = self._analysis.value
+        return [(self, each) for each in among if each.name and not is_constant(value(each))]
+
+    def fill(self, pad: PadOp) -> RefusalError:
+        """The reason why the value of a `Pad` is unknown."""
+        return self.unread(pad.node.inputs[2:3], "the value it pads with") or RefusalError(
+            Reason.FILL_UNKNOWN, "the value it pads with is known only at run time"
+        )
+
+    def _is_known_at_one_size(self, tensor: Tensor) -> bool:
+        """Whether a tensor, if it is there, holds numbers once every open size is fixed."""
+        found = self._at_one_size.integers(tensor) if tensor.name else (0,)
+        return bool(found) and {int}.issuperset(map(type, found or ()))
+
+    @cached_property
+    def _at_one_size(self) -> Analysis:
+        sizes = {axis.symbol: _ONE_SIZE for axis in open_axes(self._graph.model.main.inputs)}
+        outer = None if self._outer is None else self._outer._at_one_size
+        return Analysis(self._graph, sizes, outer)
+
+    def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
+        """The options that may make sizes of a tensor known."""
+        if all(map(self._is_traced, axes.values())):
+            return BY_SIZE
+        # Its rank may depend on the sizes, as that of a Squeeze of computed axes does.
+        shape = self._at_one_size.shape(data) or ()
+        known = all(axis < len(shape) and isinstance(shape[axis], int) for axis in axes)
+        main = self._graph.model.main
+        by_default = BY_DEFAULT if main.inputs.keys() & main.initializers.keys() else ()
+        return BY_SIZE if known else by_default
+
+    def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
+        """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
+        shape = self._analysis.shape(pad.data) or ()
+        if -len(shape) <= axis < len(shape) and (told := formula(pair, shape[axis])):
+            return told
+        names = _names(pair)
+        known = self._inputs.get(names[0])
+        name = names[0] if known is None else known.label
+        return _pair(pair, repr(name)) if len(names) == 1 else ""
+
+    def _is_traced(self, extent: Extent) -> bool:
+        """Whether an extent grows with axes of graph inputs alone."""
+        if isinstance(extent, int):
+            return True
+        known = self._inputs
+        return isinstance(extent, Size) and all(name in known for name in _names([extent]))
+
+    @cached_property
+    def _inputs(self) -> Mapping[str, OpenAxis]:
+        """The open axes of graph inputs in order, by all names that their symbols can have."""
+        found: dict[str, OpenAxis] = {}
+        for axis in open_axes(self._graph.model.main.inputs):
+            found.setdefault(axis.symbol, axis)
+            found.setdefault(axis.label, axis)
+        return found
+
+
+@lru_cache(maxsize=1024)
+def formula(pair: ExtentPair, size: Extent) -> str:
+    """A begin and an end as formulas of the size of their axis; empty where there are none."""
+    if not _varies(pair):
+        return ""
+    begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+    is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
+    return _pair((begin, end), _OWN) if is_known else ""
+
+
+@lru_cache(maxsize=1024)
+def _pair(pair: ExtentPair, name: str) -> str:
+    begin, end = (in_words(extent, "n") for extent in pair)
+    return f"the begin is {begin} and the end {end}, where n is {name}"
+
+
+def _names(extents: Iterable[Extent]) -> list[str]:
+    """The names of all symbols in these extents, each once."""
+    sizes = [extent for extent in extents if isinstance(extent, Size)]
+    return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
+
+
+def _sources(places: Iterable[Mapping[str, object]]) -> str:
+    """Axes of graph inputs in words: `'height' (axis 2 of input 'x')`."""
+    return and_list(
+        f"{each['name']!r} (axis {each['axis']} of input {each['input']!r})" for each in places
+    )
+
+
+def _varies(pair: ExtentPair) -> bool:
+    return not all(isinstance(extent, int) for extent in pair)
+
+
+def _axes(axes: Iterable[int]) -> str:
+    """Axes in words: `axis 2`, `axes 2 and 3`."""
+    told = [*map(str, axes)]
+    return f"{'axes' if len(told) > 1 else 'axis'} {and_list(told)}"
+
+
+def _by_axis(texts: Mapping[int, str]) -> str:
+    """The texts with their axes; axes that share a text are listed together."""
+    groups: dict[str, list[int]] = {}
+    for axis, text in texts.items():
+        groups.setdefault(text, []).append(axis)
+    return "; ".join(f"on {_axes(axes)} {text}" for text, axes in groups.items())

@@ -1,1 +1,0 @@
-"""The sizes of its open dimensions that a model is meant for."""
