@@ -108,9 +108,6 @@ class Finding(Struct, frozen=True):
             reason. Its facts are in `evidence`.
         brief: The reason without formulas of open sizes and advice; empty if it has no formula.
         location: Where the node is.
-        alike: The message without names, as like findings have it; empty where that is the operator
-            and the message.
-        general: The reason without names of nodes and tensors; empty where it is the reason.
     """
 
     code: str
@@ -125,8 +122,6 @@ class Finding(Struct, frozen=True):
     reason_code: str = ""
     brief: str = ""
     location: Location = Location()
-    alike: str = ""
-    general: str = ""
 
     @property
     def fixable(self) -> bool:
@@ -153,8 +148,6 @@ class Certificate(Struct, frozen=True):
             `declared` lists the operators about which only the user's declarations say something.
         within: The ranges given by the user that the proof needs, by name of the dimension: first,
             last and step.
-        general: The statement with words in place of the tensors that it names; empty if it is the
-            same.
         data: The sizes of the data that it holds for where there are no limits: numbers where they
             are declared or given, None for every size.
     """
@@ -164,7 +157,6 @@ class Certificate(Struct, frozen=True):
     assumptions: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     within: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    general: str = ""
     data: tuple[int | None, ...] = ()
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import axes_text
-from onnxpad.messages import Named
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.write import part, parted, parts
 from onnxpad.rewrite.context import Context
@@ -53,7 +52,7 @@ class PartPad(Pass):
             context.graph.rollback(mark)
             if is_taken:
                 becomes = f"two Pads, of which that of {axes_text(amounts[1])} folds"
-                yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)
+                yield self.found(context, pad.node, "Pad", amounts, becomes=becomes)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes both `Pad`s."""

@@ -184,7 +184,6 @@ def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Ex
     return halves(maximum(same_raw_total(size, window), 0), odd)
 
 
-@lru_cache(maxsize=1024)
 def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 

@@ -14,7 +14,6 @@ from onnx import TensorProto
 from onnxpad.facts.rule_api import BOOL, INT64, NONE, Answers, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import Named
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
@@ -113,7 +112,7 @@ def _passes_fill(analysis: Answers, pool: Node) -> bool:
     return bool((total >= spans[:, np.newaxis]).any())
 
 
-def telling(analysis: Answers, tensor: Tensor) -> Named | None:
+def telling(analysis: Answers, tensor: Tensor) -> str | None:
     """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
 
     An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
@@ -124,15 +123,14 @@ def telling(analysis: Answers, tensor: Tensor) -> Named | None:
         return None
     for current in downstream([tensor], partial(_keeping_signs, analysis)):
         if current is None or (graph.is_output(current) and not graph.is_main):
-            of = "what is computed from"
-            return Named(f"{of} {(current or tensor).name!r}", f"{of} it")
+            return f"what is computed from {(current or tensor).name!r}"
         for use in graph.uses(current):
             node = use.node
             tells = _tells(graph, node, use.index)
             if graph.runs_graphs(node):
                 tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
             if tells:
-                return Named(f"{node.op} {graph.label(node)!r}", node.op)
+                return f"{node.op} {graph.label(node)!r}"
     return None
 
 

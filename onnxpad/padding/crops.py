@@ -213,7 +213,7 @@ class Crops:
                 raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=full.name)
             refine(self._reader.read(new), was, self._facts, at)
         except DiffersError as error:
-            raise RefusalError(error.code, error.said, **error.facts) from error
+            raise RefusalError(error.code, str(error), **error.facts) from error
         finally:
             graph.rollback(edits)
         return replace(taking, stays=stays)

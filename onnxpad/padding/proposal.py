@@ -89,7 +89,7 @@ class Judge:
             if error.code is Reason.ZERO_POINT_UNKNOWN:
                 raise refusal_of_zero_point(op) from error
             facts = {"operator": self._graph.label(op.node), **error.facts}
-            raise RefusalError(error.code, error.said, **facts) from error
+            raise RefusalError(error.code, str(error), **facts) from error
         _check_declared(op, padding.pads)
         counts, opset = op.operator.counts, self._graph.opset
         if padding.counted and not op.count_include_pad and counts is not None:
@@ -107,7 +107,7 @@ class Judge:
         try:
             self._facts.check_sign_is_lost(tensor)
         except DiffersError as error:
-            raise RefusalError(Reason.FILL_CHANGES, error.said, **error.facts) from error
+            raise RefusalError(Reason.FILL_CHANGES, str(error), **error.facts) from error
 
     def _slid(self, op: WindowOp, data: Term) -> Term:
         return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)

@@ -27,7 +27,7 @@ from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
-from onnxpad.messages import RUNTIME, Named
+from onnxpad.messages import RUNTIME
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.padding.proposal import Judge
@@ -385,22 +385,21 @@ class Sites:
             options=self.wording.options(sizes, data),
         )
 
-    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
         if is_far and is_lowest and self._analysis.bound(op.data) < 0:
-            return Named.of("the data that it reads may be negative")
+            return "the data that it reads may be negative"
         try:
             around = next(self.outside(op, pad), ())
             if not around:
                 return op
             padding = self.plan(op, "fold", pad, around)
         except RefusalError as refusal:
-            return Named(str(refusal), refusal.general)
+            return str(refusal)
         if not has_amounts(op, pad, around):
-            why = self.wording.amounts(pad)
-            return Named(str(why), why.general)
+            return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
@@ -416,8 +415,7 @@ class Sites:
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
             label, why = self._graph.label(exposed.pad.node), exposed.why
-            folds = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though"
-            said = Named(f"{folds} {why}", f"{folds} {exposed.general or why}")
+            said = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though {why}"
             raise RefusalError(Reason.OPTIMISER_FOLDS, said, pad=label, because=why)
 
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:

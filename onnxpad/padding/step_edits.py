@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ENDLESS, numbers_of
 from onnxpad.semantics.layers import Layer, Operand, number_of
@@ -90,8 +89,7 @@ def refused(
 ) -> RefusalError:
     """The refusal to move padding past a node, which its message begins with."""
     label = graph.label(node)
-    said = named(lambda name: f"{node.op}{name(label)} {why}")
-    return RefusalError(code, said, **{"operator": label, **facts})
+    return RefusalError(code, f"{node.op} {label!r} {why}", **{"operator": label, **facts})
 
 
 def _squeeze(call: Call, inner: Layer, outer: Layer) -> None:

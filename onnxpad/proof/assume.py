@@ -19,7 +19,6 @@ from onnxpad.facts.shapes import KEEPING
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.walk import upstream
-from onnxpad.messages import Named
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import DiffersError, Slid, Stepped, Term
 from onnxpad.proof.windows import Comparison, Sizes, compare
@@ -123,8 +122,7 @@ class Facts:
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := infinite(self.analysis, held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.name}
-                told = f"{held[0].name!r} holds infinities, from {origin.name!r}"
-                said = Named(told, "the data holds infinities")
+                said = f"{held[0].name!r} holds infinities, from {origin.name!r}"
                 raise DiffersError(said, Reason.INFINITE_DATA, **names)
         elif isinstance(data.head, Stepped):
             for each in data.args:
@@ -139,7 +137,7 @@ class Facts:
             DiffersError: It may.
         """
         if teller := telling(self.analysis, tensor):
-            said = Named(*(f"{each} downstream may tell 0.0 from -0.0" for each in teller))
+            said = f"{teller} downstream may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
@@ -157,16 +155,13 @@ class Facts:
             if self.analysis.dtype(tensor) not in {None, *FLOATS}:
                 continue
             if graph.is_output(tensor) or len(seen) > _FAR:
-                said = Named(
-                    f"the sign of zeros in {tensor.name!r} differs", "the sign of zeros differs"
-                )
+                said = f"the sign of zeros in {tensor.name!r} differs"
                 raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
             for use in graph.uses(tensor):
                 if self._loses_sign(use.node, use.index):
                     continue
                 if not self._keeps_numbers(use.node, use.index):
-                    named = f"{use.node.op} {describe(use.node)!r} may tell 0.0 from -0.0"
-                    said = Named(named, f"{use.node.op} may tell 0.0 from -0.0")
+                    said = f"{use.node.op} {describe(use.node)!r} may tell 0.0 from -0.0"
                     raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0, operator=use.node.op)
                 further = [each for each in use.node.outputs if each.name and each not in seen]
                 pending += further

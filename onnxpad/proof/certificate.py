@@ -171,13 +171,13 @@ class Prover:
         """What was proved of a tensor, in words and as data."""
         (analysed, limits, facts), equal = at, equal or Equal("same")
         roots, domain, node = self._roots.get(old, (old.name,)), analysed.domain, new.producer
-        names, data = ", ".join(map(repr, roots)), ", ".join(["the data"] * len(roots))
+        names = ", ".join(map(repr, roots))
         slides = node is not None and facts.reader.slides(node)
         found = {"kind": "windows" if slides else "padding", "root": roots[0], **equal.facts}
         if slides:
-            said, sizes = ["each window reads the same positions of"] * 2, equal.sizes
+            said, sizes = "each window reads the same positions of", equal.sizes
         else:
-            said = [f"{who} holds the same elements of" for who in (repr(old.name), "the result")]
+            said = f"{old.name!r} holds the same elements of"
             sizes = _sizes(facts, facts.reader.read(new))
             found |= {"roots": [*roots], **({"repair": True} if equal.repair else {})}
         assumed: tuple[str, ...] = (*domain.assumptions, *self._trusts)
@@ -194,12 +194,11 @@ class Prover:
             assumed = (*assumed, Assumption.DECLARED)
             rest += f"; as declared of {', '.join(users)}"
         return Certificate(
-            f"{said[0]} {names}, {rest}",
+            f"{said} {names}, {rest}",
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
             facts=found,
             within={name: each.as_data() for name, each in domain.given.items() if is_limited},
-            general=f"{said[1]} {data}, {rest}",
             data=sizes,
         )
 

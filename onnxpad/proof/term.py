@@ -16,7 +16,6 @@ from msgspec.structs import astuple
 
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
-from onnxpad.messages import Named
 from onnxpad.reasons import Reason
 from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
@@ -173,14 +172,10 @@ class DiffersError(Exception):
     Attributes:
         code: The reason.
         facts: The names, axes and numbers concerned.
-        said: The message, with names and without.
     """
 
-    def __init__(
-        self, text: str | Named, code: Reason = Reason.NOT_CERTIFIED, **facts: object
-    ) -> None:
+    def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
         """Takes another code where something other than the terms decided."""
-        self.said = Named.of(text) if isinstance(text, str) else text
-        super().__init__(self.said.text)
+        super().__init__(text)
         self.code = code
         self.facts = facts

@@ -182,7 +182,7 @@ def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]
     """The findings by their reason without names of nodes, and formulas."""
 
     def without_names(finding: Finding) -> str:
-        return finding.brief or finding.general or short_reason(finding)
+        return finding.brief or short_reason(finding)
 
     groups = grouped(findings, lambda each: (each.code, without_names(each)))
     return [
