@@ -48,7 +48,7 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     if len(gains) > 1:
         return None
     if gains == {0}:
-        return _remainder(f, period, symbol) or _half(f, period, symbol)
+        return _remainder(f, period, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
@@ -110,24 +110,6 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
         function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
         if function == f:
             return Formula(_multiple(factor, text, symbol.sizes.step), constant, function)
-    return None
-
-
-def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
-    """Return f as constant + floor(((b + n) mod P) / 2), or with -n or ceil; None unless it is."""
-    if symbol.sizes.step > 1:
-        return None
-    steps = [f.at(index + 1) - f.at(index) for index in range(period)]
-    for sign, jump in ((1, min(steps)), (-1, max(steps))):
-        # At this value the remainder wraps: to 0, or to its greatest.
-        value = symbol.sizes.value(steps.index(jump) + 1)
-        text, rest = _rest(symbol, sign, (-value if sign > 0 else value - 1) % period, period)
-        for rounded, up in (("floor", 0), ("ceil", 1)):
-            half = quasi_affine.divide(quasi_affine.translate(rest, up), 2)
-            constant = f.at(0) - half.at(0)
-            function = quasi_affine.translate(half, constant)
-            if function == f:
-                return Formula(f"{rounded}({text}/2)", constant, function)
     return None
 
 

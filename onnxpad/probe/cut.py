@@ -45,12 +45,6 @@ from onnxpad.semantics.rows import FLOATS, lowest
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
 _TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
-# Operators that work element by element: of one tensor, finite wherever it is, and of several.
-_CURVES: Final = frozenset(
-    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
-)
-_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
-_STEPS: Final = 8
 _SCENES: Final = 64  # at most, for one change
 _BATCHES: Final = 4  # values of a size that only counts samples
 _FIRST: Final = 10  # values of any other size, from the least one on
@@ -375,48 +369,15 @@ class _Cutting:
     # The data
 
     def _keep_above(self) -> None:
-        """Keeps the data at its bound or above it, as the graph does upstream of the root.
-
-        Where it is known what bounds the data, the cut begins there and runs that itself.
-        """
+        """Keeps the data at its bound or above it, as the graph does upstream of the root."""
         data = self._graph.tensor(self._roots[0])
         bound = self._analysis.bound(data)
         if bound <= _least(self._dtype):
             return
-        if grounds := self._grounds(data):
-            self._names = dict.fromkeys(grounds, "data")
-        elif self._dtype in FLOATS:
+        if self._dtype in FLOATS:
             self._raise_data(bound, "Relu")
         elif self._dtype in _QUANTISED:
             self._raise_data(bound, "Abs")
-
-    def _grounds(self, data: Tensor) -> list[str]:
-        """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
-
-        Empty where any other operator is in between.
-        """
-        grounds: list[str] = []
-        pending = [data]
-        for _ in range(_STEPS):
-            if not pending:
-                return grounds
-            tensor = pending.pop()
-            node = tensor.producer
-            if self._graph.constant(tensor) is not None:
-                continue
-            if node is None or not self._graph.is_standard(node):
-                return []
-            if node.op in _SUMS:
-                pending += node.inputs
-            elif node.op not in _CURVES:
-                return []
-            elif self._analysis.bound(node.inputs[0]) > _least(
-                self._analysis.dtype(node.inputs[0])
-            ):
-                pending.append(node.inputs[0])  # a Tanh, for one, has a bound only where that has
-            else:
-                grounds.append(node.inputs[0].name)
-        return []
 
     def _raise_data(self, by: float, op: str = "Identity") -> None:
         """Has what an operator makes of the data stand for it, raised by a number."""
