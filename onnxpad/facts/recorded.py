@@ -22,7 +22,7 @@ from onnxpad.facts import LARGEST_SIZE, open_axes
 from onnxpad.graph import Graph
 from onnxpad.messages import few
 
-METADATA: Final = "onnxpad.facts"
+METADATA: Final = "onnxpad.sizes"
 """Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.
 
 `axes` is a list of [name of the input, axis].
