@@ -7,7 +7,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -238,7 +238,6 @@ class Sites:
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
     @staticmethod
-    @lru_cache(maxsize=1024)
     def _pair_read(
         ceil_mode: bool | None,
         window: AnyWindow,

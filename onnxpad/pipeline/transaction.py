@@ -220,7 +220,7 @@ class Editor:
         """The neighbourhoods of tensors before a change, for the probe."""
         if self._probe is None:
             return []
-        self._probe.take(self.prover.facts)
+        self._probe.take(self.context.graph, self.prover.facts.analysis)
         return list(map(self._probe.before, kept, roots))
 
     def _probed(
