@@ -41,7 +41,7 @@ from onnxpad.semantics.rows import FLOATS, lowest
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
 _TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
-_TRIED: Final = (*range(10), 15, 16, 31, 60)  # values of a size, from the least one on
+_TRIED: Final = (*range(10), 15, 16, 31)  # values of a size, from the least one on
 _SEARCH: Final = 512  # values among which the least one is sought
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
 _EXPANDS: Final = 8  # the first opset with Expand
