@@ -151,7 +151,7 @@ def test_sizes_recorded_are_taken_as_given() -> None:
     }  # fmt: skip
     for each in (checked, result):
         (note,) = each.notes
-        assert note.endswith(f"(onnxpad.facts): {finding.sizes}")
+        assert note.endswith(f"(onnxpad.sizes): {finding.sizes}")
         assert each.warnings == ()
 
 
@@ -373,7 +373,7 @@ def test_the_commands_say_what_they_take_as_given(
     before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(OPEN, before)
     onnx.save(rewritten, after)
-    note = f"note: sizes taken from the model's metadata (onnxpad.facts): {TOLD}"
+    note = f"note: sizes taken from the model's metadata (onnxpad.sizes): {TOLD}"
     assert f"{after}: {note}" in onnxpad_runs("check", after).stdout
     assert f"\n{note}\n" in onnxpad_runs("fix", after).stdout
     document = json.loads(onnxpad_runs("fix", after, "--format", "json").stdout)
