@@ -27,9 +27,8 @@ from onnxpad.graph.walk import downstream
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.write import changes
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import refine
+from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order

@@ -16,9 +16,8 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import refine
+from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, onnx_order

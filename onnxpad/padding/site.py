@@ -31,7 +31,7 @@ from onnxpad.messages import RUNTIME
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.padding.proposal import Judge
-from onnxpad.proof.assume import least_size
+from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import (
     Fusion,

@@ -23,9 +23,8 @@ from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.walk import nodes_upstream
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import LOST_SIGN, refine
+from onnxpad.proof.refine import LOST_SIGN, Facts, refine
 from onnxpad.proof.term import DiffersError, Equal, Spread, Stepped, Term, Terms
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes

@@ -316,7 +316,7 @@ def _compared(
         _facts(old.form, found[0].first, inner_sizes, repair, trust),
         known_sizes(inner_sizes),
         repair,
-        _words(found[0].first.layers, repair, trust),
+        f"with {_text(found[0].first.layers)} outside{REPAIRED * repair}",
     )
     same = not any(each.differs for each in found)
     return Comparison(outer, inner, inner_sizes, tuple(found), same, equal)
@@ -353,17 +353,6 @@ def _facts(
         "repair": repair,
     }
     return found if trust is None else {**found, "trusts": str(trust)}
-
-
-def _words(layers: Layers, repair: bool, trust: Trust | None) -> str:
-    """What windows read outside of the data, and whose reading that is."""
-    found = f"with {_text(layers)} outside"
-    if repair:
-        found += REPAIRED
-    if trust is not None:
-        other = "onnxruntime does not" if trust is Trust.SPEC else "not as specified"
-        found += f", as {ENGINE_OF[trust]} reads the original ({other})"
-    return found
 
 
 def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:

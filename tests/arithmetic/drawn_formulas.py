@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from onnxpad.arithmetic import render, size, window
+from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.quasi_affine import ANY
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
 from tests.support.lines import Lines
@@ -97,7 +97,7 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
         (symbol,) = found.symbols
         if symbol.name == name and len(found.terms) == 1:
             form = found.terms[0][1]
-            says.append(f"form {render.recognise(form, symbol)}")
+            says.append(f"form {size.recognise(form, symbol)}")
     return "; ".join(filter(None, says))
 
 
