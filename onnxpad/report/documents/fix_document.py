@@ -403,7 +403,7 @@ def next_line(found: NextOption, *, in_memory: bool = False) -> str:
     >>> from onnxpad.finding import Counts
     >>> before, after = Counts(pads=3, auto_pads=0, nodes=274), Counts(0, 3, 110)
     >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
-    Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
+    Next: --dynamic auto-pad would change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 110
     """
     hint = f"; {found.hint}" if found.hint else ""
     option = shown(found.option)
