@@ -92,7 +92,7 @@ _CALLS = {"check", "fix", "match", "repad", "show", "validate"}
 _LATER = (
     "numpy.random",
     "onnxpad.api.fix_validation",
-    "onnxpad.inventory.differences",
+    "onnxpad.inventory",
     "onnxpad.probe.cut",
     "onnxpad.probe.run",
     "onnxpad.runtimes.onnxruntime.ask_optimiser",

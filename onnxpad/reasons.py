@@ -101,10 +101,6 @@ class Reason(enum.StrEnum):
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
     READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
-    SIZES_NOT_REWRITTEN = (
-        "sizes-not-rewritten",
-        "sizes that shape inference gets wrong are only reported",
-    )
 
     # Changes that were taken back.
     KERNEL_CRASHES = "kernel-crashes", f"{RUNTIME} would choose a kernel that crashes"
@@ -138,10 +134,6 @@ class Reason(enum.StrEnum):
     READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
     STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
     NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"
-    TAKES_NO_PADDING = (
-        "takes-no-padding",
-        "the operator that reads the Pad has no pads of its own that mean the same",
-    )
     READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or other operand"
     GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"

@@ -12,17 +12,14 @@ from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.make_symmetric import MakeSymmetric
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
 from onnxpad.passes.report_pad import ReportPad
 from onnxpad.passes.report_scopes import ReportScopes
-from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
@@ -35,7 +32,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ResolveTransposed,
     DropValid,
     RoundDown,
-    PartPad,
     FoldPad,
     SinkPad,
     RecogniseSame,
@@ -44,11 +40,9 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     MakeSymmetric,
     SplitPads,
     MergePads,
-    SimplifyAmounts,
     FixAmounts,
     GuardPad,
     ReportUnreadable,
-    ReportSizes,
     ReportScopes,
     ReportAutoPad,
     ReportPad,

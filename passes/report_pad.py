@@ -14,8 +14,7 @@ from onnxpad.padding.readers import Readers, about
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import is_padded
-from onnxpad.semantics.operators import MICROSOFT, crops, gathering
+from onnxpad.semantics.operators import MICROSOFT, crops, gathering, windowed
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 
 MOST_READERS: Final = 4
@@ -60,8 +59,8 @@ class ReportPad(Pass):
             pad = context.pad(node) if graph.names_standard(node) else None
             if isinstance(pad, UnreadableError):
                 continue  # the rule on unreadable nodes reports it
-            path = readers.path(node.outputs[0])
-            if causes := [*_causes(context, readers, node, pad, path)]:
+            found, path = readers.of(node.outputs[0]), readers.path(node.outputs[0])
+            if causes := [*_causes(context, found, node, pad, path)]:
                 told = {str(cause): cause.brief or without_names(str(cause)) for cause in causes}
                 reason = RefusalError(
                     causes[0].code,
@@ -69,47 +68,33 @@ class ReportPad(Pass):
                     "; ".join(dict.fromkeys(told.values())),
                     summary="; ".join(dict.fromkeys(map(without_names, told))),
                     options=[o for o in causes[0].options if all(o in c.options for c in causes)],
-                    **_facts(context, pad, readers.of(node.outputs[0]), path),
+                    **_facts(context, pad, found, path),
                 )
                 yield self.refused(context, node, _described(node, pad), reason)
 
 
 def _causes(
-    context: Context, readers: Readers, node: Node, pad: PadOp | None, path: Sequence[Use]
+    context: Context,
+    found: Sequence[Use | None],
+    node: Node,
+    pad: PadOp | None,
+    path: Sequence[Use],
 ) -> Iterator[RefusalError]:
     """Why a `Pad` stays: for itself, on the way to a window, and for each reader that lets it."""
-    found = readers.of(node.outputs[0])
+    graph, told = context.graph, path[0].node if len(path) > 1 else None
     if pad is None:
-        yield not_covered(context.graph, node)
+        yield not_covered(graph, node)
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it")
-    if len(path) > 1:
-        yield _in_itself(context, pad, path) or _way(context, readers, path)
-    told = path[0].node if len(path) > 1 else None
+    if told is not None and pad is not None and pad.mode != "constant":
+        yield RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})")
+    elif told is not None:
+        yield _way(graph, path)
     for use in found:
         if use is None:
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
-        elif use.node is not told and (why := _declined(context, readers, pad, use)):
+        elif use.node is not told and (why := _declined(context, pad, use)):
             yield why
-
-
-def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
-    """Why a `Pad` folds into no operator behind others, whatever these are; None if it might."""
-    if pad is None:
-        return None
-    if pad.mode != "constant":
-        said = f"it copies data ({pad.mode})"
-        return RefusalError(Reason.COPIES_DATA, said)
-    shape = context.analysis.shape(pad.data)
-    known = None if shape is None else pad.over(len(shape))
-    if known and is_padded(known[:2]) and _MOVING.isdisjoint(use.node.op for use in path):
-        said = "it pads the batch or the channels, as no operator's pads do"
-        return RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said)
-    return None
-
-
-_MOVING: Final = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand"})
-"""Steps behind which an axis may be another one."""
 
 
 def not_covered(graph: Graph, node: Node) -> RefusalError:
@@ -121,41 +106,35 @@ def not_covered(graph: Graph, node: Node) -> RefusalError:
     return RefusalError(Reason.CUSTOM_OPERATOR, f"{text}: {own}")
 
 
-def _declined(
-    context: Context, readers: Readers, pad: PadOp | None, use: Use
-) -> RefusalError | None:
+def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | None:
     """Why a reader of a `Pad` does not take over its padding; None where the style wants that."""
-    (node, index), inputs = use, readers.inputs(use.node)
+    (node, index), window = use, windowed(context.graph, use.node)
     if index < 0:
         code, how = Reason.READ_IN_BODY, "in a body"
-    elif inputs is not None and index != inputs.data:
+    elif window is not None and index != window.inputs.data:
         code, how = Reason.READ_AS_OPERAND, f"as input {index}"
     elif gathering(context.graph, node) is not None:
         return _verdict(context, pad, node)
     else:
-        further = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
-        return _way(context, readers, (use, *further))
+        return _way(context.graph, (use,))
     label = context.graph.label(node)
     return RefusalError(code, f"{node.op} {label!r} reads it {how}")
 
 
-def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
+def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
     """Why padding is not taken over at the end of a path: by its operator, or by its steps."""
-    graph, (*steps, end) = context.graph, path
-    why = {use.node.op: readers.why_none(*use) for use in path}
-    is_window, takes_none = readers.inputs(end.node) is not None, why[end.node.op]
-    if not (takes_none or gathering(graph, end.node)):
-        is_crop = crops(graph, end.node)
-        covers = "onnxpad does not cover it" if is_window else "it is not known to have a window"
-        why[end.node.op] = "its own pads would crop" if is_crop else covers
-    code = Reason.STEPS_BETWEEN if steps else Reason.OPERATOR_NOT_COVERED
-    if not is_window:
-        code = Reason.TAKES_NO_PADDING if takes_none else Reason.NO_WINDOW
+    *steps, (end, _) = path
+    code, why = Reason.STEPS_BETWEEN, ""
+    if not steps:
+        is_window = windowed(graph, end) is not None
+        code = Reason.OPERATOR_NOT_COVERED if is_window else Reason.NO_WINDOW
+        why = ": onnxpad does not cover it" if is_window else ": it is not known to have a window"
+    if crops(graph, end):
+        why = ": its own pads would crop"
 
     *between, last = (f"{use.node.op} {graph.label(use.node)!r}" for use in path)
-    past = f" past {and_list(between)}" if between else ""
-    told = (f"; {op}: {w}" if steps else f": {w}" for op, w in why.items() if w)
-    return RefusalError(code, f"{last} reads it{past}" + "".join(told))
+    past = f" past {and_list(between)}" * bool(between)
+    return RefusalError(code, f"{last} reads it{past}{why}")
 
 
 def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | None:

@@ -47,7 +47,7 @@ class RoundDown(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""
-        from onnxpad.padding.ceil_mode import floored
+        from onnxpad.padding.site import floored
 
         floor, decides = floored(context.sites, op, context.style_of(op.node), context.trust)
         pads = op.pads if floor.is_same else floor.numbers

@@ -76,7 +76,7 @@ class SinkPad(Pass):
 
     def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
-        from onnxpad.padding.step_edits import refused
+        from onnxpad.rewrite.sinking import refused
 
         graph, pad, refusal = context.graph, op.node, None
         padded = sinking.lifted(pad.outputs[0])

@@ -18,9 +18,9 @@ from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
 from tests.passes import drawn_fixes as fixes
-from tests.pipeline import drawn_heals as heals
 from tests.probe import drawn_cuts as cuts
 from tests.proof import pairs
+from tests.rewrite import drawn_heals as heals
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
 from tests.runtimes.onnxruntime import drawn_shields as shields

@@ -62,22 +62,6 @@ TORCH_CONSTANTS = (
 )
 
 
-MULTIPLE = """
-    size = Shape <start = 2> (x)
-    below = Sub (size, ones)
-    more = Add (below, last)
-    whole = Div (more, by)
-    even = Mul (whole, by)
-    up = Add (even, ones)
-    lacking = Sub (up, size)
-    p = Concat <axis = 0> (none, first, none, lacking)
-    a = Pad (x, p)
-"""
-MULTIPLES = (
-    "int64[2] ones = {1, 1}, int64[2] by = {4, 3}, int64[2] last = {3, 2},"
-    " int64[2] first = {0, 1}, int64[2] none = {0, 0}, int64[2] nine = {9, 9}"
-)
-
 # The input, three columns narrower, is padded to a square: half of what is lacking on either side.
 LETTERBOX = """
     narrow = Slice (x, first, stop, last)
@@ -387,6 +371,14 @@ CASES: Final[dict[str, Case]] = {
     "SAME_LOWER, dynamic pad": _same(
         "LOWER", "strides = [2, 2]", inputs=OPEN, dynamic="pad", sizes=(7, 8)
     ),
+    "SAME_LOWER, kernel 4, dynamic pad": _same(
+        "LOWER",
+        "strides = [2]",
+        "float[1, 2, 4] w = {1, -2, 3, 5, 4, 1, -3, 2}",
+        inputs=LINE,
+        dynamic="pad",
+        sizes=(8, 9),
+    ),
     "Conv SAME behind a Conv": _conv(
         "b = Conv (x, w) c = Concat <axis = 1> (b, b)"
         ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (c, v)',
@@ -690,22 +682,6 @@ CASES: Final[dict[str, Case]] = {
         inputs=OPEN,
         sizes=(7, 8),
     ),
-    # To one more than a multiple, of 4 or of 3, and a column on the left.
-    "Pad to a multiple, dynamic pad": _conv(
-        MULTIPLE + " y = Relu (a)", MULTIPLES, inputs=OPEN, dynamic="pad", sizes=(6, 7, 8)
-    ),
-    # To at least 9.
-    "Pad to a multiple or beyond, dynamic pad": _conv(
-        MULTIPLE.replace(
-            "lacking = Sub (up, size)",
-            "short = Sub (up, size) beyond = Sub (nine, size) lacking = Max (short, beyond)",
-        )
-        + " y = Relu (a)",
-        MULTIPLES,
-        inputs=OPEN,
-        dynamic="pad",
-        sizes=(6, 7, 8),
-    ),
     "SAME by a formula": _conv(
         SAME_FORMULA, SAME_CONSTANTS, inputs=LINE, dynamic="auto-pad", sizes=(7, 8)
     ),
@@ -838,9 +814,6 @@ CASES: Final[dict[str, Case]] = {
     ),
     "ConvTranspose Slice": _behind(
         "a = ConvTranspose <strides = [2]> (x, w) y = Slice (a, s, e, i)"
-    ),
-    "ConvTranspose Reshape Slice": _behind(
-        "a = ConvTranspose <strides = [2]> (x, w) t = Reshape (a, h) y = Slice (t, s, e, one)"
     ),
     "ConvTranspose Pad": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p)"),
     "ConvTranspose Pad, 5": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p, c)"),

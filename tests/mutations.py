@@ -19,29 +19,17 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.facts import (
-    bounds,
-    contents,
-    engine,
-    reshaping,
-    shapes,
-)
+from onnxpad.facts import bounds, contents, engine, reshaping, shapes
 from onnxpad.facts.bounds import BOUNDS
-from onnxpad.padding import (
-    ceil_mode,
-    computed_pads,
-    crops,
-    padding,
-    step_edits,
-    write,
-)
-from onnxpad.padding.computed_pads import AmountsWriter, DynamicSites
+from onnxpad.padding import crops, padding, site, write
+from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
-from onnxpad.padding.proposal import Judge
 from onnxpad.padding.site import Sites
+from onnxpad.padding.write import Judge
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import amounts, moving, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
@@ -247,22 +235,18 @@ _DYNAMIC: Final = (
             write.write, "if source is not op.data:", "if False:"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
-    _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "enumerate(sides[formula.split])",
+    _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
+            DynamicSites._computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
-    _mutant("amounts forget the offset", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "if any(formula.offsets)", "if False"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "if any(formula.surplus):", "if False:"),
-    _mutant("amounts swap moduli", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
-    _mutant("amounts forget the constant ones", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "[pair[side] for pair in formula.constant]",
+            DynamicSites._computed, "if any(formula.surplus):", "if False:"),
+    _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+    _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
+            DynamicSites._computed, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
-    _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
-            computed_pads._remainder, "if fits else None", "if True else None"),
-    _mutant("amounts start at the channels", "Pad to a multiple, dynamic pad", CERTIFY,
-            AmountsWriter.compute, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+    _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
+            DynamicSites._computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (
@@ -298,14 +282,14 @@ _STEPS: Final = (
             "[axis % rank for axis in written]"),
     _mutant("a Squeeze drops the last axis", "Pad Squeeze Conv", PROBES, moving.squeeze,
             "if axis not in axes", "if axis != rank - 1"),
-    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, step_edits._reshape,
+    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, sinking._reshape,
             "size - sum(pair) for", "size for"),
     _mutant("a Reshape keeps axes in place", "Pad Reshape Conv, one axis less", PROBES,
             moving._origins, "dict(zip(new, old, strict=True))", "dict(zip(new, new))"),
     _mutant("a Reshape may do anything", "Pad Reshape Conv, sizes exchanged", PROBES,
             moving._origins, "[before[axis] for axis in old] != [after[axis] for axis in new]",
             "False"),
-    _mutant("an Expand keeps its shape", "Pad Expand Conv", CERTIFY, step_edits._expand,
+    _mutant("an Expand keeps its shape", "Pad Expand Conv", CERTIFY, sinking._expand,
             "sizes == [*written]", "True"),
     _mutant("an Expand may repeat what is padded", "Pad Expand Conv, along the Pad", PROBES,
             moving.expand, "[axis - added for axis, size in enumerate(repeated) if size != 1]",
@@ -344,11 +328,11 @@ _STEPS: Final = (
                          ("values", "Pad Pad Concat Conv, values"))),
     _mutant("a Split may part the padding", "Pad Split Conv, along the Pad", PROBES,
             moving.split, '[axis_of(call.attribute("axis"), rank_of(call, layers))]', "[]"),
-    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, step_edits._slice,
+    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, sinking._slice,
             "max(left[0], 0), max(left[1], 0)", "pads"),
     _mutant("a Slice crops one more at the end", "Pad Slice Conv", PROBES, moving._cropped,
             "cut = -end", "cut = 1 - end"),
-    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, step_edits._slice,
+    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, sinking._slice,
             "begin, -stop or ENDLESS", "0, ENDLESS"),
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
             "if is_padded(numbers):", "if False:"),
@@ -468,10 +452,10 @@ _ROUNDING: Final = (
             window.end_without_ceil,
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, ceil_mode.floored,
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, site.floored,
             "sites.judge.check(op, None, padding, trust)", "None"),
     _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
-            JUDGE, ceil_mode.floored, "proposed.append(Padding(less(pads, op.pads), ",
+            JUDGE, site.floored, "proposed.append(Padding(less(pads, op.pads), ",
             "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",
@@ -552,8 +536,6 @@ _TRANSPOSED: Final = (
     _mutant("a Slice keeps what output_padding appends",
             "ConvTranspose output_padding Tanh Slice", JUDGE, amounts.less,
             "e0 - e1", "e0"),
-    _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", JUDGE,
-            Crops.take, "if node.op in _WRITES_SIZES", "if False"),
     _mutant("the form before is written", "ConvTranspose Slice", JUDGE, Crops.take,
             ", **changes(op, taking.form)", ""),
 )

@@ -78,7 +78,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/graph/test_graph.py::TestConstants::test_values[17-*
   tests/graph/test_graph.py::TestConstants::test_values[21-*
   tests/graph/test_graph.py::TestConstants::test_values[22-*
-  tests/semantics/test_no_padding.py::test_every_name_is_an_operator
   tests/test_forms.py::test_nothing_is_left_unsaid_and_what_the_tables_say_is_right[Swish]
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]

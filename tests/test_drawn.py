@@ -16,9 +16,9 @@ from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
 from tests.passes import drawn_fixes
-from tests.pipeline import drawn_heals
 from tests.probe import drawn_cuts
 from tests.proof import pairs
+from tests.rewrite import drawn_heals
 from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
 from tests.validation import drawn_inputs, drawn_verdicts
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.padding.step_edits import _DIFFER_BY_PLACE
+from onnxpad.padding.readers import _DIFFER_BY_PLACE
 from onnxpad.reasons import Reason
 from onnxpad.semantics.table import STEPS
 from onnxpad.semantics.window import WINDOWS
@@ -54,8 +54,7 @@ TOLD_ELSEWHERE: Final = {
 """Reasons of operators and steps that the tables do not show."""
 
 DECIDING: Final = (
-    "padding/proposal.py",
-    "padding/step_edits.py",
+    "padding/write.py",
     "rewrite/sinking.py",
     "proof/refine.py",
     "proof/windows.py",

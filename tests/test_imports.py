@@ -37,9 +37,9 @@ ORDER: Final = (
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
     "runtimes.onnxruntime.neighbours", "runtimes.deployed",
     # Deciding and rewriting.
-    "padding", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite",
-    "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser", "runtimes.protection",
-    "passes", "pipeline",
+    "padding", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
+    "rewrite.pass_api", "rewrite.sinking", "runtimes.onnxruntime.guard",
+    "runtimes.onnxruntime.ask_optimiser", "runtimes.protection", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
     # What a person meets.
@@ -50,6 +50,9 @@ ORDER: Final = (
 OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.")}
 """What is known of a runtime besides how it runs."""
 
+DECIDING: Final = {"padding", *(row for row in ORDER if row.startswith("rewrite."))}
+"""What passes decide by."""
+
 KNOWING: Final = {"facts", "semantics", "proof"}
 """Packages that know what a graph computes."""
 
@@ -59,8 +62,8 @@ APART: Final = {
     "semantics": {"process"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
     "validation": KNOWING,
-    "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
-    "page": {"file", "graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
+    "report": {"graph", *DECIDING, *KNOWING, *OPTIMISER},
+    "page": {"file", "graph", *DECIDING, *KNOWING, *OPTIMISER},
 }
 """What a package could import by the order, and must not."""
 
@@ -249,14 +252,14 @@ LEAVES: Final = (
     "api.validate", "report.documents.show_document",
     "report.show_json", "report.ci",
     "report.diff", "report.manual", "file.embed_external",
-    "padding.ceil_mode", "cli.completion",
+    "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
     "targets.toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",
     # What follows where a validation fails, or a quantised model differs.
-    "pipeline.heal", "validation.operands",
+    "rewrite.heal", "validation.operands",
 )  # fmt: skip
 """Packages and modules that `fix` and `check` import only where an option or a model asks."""
 

@@ -17,11 +17,11 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.padding.crops import Crops
-from onnxpad.padding.proposal import Judge
+from onnxpad.padding.write import Judge
 from onnxpad.passes import PASSES
-from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import Run, RunResult
 from tests.mutation_cases import CASES, Case
 from tests.mutations import CERTIFY, HARMLESS, JUDGE, MUTANTS, VALIDATION, Mutant
 from tests.support import canonical, feeds_of, run

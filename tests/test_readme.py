@@ -178,13 +178,13 @@ def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_codes_are_those_of_the_catalogue() -> None:
-    from onnxpad.pipeline.registry import catalogue
+    from onnxpad.rewrite.registry import catalogue
 
     assert re.findall(r"^\| (PAD\d+) \|", pages()["rules"], re.MULTILINE) == list(catalogue())
 
 
 def test_the_gain_of_auto_pad_is_told_alike() -> None:
-    from onnxpad.pipeline.registry import catalogue
+    from onnxpad.rewrite.registry import catalogue
 
     factors = re.compile(r"([\d.]+)\s+to\s+([\d.]+)\s+times\s+as\s+fast")
     (told,) = factors.findall(catalogue()["PAD501"].text)

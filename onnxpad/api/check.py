@@ -12,11 +12,11 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.registry import with_codes
-from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.registry import with_codes
+from onnxpad.rewrite.run import AtLast, Run
 
 
 class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):

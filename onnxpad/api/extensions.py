@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 from onnxpad import declared
 from onnxpad.declared import Row
 from onnxpad.errors import UsageError
-from onnxpad.pipeline import registry
+from onnxpad.rewrite import registry
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.semantics.operators import OPERATORS
 

@@ -21,12 +21,12 @@ from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.messages import RUNTIME
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.registry import with_codes
-from onnxpad.pipeline.run import AtLast, Run
-from onnxpad.pipeline.transaction import Barred
 from onnxpad.process import gc_paused
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.registry import with_codes
+from onnxpad.rewrite.run import AtLast, Run
+from onnxpad.rewrite.transaction import Barred
 
 if TYPE_CHECKING:
     from onnxpad.validation.arrays import Arrays
@@ -109,7 +109,7 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
         """
         if self.outcome is Outcome.INVALID or not self.findings:
             return None
-        from onnxpad.pipeline.next_option import next_option
+        from onnxpad.rewrite.next_option import next_option
 
         def for_targets(run: Run) -> AtLast | None:
             run.barred = self._bars

@@ -12,7 +12,7 @@ from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME
-from onnxpad.pipeline.run import Run, RunResult
+from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import (
     Validation,
     by_reference_alone,
@@ -68,7 +68,7 @@ def validated(
     if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
         return why
     if found.outcome == "failed" and not by_reference_alone(found):
-        from onnxpad.pipeline.heal import healed
+        from onnxpad.rewrite.heal import healed
 
         outcome, found, barred = healed(run, compared.verdict, outcome, found)
     return outcome, found, barred, compared.missed()

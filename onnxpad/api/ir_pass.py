@@ -12,7 +12,7 @@ except ImportError:
 
 from onnxpad.api.fix import FixResult, fix
 from onnxpad.options import OptionKeywords, Options
-from onnxpad.pipeline.registry import with_codes
+from onnxpad.rewrite.registry import with_codes
 from onnxpad.targets.choose import targets_of
 
 

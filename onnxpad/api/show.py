@@ -14,14 +14,13 @@ from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
 from onnxpad.graph import Graph
-from onnxpad.inventory.collect import sites_in, written_sites
-from onnxpad.inventory.padding_site import chosen
+from onnxpad.inventory import chosen, sites_in, written_sites
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import Run
 
 __all__ = ["ShowResult", "show"]
 

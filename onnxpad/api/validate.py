@@ -180,7 +180,6 @@ def validate(
     pool.warm()  # while onnx is imported and the models are read
 
     from onnxpad.graph import Graph
-    from onnxpad.pipeline.metadata import decision_lines
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
@@ -216,8 +215,7 @@ def validate(
             break
     found, graphs, both, padding, moved = tries[0 if none else -1]
     unproven = tuple(_unproven(found, names))
-    decided = decision_lines(graphs[0], graphs[-1])
-    warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
+    warnings = (*found.warnings, *both.warnings, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     if moved and found.divergence is not None and not found.divergence.comparison.elements:
@@ -342,7 +340,7 @@ def _compared(
     from onnxpad.facts.domain import SizeDomain
     from onnxpad.facts.recorded import recorded_by_both
     from onnxpad.facts.size_options import given_domain, require_within
-    from onnxpad.inventory.differences import padding_differences
+    from onnxpad.inventory import padding_differences
 
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)

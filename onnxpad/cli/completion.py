@@ -16,7 +16,7 @@ def targets(incomplete: str) -> list[str]:
 
 def codes(incomplete: str) -> list[str]:
     """The codes of findings; where some are given, with commas, those and one more."""
-    from onnxpad.pipeline.registry import every_code
+    from onnxpad.rewrite.registry import every_code
 
     given, comma, last = incomplete.rpartition(",")
     return [f"{given}{comma}{code}" for code in _fitting(every_code(), last)]

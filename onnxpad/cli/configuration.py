@@ -70,7 +70,7 @@ def _require_sizes(option: str, text: str) -> None:
 
 def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
     """Codes or beginnings of codes, all of which there are."""
-    from onnxpad.pipeline.registry import every_code
+    from onnxpad.rewrite.registry import every_code
 
     return codes_given(name, texts, every_code())
 

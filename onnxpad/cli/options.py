@@ -207,7 +207,7 @@ def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
     """The codes that an option names, as `expand_codes` does; none if it is not given."""
     if not selectors:
         return ()
-    from onnxpad.pipeline.registry import every_code
+    from onnxpad.rewrite.registry import every_code
 
     return expand_codes(option, selectors, every_code())
 

@@ -33,7 +33,7 @@ def rule(
     Without any, all codes are listed. What is no code is looked up in the glossary of the manual,
     which onnxpad docs glossary shows.
     """
-    from onnxpad.pipeline.registry import catalogue
+    from onnxpad.rewrite.registry import catalogue
 
     pages = catalogue()
     words, rest = _words(codes, pages.keys()) if codes else ([], list(pages))

@@ -34,8 +34,6 @@ class SizeDomain(Struct, frozen=True):
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
-        alone: Whether a graph is analysed at just these sizes: what is proved may assume more, and
-            it runs at all of them.
         short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
             `LARGEST_SIZE`.
     """
@@ -47,7 +45,6 @@ class SizeDomain(Struct, frozen=True):
     short: bool = False
     shaped: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
-    alone: bool = False
 
     def __str__(self) -> str:
         """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.
@@ -153,8 +150,6 @@ def analysed_domains(
         MismatchError: The graph runs at none of the sizes that a user gave.
     """
     domain = domain or SizeDomain()
-    if domain.alone:
-        return (AnalysedDomain(domain, Analysis(graph, domain.extents(graph)), EVERYWHERE),)
     wanted = bool(domain.declared) or _may_gain(graph)
     allowed = [SizeDomain()]
     if domain.given:

@@ -11,51 +11,42 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 
 from onnxpad.arithmetic.size import (
     Extent,
-    Size,
     Sizes,
     Unknown,
-    bounds,
-    floor_div,
-    in_terms_of,
     modulo,
-    residues,
     symbol,
 )
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
-from onnxpad.facts import Analysis, Shape
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
-from onnxpad.padding.write import set_amounts, write
+from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
-from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, Pairs, is_padded
+from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
-
-MANY: Final = 100
-"""The nodes that compute the amounts of a `Pad` are counted up to this number."""
 
 Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""
 
 
 class AmountsFormula(Struct, frozen=True):
-    """Amounts that depend on the sizes of successive axes.
+    """SAME's amounts where they depend on the sizes of successive axes.
 
-    The total on such an axis is (offset - size) mod modulus + surplus.
+    The total on such an axis is (-size) mod modulus + surplus.
 
     Attributes:
         axes: The axes.
-        offsets: The offset on each.
         moduli: The modulus on each.
         surplus: What is added on each.
         split: How the total is split.
@@ -63,146 +54,51 @@ class AmountsFormula(Struct, frozen=True):
     """
 
     axes: range
-    offsets: tuple[int, ...]
-    moduli: tuple[int, ...]
-    surplus: tuple[int, ...]
+    moduli: list[int]
+    surplus: list[int]
     split: Split
     constant: Pairs
 
 
-def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> AmountsFormula | None:
-    """The formula of these amounts at every size of a tensor's axes; None where none gives them."""
-    varying = [axis for axis, pair in enumerate(amounts) if {*map(type, pair)} != {int}]
-    if not varying or any(isinstance(each, Unknown) for pair in amounts for each in pair):
+def formula_of(op: WindowOp, sizes: Sequence[Extent]) -> AmountsFormula | None:
+    """The formula of SAME's amounts at every size of the axes; None where none gives them."""
+    odd = odd_side(op.auto_pad)
+    pairs = [same_pads(*each, odd=odd) for each in zip(sizes, op.windows, strict=True)]
+    numbers = [tuple(each if isinstance(each, int) else None for each in pair) for pair in pairs]
+    varying = [place for place, pair in enumerate(numbers) if None in pair]
+    if not varying or any(isinstance(each, Unknown) for pair in pairs for each in pair):
         return None
-    axes = range(varying[0], varying[-1] + 1)
-    for split in get_args(Split):
-        found = [_remainder(amounts[axis], shape[axis], split) for axis in axes]
-        parts = [part for part in found if part is not None]
-        if len(parts) == len(axes):
-            offsets, moduli, surplus, others = zip(*parts, strict=True)
-            constant = [
-                (begin, end) if isinstance(begin, int) and isinstance(end, int) else (0, 0)
-                for begin, end in amounts
-            ]
-            constant[axes.start : axes.stop] = others
-            return AmountsFormula(axes, offsets, moduli, surplus, split, tuple(constant))
-    return None
-
-
-def _remainder(
-    pair: ExtentPair, size: Extent, split: Split
-) -> tuple[int, int, int, tuple[int, int]] | None:
-    """Return offset, modulus and surplus of the amounts on an axis, and the constant ones."""
-    begin, end = pair
-    total = begin + end
-    others = 0, 0
-    if split == "end" and isinstance(begin, int):
-        total, others = end, (begin, 0)
-    elif split == "begin" and isinstance(end, int):
-        total, others = begin, (0, end)
-    elif split in {"begin", "end"} or floor_div(total, 2) != (
-        begin if split == "odd at end" else end
-    ):
-        return None
-    if isinstance(total, int):
-        return 0, 1, total, others
-    own = in_terms_of(total, size, "n")
-    least, surplus = bounds(size)[0], bounds(own)[0]
-    if not isinstance(own, Size) or least is None or surplus is None:
-        return None
-    [(modulus, _)] = residues(own).values()
-    offset = (own.constant - surplus + least) % modulus
-    fits = modulo(offset - size, modulus) + surplus == total
-    return (offset, modulus, surplus, others) if fits else None
-
-
-class AmountsWriter:
-    """Adds nodes to one graph that compute amounts, over all axes, in ONNX order."""
-
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Reads the graph as it is at each call; shares nodes where sizes are known to be equal."""
-        self._graph = graph
-        self._analysis = analysis
-        self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
-
-    def count(self, formula: AmountsFormula) -> int:
-        """The number of nodes that compute the amounts, without sharing."""
-        halves = formula.split in {"odd at begin", "odd at end"}
-        optional = (self._graph.opset < 15, any(formula.surplus), halves, halves)
-        return 4 + sum(optional)
-
-    def compute(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
-        """The amounts over all axes of a tensor, in ONNX order, by new nodes in front of another.
-
-        Their names begin with that name.
-        """
-        place = self._places.get(id(before), -1)
-
-        def add(
-            op: str, *inputs: Tensor, key: tuple[object, ...] = (), **attributes: int
-        ) -> Tensor:
-            """Adds a node, or returns the output of an equal one that comes earlier."""
-            key = key or (op, *(tensor.name for tensor in inputs), *attributes.items())
-            known, since = self._known.get(key, (None, place))
-            if known is not None and since <= place and self._graph.holds(known):
-                return known
-            told = f"{name}_{op.lower()}"
-            made = self._graph.insert(op, inputs, attributes, before=before, name=told)
-            if place >= 0:
-                self._known[key] = made, place
-            return made
-
-        def constant(values: Sequence[int]) -> Tensor:
-            return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
-
-        # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
-        first, last = formula.axes.start, formula.axes.stop
-        sizes: tuple[object, ...] = (self._analysis.shape(source) or ())[first:last]
-        if not sizes or any(isinstance(size, Unknown) for size in sizes):
-            sizes = (source.name,)
-        if self._graph.opset >= 15:
-            ends = last < len(formula.constant)
-            part = {"start": first, "end": last} if ends else {"start": first}
-            shape = add("Shape", source, key=("Shape", sizes), **part)
-        else:
-            whole = add("Shape", source, key=("whole Shape", sizes))
-            given = constant([first]), constant([last])
-            shape = add("Slice", whole, *given, key=("Slice", whole.name))
-        negative = (
-            add("Sub", constant(formula.offsets), shape)
-            if any(formula.offsets)
-            else add("Neg", shape)
-        )
-        total = add("Mod", negative, constant(formula.moduli))
-        if any(formula.surplus):
-            total = add("Add", total, constant(formula.surplus))
-        sides: dict[str, tuple[Tensor | None, Tensor | None]]
-        sides = {"begin": (total, None), "end": (None, total)}
-        if formula.split not in sides:
-            less = add("Div", total, constant([2]))
-            more = add("Sub", total, less)
-            sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
-        every: list[Any] = []  # numbers, and tensors that stand for several
-        for side, computed in enumerate(sides[formula.split]):
-            amounts: list[Any] = [pair[side] for pair in formula.constant]
-            if computed is not None:
-                amounts[first:last] = [computed]
-            every += amounts
-        parts: list[Tensor] = []
-        for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
-            alike = [*run]
-            parts += alike if is_tensor else [constant(alike)]
-        return add("Concat", *parts, axis=0)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        """The positions of the nodes, as of the first time that amounts were computed."""
-        return {id(node): place for place, node in enumerate(self._graph.nodes)}
+    places = range(varying[0], varying[-1] + 1)
+    split: Split = "odd at end" if odd == "end" else "odd at begin"
+    fixed = [all(numbers[place][side] is not None for place in places) for side in (0, 1)]
+    if any(fixed):  # all else is on the other side
+        split = "end" if fixed[0] else "begin"
+    constant, moduli, surplus = [], list[int](), list[int]()
+    for place, (pair, window) in enumerate(zip(numbers, op.windows, strict=True)):
+        begin, end = (each or 0 for each in pair)
+        if place in places:
+            kept = begin if split == "end" else 0, end if split == "begin" else 0
+            is_open = None in pair
+            moduli.append(window.stride if is_open else 1)
+            total = window.extent - window.stride if is_open else begin + end
+            if not isinstance(total, int) or total < sum(kept):
+                return None
+            surplus.append(total - sum(kept))
+            found = modulo(-1 * sizes[place], moduli[-1]) + total
+            if found != pairs[place][0] + pairs[place][1]:
+                return None
+            begin, end = kept
+        constant.append((begin, end))
+    full = op.operator.layout.axes(op.rank)
+    axes = range(full[places.start], full[places[-1]] + 1)
+    return AmountsFormula(axes, moduli, surplus, split, op.operator.layout.full(constant, (0, 0)))
 
 
 class DynamicSites:
-    """Reads and writes padding that depends on open sizes, in one graph."""
+    """Reads and writes padding that depends on open sizes, in one graph.
+
+    What it writes shares nodes where sizes are known to be equal.
+    """
 
     def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
         """Reads the graph as it is at each call; `plain` is its analysis without assumptions."""
@@ -210,7 +106,7 @@ class DynamicSites:
         self._analysis = analysis
         self._sites = sites
         self._plain = plain
-        self._amounts = AmountsWriter(graph, plain)
+        self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def same_of(self, op: WindowOp) -> Padding | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size.
@@ -255,7 +151,7 @@ class DynamicSites:
             any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
             for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
                 if formula is None and sizes:
-                    formula = formula_of(self._same(op, sizes), op.operator.layout.full(sizes, 1))
+                    formula = formula_of(op, sizes)
         if formula is None:
             said = "no formula is known for the sizes of the data"
             raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
@@ -276,48 +172,71 @@ class DynamicSites:
         graph, node = self._graph, op.node
         formula = self.check_computed(op)
         name = f"{node.name or node.outputs[0].name}_same"
-        amounts = self._amounts.compute(formula, op.data, node, name)
+        amounts = self._computed(formula, op.data, node, name)
         write(graph, self._analysis, op, _unpadded(op), computed=amounts)
 
-    def simpler(self, pad: PadOp) -> tuple[AmountsFormula, int, int] | None:
-        """The amounts of a `Pad`, if fewer nodes could compute them than do; and both numbers.
+    def _computed(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
+        """The amounts over all axes of a tensor, in ONNX order, by new nodes in front of another.
 
-        They are remainders of sizes that it pads, as those of SAME, or of a `Pad` to a multiple.
+        Their names begin with that name.
         """
-        shape = self._analysis.shape(pad.data)
-        if pad.constant_amounts is not None or shape is None or self._graph.opset < 11:
-            return None
-        amounts = pad.extents_over(len(shape))
-        formula = None if amounts is None else formula_of(amounts, shape)
-        if formula is None or misdeclared(self._graph, self._analysis, pad.data) is not None:
-            return None
-        nodes, least = self.computing(pad.node), self._amounts.count(formula)
-        return (formula, nodes, least) if nodes > least else None
+        place = self._places.get(id(before), -1)
 
-    def computing(self, pad: Node) -> int:
-        """The number of nodes that compute amounts of `Pad`s and nothing else, up to `MANY`."""
-        own: dict[int, Node] = {}
-        pending = [*pad.inputs[1:2], *pad.inputs[3:4]]
-        while pending and len(own) < MANY:
-            node = pending.pop().producer
-            if node is None or id(node) in own:
-                continue
-            uses = [use for output in node.outputs for use in self._graph.uses(output)]
-            serves = all(
-                id(use.node) in own or (use.node.op == "Pad" and use.index in {1, 3})
-                for use in uses
-            )
-            if serves and not any(self._graph.is_output(output) for output in node.outputs):
-                own[id(node)] = node
-                pending += [tensor for tensor in node.inputs if tensor.name]
-        return sum(node.op != "Constant" for node in own.values())
+        def add(
+            op: str, *inputs: Tensor, key: tuple[object, ...] = (), **attributes: int
+        ) -> Tensor:
+            """Adds a node, or returns the output of an equal one that comes earlier."""
+            key = key or (op, *(tensor.name for tensor in inputs), *attributes.items())
+            known, since = self._known.get(key, (None, place))
+            if known is not None and since <= place and self._graph.holds(known):
+                return known
+            told = f"{name}_{op.lower()}"
+            made = self._graph.insert(op, inputs, attributes, before=before, name=told)
+            if place >= 0:
+                self._known[key] = made, place
+            return made
 
-    def write_simpler(self, pad: PadOp, formula: AmountsFormula) -> None:
-        """Computes the amounts by new nodes in front of the `Pad`."""
-        node = pad.node
-        name = f"{node.name or node.outputs[0].name}_amounts"
-        amounts = self._amounts.compute(formula, pad.data, node, name)
-        set_amounts(self._graph, node, amounts)
+        def constant(values: Sequence[int]) -> Tensor:
+            return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+
+        # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
+        first, last = formula.axes.start, formula.axes.stop
+        sizes: tuple[object, ...] = (self._plain.shape(source) or ())[first:last]
+        if not sizes or any(isinstance(size, Unknown) for size in sizes):
+            sizes = (source.name,)
+        if self._graph.opset >= 15:
+            ends = last < len(formula.constant)
+            part = {"start": first, "end": last} if ends else {"start": first}
+            shape = add("Shape", source, key=("Shape", sizes), **part)
+        else:
+            whole = add("Shape", source, key=("whole Shape", sizes))
+            given = constant([first]), constant([last])
+            shape = add("Slice", whole, *given, key=("Slice", whole.name))
+        total = add("Mod", add("Neg", shape), constant(formula.moduli))
+        if any(formula.surplus):
+            total = add("Add", total, constant(formula.surplus))
+        sides: dict[str, tuple[Tensor | None, Tensor | None]]
+        sides = {"begin": (total, None), "end": (None, total)}
+        if formula.split not in sides:
+            less = add("Div", total, constant([2]))
+            more = add("Sub", total, less)
+            sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
+        every: list[Any] = []  # numbers, and tensors that stand for several
+        for side, computed in enumerate(sides[formula.split]):
+            amounts: list[Any] = [pair[side] for pair in formula.constant]
+            if computed is not None:
+                amounts[first:last] = [computed]
+            every += amounts
+        parts: list[Tensor] = []
+        for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
+            alike = [*run]
+            parts += alike if is_tensor else [constant(alike)]
+        return add("Concat", *parts, axis=0)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The positions of the nodes, as of the first time that amounts were computed."""
+        return {id(node): place for place, node in enumerate(self._graph.nodes)}
 
     def told(self, op: WindowOp, sizes: Mapping[int, Extent]) -> tuple[str, dict[str, int]]:
         """SAME's pads on some axes, as formulas, and the multiples at which they are constant."""

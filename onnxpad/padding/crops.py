@@ -4,8 +4,8 @@ Its output is its full result with a layer around it: `pads` crop it at both end
 appends to it. Both ends as one number each are its *crop*; below 0 it appends. Several forms have
 one crop: pads (1, 1) with output_padding 1 crop as pads (1, 0) do.
 
-What Slices and `Pad`s behind it crop and append is read off the terms of what they give. The form
-that does all that is tried: it is written, proved to give the same, and taken back.
+What Slices and `Pad`s behind it crop and append is read off the layers around what they give. The
+form that does all that is tried: it is written, proved to give the same, and taken back.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from onnxpad.finding import Trust, WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.readers import readers_of
+from onnxpad.padding.readers import data_inputs, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
-from onnxpad.proof.term import DiffersError, Term
+from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order
 from onnxpad.semantics.layers import Layer, total
@@ -42,6 +42,7 @@ _BESIDE: Final = ((0, 0),) * 2
 _MARK: Final = 1 << 40
 """The crop by which an axis is known again behind steps; that of the next axis is one more."""
 _WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
+"""No steps here, as their operands would have to say other sizes."""
 _BY_INPUTS: Final = 10
 """The first opset in which a Slice takes its bounds as inputs."""
 
@@ -152,9 +153,7 @@ class Crops:
         Returns:
             What the last node copies.
         """
-        from onnxpad.padding.step_edits import behind
-
-        graph, op, reader = self._graph, taking.op, self._reader
+        graph, op = self._graph, taking.op
 
         def anew(node: Node, inputs: Sequence[Tensor | None], **changed: object) -> Tensor:
             name = None if taking.stays else node.name
@@ -164,15 +163,9 @@ class Crops:
         for stage in taking.stages:
             if stage.added is not None:
                 continue
-            node, inputs = stage.node, [*stage.node.inputs]
+            inputs = [*stage.node.inputs]
             inputs[stage.place] = tensor
-            read = tensor, node.inputs[stage.place]
-            if node.op in _WRITES_SIZES and (later := _between(*map(reader.read, read))):
-                after = behind(graph, self._analysis, node, [Layer(later, 0)])
-                for index, values in after.constants.items():
-                    told = f"{node.name or node.outputs[0].name}_{index}"
-                    inputs[index] = graph.add_initializer(values, told)
-            tensor = anew(node, inputs)
+            tensor = anew(stage.node, inputs)
         if is_padded(taking.rest):
             tensor = self._slice(tensor, taking.rest)
         graph.replace_op(taking.last, "Identity", [tensor], {})
@@ -231,9 +224,38 @@ class Crops:
             yield stage
             if stage.added == ():
                 return
-            before, tensor = tensor, stage.node.outputs[0]
-            if stage.added is not None:
-                self._marks.keep(tensor, self._marks.read(before))
+            tensor = stage.node.outputs[0]
+
+    def _stage(self, use: Use) -> Stage | None:
+        """A reader that crops or pads the spatial axes, or is a step; else None."""
+        (node, index), graph = use, self._graph
+        if node.op in {"Pad", "Slice"} and index == 0 and graph.is_standard(node):
+            (was, beside), (now, others) = map(self._around, (node.inputs[0], node.outputs[0]))
+            if was and was.keys() == now.keys() and beside == others:
+                sides = [[at.get(axis, (0, 0)) for axis in self._op.axes] for at in (now, was)]
+                return Stage(node, 0, less(*map(tuple, sides)))
+            if node.op == "Slice" and was and not now:
+                return Stage(node, 0, ())
+        is_step = node.op not in _WRITES_SIZES and not any(map(graph.is_read, node.outputs[1:]))
+        return (
+            Stage(node, index, None) if is_step and data_inputs(graph, node) == (index,) else None
+        )
+
+    def _around(self, tensor: Tensor) -> tuple[dict[int, Pair], list[Pair]]:
+        """What is added to data behind the operator, by its own axis, and on all other axes.
+
+        Nothing where that is not known: where the marks are lost, or amounts are no numbers.
+        """
+        axes = zip(*(layer.amounts for layer in self._marks.read(tensor).layers), strict=True)
+        ends = numbers_of([(total(b for b, _ in each), total(e for _, e in each)) for each in axes])
+        found, others = dict[int, Pair](), list[Pair]()
+        for begin, end in ends or ():
+            axis = (_MARK // 2 - begin) // _MARK
+            if axis:
+                found[axis] = begin + _MARK * axis, end
+            else:
+                others.append((begin, end))
+        return found, others
 
     @cached_property
     def _marks(self) -> Reader:
@@ -243,49 +265,6 @@ class Crops:
         layer = Layer((*_BESIDE, *[(-_MARK * axis, 0) for axis in self._op.axes]), 0)
         marks.keep(tensor, terms.padded(self._reader.read(tensor).bare, layer))
         return marks
-
-    def _places(self, tensor: Tensor) -> dict[int, int]:
-        """The axes of the transposed convolution that data behind it has, with their places."""
-        layers = self._marks.read(tensor).layers
-        return {
-            -begin // _MARK: at
-            for at, (begin, _) in enumerate(layers[0].amounts if layers else ())
-            if isinstance(begin, int) and begin < 0 and begin % _MARK == 0
-        }
-
-    def _stage(self, use: Use) -> Stage | None:
-        """A reader that crops or pads the spatial axes, or is a step; else None."""
-        from onnxpad.padding.step_edits import data_inputs
-
-        (node, index), graph = use, self._graph
-        if index < 0:  # a graph inside the node reads it
-            return None
-        if node.op in {"Pad", "Slice"} and index == 0 and graph.is_standard(node):
-            places = self._places(node.inputs[0])
-            amounts = _between(*map(self._reader.read, (node.inputs[0], node.outputs[0])))
-            added = dict(enumerate(amounts or ()))
-            crop = tuple(added.pop(places.get(axis, -1), (0, 0)) for axis in self._op.axes)
-            if places and amounts is not None and not is_padded(tuple(added.values())):
-                return Stage(node, 0, crop)
-            if node.op == "Slice" and places and not self._places(node.outputs[0]):
-                return Stage(node, 0, ())
-        others = any(map(graph.is_read, node.outputs[1:]))
-        is_step = data_inputs(graph, node) == (index,) and not others
-        return Stage(node, index, None) if is_step else None
-
-
-def _between(inner: Term, outer: Term) -> Pairs | None:
-    """What is around one term more than around another, (begin, end) on each axis.
-
-    None where they are not around the same, or the amounts are no numbers.
-    """
-    if inner.bare is not outer.bare:
-        return None
-    taken = [[(-begin, -end) for begin, end in layer.amounts] for layer in inner.layers]
-    axes = zip(*(layer.amounts for layer in outer.layers), *taken, strict=True)
-    return numbers_of(
-        [(total(begin for begin, _ in each), total(end for _, end in each)) for each in axes]
-    )
 
 
 # How a crop is written

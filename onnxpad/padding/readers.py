@@ -1,9 +1,9 @@
-"""The readers of a tensor, and the path from it to the next window operator."""
+"""The readers of a tensor, the steps past which padding may go, and the way to the next window."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
@@ -13,17 +13,30 @@ from onnxpad.reasons import RefusalError
 from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
-    Inputs,
     key_of,
     operator_of,
     windowed,
 )
-from onnxpad.semantics.rows import FLOATS
+from onnxpad.semantics.rows import FLOATS, places_of
+from onnxpad.semantics.table import row_of
 
 _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
+_ASKING: Final = frozenset({"Shape", "Size"})
+
+
+_DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
+"""What onnxruntime computes of an element depends on its place in the tensor."""
+
+
+def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+    """The inputs of a node that may be padded; none where it is no step."""
+    row = row_of(graph, node)
+    if row is None or node.op in _DIFFER_BY_PLACE or graph.refers(node):
+        return ()
+    return places_of(graph, node, row)
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
@@ -67,19 +80,6 @@ class Readers:
 
         Empty where none is near.
         """
-        return self._path(tensor, lambda node, i: (of := self.inputs(node)) and i == of.data)
-
-    def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
-        """The shortest path to an operator known to take no padding; empty where none is near."""
-        return self._path(tensor, self.why_none)
-
-    def why_none(self, node: Node, index: int) -> str:
-        """Why a node cannot take over the padding of an input; empty where nothing is known."""
-        from onnxpad.semantics.no_padding import why_no_padding  # which few models need
-
-        return why_no_padding(self._graph, node, index)
-
-    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], object]) -> tuple[Use, ...]:
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -87,22 +87,19 @@ class Readers:
             for use in self.of(current):
                 if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
-                if is_end(*use):
+                window = windowed(self._graph, use.node)
+                if window is not None and use.index == window.inputs.data:
                     return (*steps, use)
-                if len(steps) < _MOST_STEPS and self.hands_on(*use):
+                if window is None and len(steps) < _MOST_STEPS and self._hands_on(use):
                     seen.add(id(use.node))
                     pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()
 
-    def inputs(self, node: Node) -> Inputs | None:
-        """The inputs of an operator with a window, with or without a row; None for others."""
-        return found.inputs if (found := windowed(self._graph, node)) else None
-
-    def hands_on(self, node: Node, index: int) -> bool:
-        """Whether a node may pass the elements of an input on, changed one by one or moved."""
-        key = key_of(self._graph, node)
-        takes_none = self.inputs(node) is not None or self.why_none(node, index)
-        return key is not None and key[0] in _DOMAINS and index >= 0 and not takes_none
+    def _hands_on(self, use: Use) -> bool:
+        """Whether a node may pass the elements of what it reads on, changed one by one or moved."""
+        key = key_of(self._graph, use.node)
+        known = key is not None and key[0] in _DOMAINS and key[1] not in _ASKING
+        return known and use.index >= 0
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -1,16 +1,16 @@
 """Operators that pad, with all that pads what they read: their own padding, and `Pad`s upstream.
 
-Every report of how much an operator pads reads this. What a rewrite may take over is asked of
-`padding.site`, and the proof has a reading of its own.
+Every report of how much an operator pads reads this: padding that the terms of the proof carry to
+it. What a rewrite may take over is asked of `padding.site`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,10 +21,11 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.step_edits import behind, data_inputs
+from onnxpad.padding.readers import data_inputs
+from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of
-from onnxpad.semantics.layers import Layer, fill_of, number_of
+from onnxpad.semantics.layers import Operand, fill_of, number_of
 from onnxpad.semantics.operators import Fill, Operator
 from onnxpad.semantics.read_nodes import (
     PadOp,
@@ -35,8 +36,6 @@ from onnxpad.semantics.read_nodes import (
     read_pad,
 )
 
-_COPIES: Final = frozenset({"Identity", "Dropout"})
-_MOST_STEPS: Final = 48
 _MOST_NODES: Final = 96
 _UNKNOWN: Final = (Unknown("not known"),)
 
@@ -47,20 +46,17 @@ def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
 
 
 class Front(Struct, frozen=True):
-    """The padding of a tensor by the `Pad`s upstream of it.
+    """The padding of a tensor by the `Pad`s upstream of it, as far as steps carry it there.
 
     Attributes:
         pads: These `Pad`s, the nearest first, each with all nodes from it to the tensor.
         amounts: What they add to each axis; None where that is not known.
-        is_whole: Whether that is all of it. Otherwise a step hands on padding of some `Pad`, but by
-            how much is not known, and it is left out.
         fill: The number that is around the data; None where it is not known, there are several, or
             data is copied there.
     """
 
     pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
-    is_whole: bool
     fill: float | int | None = None
 
     def along(self, axes: Sequence[int]) -> Front:
@@ -203,12 +199,15 @@ class SiteReader:
         Args:
             graph: The graph.
             analysis: Its analysis.
-            barred: Identities of `Pad`s that belong elsewhere, as of each question.
+            barred: Identities of `Pad`s that belong elsewhere.
         """
         self._graph = graph
         self._analysis = analysis
         self._barred = barred
-        self._fronts: dict[tuple[int, int], Front] = {}
+        self._terms = Reader(graph, analysis)
+        self._pads = [node for node in graph.nodes if is_pad(graph, node)]
+        for tensor in (node.outputs[0] for node in self._pads if id(node) in barred):
+            self._terms.keep(tensor, self._terms.opaque(tensor))
 
     def of(self, op: WindowOp | TransposedOp) -> Site:
         """The site of an operator.
@@ -273,85 +272,54 @@ class SiteReader:
     def front(self, tensor: Tensor, rank: int) -> Front:
         """The padding of a tensor of that rank by the `Pad`s upstream of it, as far as is looked.
 
-        Operators in between are those that a `Pad` can be moved past at all; whether it can past
-        this one does not matter. Of an operator that joins tensors, all must be padded.
-
         Raises:
             ModelError: One has amounts that the specification forbids.
         """
-        self._fronts = {}
-        return self._front(tensor, rank, 0)
-
-    def _front(self, tensor: Tensor, rank: int, depth: int) -> Front:
-        node, none = tensor.producer, Front((), ((0, 0),) * rank, True)
-        is_near = depth <= _MOST_STEPS and self._has_pads
-        if node is None or not node.inputs or not is_near or id(node) in self._barred:
-            return none
-        key = id(node), rank
-        if key not in self._fronts:
-            self._fronts[key] = none  # also of what is being looked into
-            if len(self._fronts) < _MOST_NODES:
-                through = self._of_pad if is_pad(self._graph, node) else self._of_step
-                self._fronts[key] = through(node, rank, depth + 1) or none
-        return self._fronts[key]
-
-    @cached_property
-    def _has_pads(self) -> bool:
-        return any(is_pad(self._graph, node) for node in self._graph.nodes)
-
-    def _of_pad(self, node: Node, rank: int, depth: int) -> Front:
-        inner = self._front(node.inputs[0], rank, depth)
-        pads = (node,), *((*path, node) for path in inner.pads)
-        try:
-            pad = read_pad(self._graph, self._analysis, node)
-        except UnreadableError:
-            return Front(pads, None, inner.is_whole)
-        fill = pad.value if pad.mode == "constant" else None
-        if inner.amounts is None or is_padded(inner.amounts):
-            fill = fill if fill == inner.fill else None
-        return Front(pads, added(pad.extents_over(rank), inner.amounts), inner.is_whole, fill)
-
-    def _of_step(self, node: Node, rank: int, depth: int) -> Front | None:
-        """The padding that a step hands on; None where some tensor that it joins has none."""
-        data, keeps_rank = data_inputs(self._graph, node), node.op in {*_COPIES, "Transpose"}
-        shapes = [self._analysis.shape(node.inputs[place]) for place in data]
-        inside: list[Front] = []
-        pads: dict[int, tuple[Node, ...]] = {}  # a node may read one padded tensor several times
-        for place, shape in zip(data, shapes, strict=True):
-            count = rank if keeps_rank or shape is None else len(shape)
-            inner = self._front(node.inputs[place], count, depth)
-            if not inner.pads:
-                return None
-            pads |= {id(path[0]): (*path, node) for path in inner.pads}
-            inside.append(inner)
-        if not inside:
-            return None
-        around = Front(tuple(pads.values()), ((0, 0),) * rank, False)
-        if node.op in _COPIES:
-            return replace(inside[0], pads=around.pads)
-        if node.op == "Transpose":
-            perm = node.attrs.get("perm") or [*range(rank)][::-1]
-            if not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
-                return replace(around, amounts=None)
-            return replace(inside[0].along(perm), pads=around.pads)
-        amounts = [numbers_of(each.amounts) for each in inside]
-        known = [each for each in amounts if each is not None]
-        if None in shapes or len(known) < len(amounts):
-            return around
-        fills = [each.fill for each in inside if each.fill is not None]
-        # Zeros stand for fills of which nothing is known, since the amounts do not depend on them.
-        tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
-        for written in tries:
+        amounts: ExtentPairs | None = ((0, 0),) * rank
+        if not self._pads:
+            return Front((), amounts)
+        pads, at, direct = self._upstream(tensor), self._graph.origin(tensor), list[Node]()
+        while at.producer is not None and any(at.producer is path[0] for path in pads):
+            direct.append(at.producer)
+            at = self._graph.origin(at.producer.inputs[0])
+        layers, fills = self._terms.read(at).layers, list[Any]()
+        if pads[len(direct) :]:  # behind steps
+            for layer in layers:
+                amounts = added(amounts, layer.amounts)
+                fills.append(layer.fill)
+        for node in reversed(direct):
             try:
-                layers = list(map(Layer, known, map(fill_of, written)))
-                layer = behind(self._graph, self._analysis, node, layers).layer
-            except RefusalError:
+                pad = read_pad(self._graph, self._analysis, node)
+            except UnreadableError:
+                amounts = None
                 continue
-            if len(layer.amounts) == rank:
-                fill = number_of(layer.fill) if written is fills else None
-                whole = all(each.is_whole for each in inside)
-                return Front(around.pads, layer.amounts, whole, fill)
-        return around
+            own = pad.extents_over(rank)
+            amounts = added(amounts, own)
+            if own is None or is_padded(own):
+                is_known = pad.mode == "constant" and pad.value is not None
+                fills.append(fill_of(pad.value or 0) if is_known else None)
+        known = {None if fill is None or isinstance(fill, Operand) else fill for fill in fills}
+        fill = known.pop() if len(known) == 1 else None
+        return Front(pads, amounts, None if fill is None else number_of(fill))
+
+    def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
+        """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""
+        pending, seen = deque([(tensor, tuple[Node, ...]())]), set[int]()
+        found = list[tuple[Node, ...]]()
+        while pending and len(seen) < _MOST_NODES:
+            tensor, path = pending.popleft()
+            node = tensor.producer
+            if node is None or id(node) in seen or id(node) in self._barred:
+                continue
+            seen.add(id(node))
+            path = node, *path
+            if is_pad(self._graph, node):
+                found.append(path)
+                pending.append((node.inputs[0], path))
+            elif node.op == "Identity" or self._terms.read(tensor).layers:
+                places = data_inputs(self._graph, node)
+                pending += [(node.inputs[place], path) for place in places]
+        return tuple(found)
 
 
 def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:

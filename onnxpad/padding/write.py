@@ -1,44 +1,45 @@
-"""Writes a padding to the node that has it, and to a `Pad` in front of that; parts a `Pad` in two.
+"""Judges a padding, then writes it: to the node that has it, and to a `Pad` in front of that.
 
-An operator's own pads cannot be negative, and are those of its spatial axes. So a `Pad` that does
-more can be folded only in part; the other part stays.
+The proof compares the window as it is with the one to be. Both slide over one tensor, around which
+all padding of the site is. Nothing upstream of it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
+from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.window import same_of
 from onnxpad.facts import Analysis
+from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
-from onnxpad.proof.read import layers_of
-from onnxpad.reasons import RefusalError
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import Facts, refine
+from onnxpad.proof.term import DiffersError, Term
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import (
+    ExtentPairs,
     Pairs,
     is_padded,
     is_plain_zero,
-    less,
     onnx_order,
 )
-from onnxpad.semantics.operators import Layout, gathering
+from onnxpad.semantics.layers import Layer, Operand, fill_of
+from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
-    UnreadableError,
     WindowOp,
-    pad_giving,
-    read_window,
 )
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.table import amounts_attribute
-
-if TYPE_CHECKING:
-    from onnxpad.padding.site import Sites
 
 
 def write(
@@ -158,74 +159,160 @@ def write_pad(
     return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)
 
 
-# A Pad in two parts
+class _Told(Reader):
+    """Reads nothing of a graph: it is told which tensor has a term, perhaps one of a body."""
+
+    def holder(self, term: Term) -> Tensor | None:
+        """The tensor that was told last."""
+        return self._holders.get(term)
 
 
-def parts(
-    graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
-) -> tuple[Pairs, Pairs] | None:
-    """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
+class Judge:
+    """Judges paddings in one graph, which is read as it is at each call."""
 
-    Both are over all axes. None where one of them is nothing, or not all that reads it is a window
-    operator.
-    """
-    rows = [row for reader in readers if (row := gathering(graph, reader)) is not None]
-    shape = analysis.shape(pad.data) if pad.axes else pad.constant_amounts
-    amounts = None if shape is None else pad.over(len(shape))
-    if amounts is None or not rows or len(rows) < len(readers):
-        return None
-    stays, goes = _parted(amounts, frozenset([row.layout for row in rows]))
-    is_both = is_padded(stays) and is_padded(goes)
-    return (stays, goes) if is_both and layers_of(graph, analysis, pad.node) else None
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Keeps what it has compared: networks repeat the same few windows."""
+        self._graph = graph
+        self._analysis = analysis
+        self._reader = _Told(graph, analysis)
+        self._facts = Facts(graph, analysis, self._reader)
+
+    def check(
+        self,
+        op: WindowOp,
+        pad: PadOp | None,
+        padding: Padding,
+        trust: Trust | None,
+        computed: ExtentPairs = (),
+    ) -> Trust | None:
+        """Raises unless a site computes the same with another padding, at every size.
+
+        Args:
+            op: The operator, as it is or as it would be.
+            pad: A `Pad` in front of it, of which that is all; its amounts and its value are known.
+            padding: How the site is to be padded.
+            trust: Whose reading of the operator counts where the engines disagree.
+            computed: The amounts of a `Pad` in front, over all axes, where they depend on the size.
+
+        Returns:
+            Who is trusted, if the engines disagree.
+
+        Raises:
+            RefusalError: It does not, or that could not be shown.
+        """
+        source = op.data if pad is None else pad.data
+        data, amounts = self._reader.opaque(source), computed
+        self._reader.keep(source, data)
+        if padding.outside:
+            amounts = op.operator.layout.full(padding.outside, (0, 0))
+        stays = not amounts or (pad is not None and pad.over(op.rank) == amounts)
+        try:
+            now = data if pad is None else self._behind(op, pad, data)
+            data = now if amounts and stays else data
+            now = self._slid(op, now)
+            if not stays:
+                data = self._padded(op, amounts, source, data)
+            then = self._slid(_padding_so(op, padding), data)
+            equal = refine(then, now, self._facts, op.node.outputs[0], trust)
+        except UnreadError as error:
+            raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
+        except DiffersError as error:
+            if error.code is Reason.ZERO_POINT_UNKNOWN:
+                raise refusal_of_zero_point(op) from error
+            facts = {"operator": self._graph.label(op.node), **error.facts}
+            raise RefusalError(error.code, str(error), **facts) from error
+        _check_declared(op, padding.pads)
+        counts, opset = op.operator.counts, self._graph.opset
+        if padding.counted and not op.count_include_pad and counts is not None:
+            since = op.operator.since(counts)
+            if opset < since:
+                said = f"{op.node.op} of opset {opset} cannot count its padding"
+                raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
+        if not stays:
+            check_pads(opset, self._analysis.dtype(source))
+        decides = trust is not None and trust.assumption in equal.assumptions
+        return trust if decides else None
+
+    def check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Raises a `RefusalError` if signs of zeros in a tensor may make a difference."""
+        try:
+            self._facts.check_sign_is_lost(tensor)
+        except DiffersError as error:
+            raise RefusalError(Reason.FILL_CHANGES, str(error), **error.facts) from error
+
+    def _slid(self, op: WindowOp, data: Term) -> Term:
+        return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)
+
+    def _behind(self, op: WindowOp, pad: PadOp, data: Term) -> Term:
+        """The data behind a `Pad`."""
+        amounts = pad.extents_over(op.rank)
+        assert amounts is not None
+        told = None if pad.value is None else fill_of(pad.value)
+        fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
+        return self._reader.terms.padded(data, Layer(amounts, fill))
+
+    def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
+        """The data behind a `Pad` that is to be written."""
+        fill = op.fill(self._analysis.dtype(source))
+        if fill is None and op.operator.padding is Fill.LOWEST:
+            said = "the element type of the data is unknown"
+            raise DiffersError(said, Reason.TYPE_UNKNOWN, tensor=source.name)
+        if fill is None:
+            raise refusal_of_zero_point(op)
+        return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
 
 
-@lru_cache(maxsize=256)
-def _parted(amounts: Pairs, layouts: frozenset[Layout]) -> tuple[Pairs, Pairs]:
-    """Amounts in those that stay, and those that windows of all these layouts can have."""
-    rank = len(amounts)
-    spatial = set(range(rank)).intersection(*(layout.axes(rank) for layout in layouts))
-    goes = tuple(
-        (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
-        for axis, (begin, end) in enumerate(amounts)
+def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
+    """An operator that itself pads as is proposed."""
+    nothing = ((0, 0),) * len(op.windows)
+    pads = nothing if padding.pads is None else padding.pads
+    return replace(
+        op,
+        auto_pad=same_of(padding.odd) if padding.is_same else "NOTSET",
+        pads=pads,
+        pads_written=not padding.is_same and (op.pads_written or is_padded(pads)),
+        ceil_mode=padding.ceil,
+        count_include_pad=padding.counted,
     )
-    return less(amounts, goes), goes
 
 
-def part(graph: Graph, pad: Node, amounts: tuple[Pairs, Pairs]) -> None:
-    """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
-    name = f"{pad.name or pad.outputs[0].name}_first"
-    stays, goes = amounts
-    inputs, attributes = [each for each in pad.inputs[:3] if each.name], dict(pad.attrs)
-    flat = onnx_order(stays)
-    if graph.opset < 11:
-        attributes["pads"] = flat
-    else:
-        inputs[1] = graph.add_initializer(np.asarray(flat, np.int64), f"{name}_pads")
-    first = graph.insert("Pad", inputs, attributes, before=pad, name=name)
-    set_amounts(graph, pad, goes)
-    graph.set_input(pad, 0, first)
+def refusal_of_zero_point(op: WindowOp) -> RefusalError:
+    """The refusal of data whose zero point, which its padding stands for, is not known."""
+    place = op.operator.inputs.zero_point
+    assert place is not None
+    tensor = op.node.inputs[place].name
+    said = f"{op.node.op} pads with its zero point, which is not one constant number"
+    return RefusalError(Reason.ZERO_POINT_UNKNOWN, said, tensor=tensor)
 
 
-def parted(
-    graph: Graph,
-    analysis: Analysis,
-    sites: Sites,
-    style_of: Callable[[Node], str],
-    pad: Node,
-    readers: Sequence[Node],
-) -> bool:
-    """Parts a `Pad`, and returns whether all its readers could take over their part.
+def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
+    """Raises if a user declared that an operator cannot have such pads, or those of SAME."""
+    declaration = op.operator.declaration
+    if declaration is None or declaration.limit is None:
+        return
+    why = "its pads are limited, and those of SAME depend on the size of the data"
+    if pads is not None:
+        why = declaration.refuses(pads, op.node.attrs)
+    if why:
+        raise RefusalError(Reason.DECLARED_LIMIT, why, pads=onnx_order(pads) if pads else None)
 
-    Whoever calls this must roll the graph back.
-    """
-    try:
-        given = pad_giving(graph, analysis, pad.outputs[0])
-        amounts = None if given is None else parts(graph, analysis, given, readers)
-        if amounts is None:
-            return False
-        part(graph, pad, amounts)
-        ops = [read_window(graph, analysis, reader) for reader in readers]
-        # Where the pads stay as they are, the style wants the part in a Pad.
-        return all(sites.planned(op, style_of(op.node))[0].pads != op.pads for op in ops)
-    except (RefusalError, UnreadableError):
-        return False
+
+# Types for which the CPU provider has a Pad; with others, a new Pad would not run.
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+}
+
+
+def check_pads(opset: int, dtype: int | None) -> None:
+    """Raises a `RefusalError` unless the runtime has a `Pad` for an element type."""
+    if opset < 2:
+        said = f"opset 1 has no Pad that {RUNTIME} runs"
+        raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=1, needs=2)
+    if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+        kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+        said = f"{RUNTIME} has no Pad for element type {kind} at opset {opset}"
+        raise RefusalError(Reason.NO_PAD_FOR_TYPE, said, type=kind, opset=opset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxpad.arithmetic.window import Window
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.inventory.padding_site import AxisPadding, PaddingSite, known_number
+from onnxpad.inventory import AxisPadding, PaddingSite, known_number
 from onnxpad.page.axis_pictures import axis_picture, axis_pictures, legend
 from onnxpad.page.document_page import page_of
 from onnxpad.page.markup import NOTHING, Html, join

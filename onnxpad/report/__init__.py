@@ -15,7 +15,7 @@ from onnxpad.reasons import Reason
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.frameworks.repadding.verdict import Matching
-    from onnxpad.inventory.padding_site import PaddingSite
+    from onnxpad.inventory import PaddingSite
     from onnxpad.validation.result import Validation
 
 

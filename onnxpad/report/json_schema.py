@@ -27,7 +27,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Location, Page
 from onnxpad.frameworks.conventions.by_size import Parting
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.frameworks.repadding.verdict import Matching
-from onnxpad.inventory.padding_site import OuterPad, PaddingSite
+from onnxpad.inventory import OuterPad, PaddingSite
 from onnxpad.options import Options
 from onnxpad.report import Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode, known_number
+from onnxpad.inventory import OuterPad, PaddingSite, PathNode, known_number
 from onnxpad.report import ShowReport
 from onnxpad.report.json import config_fields, dumped, finding_fields, head
 

@@ -19,9 +19,9 @@ from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
-from onnxpad.pipeline.registry import every_pass
-from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.pass_api import Pass
+from onnxpad.rewrite.registry import every_pass
+from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target

@@ -11,9 +11,9 @@ from msgspec.structs import asdict
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.padding.crops import crop_of
-from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import AtLast, Run
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of

@@ -13,9 +13,9 @@ from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, normal_domain
 from onnxpad.messages import and_list
-from onnxpad.padding.ceil_mode import is_disputed
 from onnxpad.padding.crops import Crops, crop_of
 from onnxpad.padding.reading import Front, Site, SiteReader
+from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
@@ -269,19 +269,16 @@ class _Forms:
         self._context = context
         self._graph: Graph = context.graph
         self._analysis = context.analysis
-        self._crops = set[int]()
-        self._sites = SiteReader(context.graph, context.analysis, self._crops)
+        crops = (Crops(self._graph, self._analysis, op) for op in context.transposed())
+        self._behind = [each.taking()[0].taken for each in crops]
+        self._taken = {id(node) for behind in self._behind for node in behind}
+        self._sites = SiteReader(self._graph, self._analysis, frozenset(self._taken))
 
     def all(self) -> Iterator[Placed]:
         """All forms, `Pad`s alone last."""
-        taken = set[int]()
-        transposed = [*self._context.transposed()]
-        for op in transposed:
-            crops_of = Crops(self._graph, self._analysis, op)
-            behind = crops_of.taking()[0].taken
-            self._crops |= {id(node) for node in behind}
+        for op, behind in zip(self._context.transposed(), self._behind, strict=True):
             placed = self._placed(op, cropped=bool(behind))
-            taken |= {id(pad) for pad in placed.nodes}
+            self._taken |= {id(pad) for pad in placed.nodes}
             placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
             yield placed
         for window in self._context.windows():
@@ -289,11 +286,10 @@ class _Forms:
                 placed = self._placed(window)
             except ModelError:
                 continue
-            taken |= {id(pad) for pad in placed.nodes}
+            self._taken |= {id(pad) for pad in placed.nodes}
             yield placed
-        taken |= self._crops
         for pad in self._context.pads():
-            if id(pad.node) not in taken:
+            if id(pad.node) not in self._taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
 
     def _placed(self, op: WindowOp | TransposedOp, *, cropped: bool = False) -> Placed:
@@ -358,7 +354,7 @@ class _Forms:
         return Placed(
             self._context,
             node,
-            self._with_pads(form, site.front, site.front.amounts, whole, site.axes),
+            self._with_pads(form, site.front, whole, site.axes),
             tuple(path[0] for path in site.front.pads),
         )
 
@@ -366,7 +362,6 @@ class _Forms:
         self,
         form: Form,
         front: Front,
-        along: Sequence[ExtentPair] | None,
         whole: Sequence[ExtentPair] | None,
         axes: Sequence[int],
     ) -> Form:
@@ -380,7 +375,7 @@ class _Forms:
             form,
             pad=max((self._source(node) for node in nodes), key=SOURCES.index),
             mode=min(modes, default="constant"),
-            outer=_side(None if along is None else numbers_of(tuple(along))),
+            outer=_side(numbers_of(front.amounts)),
             negative=any(min(pair) < 0 for pair in amounts),
             beyond=is_padded(beside),
             fill=self._fill(nodes[0]),
@@ -405,8 +400,8 @@ class _Forms:
             batched=not shape or isinstance(shape[0], int),
             producer=self._graph.model.skeleton.light.producer_name,
         )
-        front = Front(((pad.node,),), whole, is_whole=True)
-        form = self._with_pads(form, front, whole, whole, range(2, rank))
+        front = Front(((pad.node,),), whole)
+        form = self._with_pads(form, front, whole, range(2, rank))
         return replace(form, sized=form.sized and form.outer != "open")
 
     def _dtype(self, op: WindowOp | TransposedOp) -> str:

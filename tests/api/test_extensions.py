@@ -8,8 +8,8 @@ import pytest
 
 import onnxpad
 from onnxpad.declared import declaration_of, op_types
-from onnxpad.pipeline.registry import every_pass
 from onnxpad.reasons import Reason
+from onnxpad.rewrite.registry import every_pass
 from tests.support import BORDER, W, assert_graph, one
 from tests.support.manual import blocks
 from tests.support.rows import each_row

@@ -5,7 +5,7 @@ import onnx.parser
 import pytest
 
 import onnxpad
-from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.inventory import PaddingSite
 from tests.support import MODELS, one
 
 STEM = """

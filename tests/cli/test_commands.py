@@ -25,8 +25,8 @@ from onnxpad.cli.options import CheckFormat, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
-from onnxpad.pipeline import registry
 from onnxpad.report import FixReport
+from onnxpad.rewrite import registry
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 from tests.support import MODELS, forks, onnxpad_runs, site_form
 

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 import onnxpad.doctor.examine
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
-from onnxpad.pipeline.registry import catalogue
+from onnxpad.rewrite.registry import catalogue
 from onnxpad.targets.known_targets import every
 from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row

@@ -14,8 +14,7 @@ from msgspec.structs import fields
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.inventory.differences import padding_differences
-from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.inventory import PaddingSite, padding_differences
 from tests.support import one
 from tests.support.lines import Lines, facts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from onnxpad.graph import Graph
-from onnxpad.inventory.differences import padding_differences
+from onnxpad.inventory import padding_differences
 from tests.support import W, one
 
 PADDING = {

@@ -4,7 +4,7 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import UsageError
-from onnxpad.inventory.padding_site import PaddingSite, chosen
+from onnxpad.inventory import PaddingSite, chosen
 from tests.support import one
 
 POOL = "MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]>"

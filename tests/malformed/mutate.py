@@ -8,7 +8,6 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxpad.facts import recorded
-from onnxpad.pipeline import metadata
 
 Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 
@@ -470,7 +469,7 @@ class Damage:
     def metadata(self) -> None:
         """What `onnxpad` itself records, and cannot rely on."""
         entry = self.model.metadata_props.add()
-        entry.key = self.draw.choice((metadata.TRUSTED, recorded.METADATA))
+        entry.key = recorded.METADATA
         entry.value = self.draw.choice(
             ("", "[]", "{}", "[[]]", "1", "null", '{"a": 1}', '[{"a": null}]', '{"h": [1, 2]}',
              "[" * 9, '[["FoldPad", "y", 1]]', '{"h": "2**63"}', '{"x": {"2": 99999999999999}}')

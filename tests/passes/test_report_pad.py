@@ -28,7 +28,7 @@ LEFT = [
     ),
     (
         "a = Pad (x, c2) s = Cos (a) y = MaxPool <kernel_shape = [2, 2]> (s)",
-        Reason.PADS_BATCH_OR_CHANNELS,
+        Reason.STEPS_BETWEEN,
         "<y>",
     ),
     (
@@ -40,8 +40,8 @@ LEFT = [
     ("a = Pad (x, p) y = com.microsoft.NhwcConv (a, w)", Reason.OPERATOR_NOT_COVERED, "<y>"),
     ("a = Pad (w, k) y = Conv (x, a)", Reason.READ_AS_OPERAND, None),
     ("a = Pad (b, e) y = Conv (x, v, a)", Reason.READ_AS_OPERAND, None),
-    ("a = Pad (x, p) y = Softmax (a)", Reason.TAKES_NO_PADDING, None),
-    ("a = Pad (x, p) r = Relu (a) y = GlobalAveragePool (r)", Reason.TAKES_NO_PADDING, None),
+    ("a = Pad (x, p) y = Softmax (a)", Reason.NO_WINDOW, None),
+    ("a = Pad (x, p) r = Relu (a) y = GlobalAveragePool (r)", Reason.NO_WINDOW, None),
     ("a = Pad (x, p) y = acme.Thing (a)", Reason.NO_WINDOW, None),
     (
         (

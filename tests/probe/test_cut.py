@@ -9,13 +9,13 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline.run import Run
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_scenes
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.pass_api import Pass
+from onnxpad.rewrite.run import Run
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
 from tests.support import PADS, W, feeds_of, one, run
 from tests.support.probes import compare_runs

@@ -13,13 +13,13 @@ from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline.run import Run
 from onnxpad.proof.certificate import settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts
 from onnxpad.proof.term import DiffersError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match
+from onnxpad.rewrite.run import Run
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.support import W, one

@@ -12,13 +12,13 @@ ELSEWHERE: Final = {
     "CROPS": {"site", "crops", "merge_pads"},
     "FILL_DIFFERS": {"merge_pads"},
     "MAY_BE_EMPTY": {"crops"},
-    "AXIS_TAKEN": {"step_edits"},
+    "AXIS_TAKEN": {"sinking"},
     # The numbers of both engines, in words.
     "ENGINES_DISAGREE": {"departures", "crops"},
     "AUTO_PAD_AND_PADS": {"site"},
     # What the proof could not read.
-    "NOT_CERTIFIED": {"proposal"},
-    "TYPE_UNKNOWN": {"proposal"},
+    "NOT_CERTIFIED": {"write"},
+    "TYPE_UNKNOWN": {"write"},
 }
 """Modules that give a reason of the proof's, by reason."""
 

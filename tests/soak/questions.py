@@ -24,10 +24,10 @@ from tests.facts.test_values import (
 from tests.graph import test_graph, test_scopes
 from tests.malformed.readers import place
 from tests.passes.test_round_down import rounds_down_for_good
-from tests.pipeline.test_nothing_silent import nothing_is_silent
 from tests.random_models.__main__ import DYNAMICS
 from tests.random_models.draw import Drawn, draw_model
 from tests.random_models.measure import Case, Outcome, Tell, examine
+from tests.rewrite.test_nothing_silent import nothing_is_silent
 from tests.soak.turn import JOINED
 from tests.support import LEVELS, STYLES
 from tests.test_reasons import all_coded

@@ -12,7 +12,7 @@ from onnx import helper
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options
-from onnxpad.pipeline.run import Run
+from onnxpad.rewrite.run import Run
 from onnxpad.targets import target
 from onnxpad.targets.form import Form, forms_of
 from onnxpad.targets.target_file import STYLES

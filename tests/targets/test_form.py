@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline.run import Run
+from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, forms_of
 from tests.support.texts import one
 

@@ -9,7 +9,7 @@ import onnx
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline.run import Run
+from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import forms_of
 from onnxpad.targets.known_targets import known, load
 from onnxpad.targets.target import Target

@@ -144,7 +144,7 @@ def require_own(context: Context, site: Site) -> None:
         AbsentError: The padding stays; the message says why.
     """
     front = site.front
-    if front.amounts is None or not front.is_whole or is_padded(front.amounts):
+    if front.amounts is None or is_padded(front.amounts):
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")

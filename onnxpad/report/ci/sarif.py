@@ -13,13 +13,13 @@ from urllib.parse import quote
 from onnxpad._version import __version__
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.messages import place_in
-from onnxpad.pipeline.registry import catalogue
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.ci import relative, without_folders
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.documents.rule_documents import rule_document
 from onnxpad.report.layout import UNBROKEN, text_of
 from onnxpad.report.text import labelled, shown
+from onnxpad.rewrite.registry import catalogue
 
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _LONGEST: Final = 1024  # characters of a description that GitHub takes

@@ -163,7 +163,7 @@ def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
         report: The report.
         quiet: Whether only what fails the check is counted.
     """
-    from onnxpad.pipeline.registry import catalogue  # for what is asked for rarely
+    from onnxpad.rewrite.registry import catalogue  # for what is asked for rarely
 
     pages = catalogue()
     found = [

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.inventory.padding_site import (
+from onnxpad.inventory import (
     FIX,
     AxisPadding,
     OuterPad,

@@ -14,10 +14,10 @@ from jsonschema import Draft4Validator
 import onnxpad
 from onnxpad.finding import Finding, Location, Page, Severity
 from onnxpad.options import Options
-from onnxpad.pipeline.registry import catalogue
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.ci import sarif, without_folders
 from onnxpad.report.ci.sarif import check_sarif
+from onnxpad.rewrite.registry import catalogue
 from tests.support import MODELS, onnxpad_runs
 from tests.support.rows import each_row
 

@@ -11,9 +11,10 @@ from onnx import helper, numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.padding import step_edits
-from onnxpad.padding.step_edits import Behind
+from onnxpad.padding import readers
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite import sinking
+from onnxpad.rewrite.sinking import Behind
 from onnxpad.semantics.amounts import Pairs
 from onnxpad.semantics.layers import Fill, Layer, fill_of
 from onnxpad.semantics.table import rows
@@ -59,10 +60,10 @@ def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
 
 
 def moved(graph: Graph, analysis: Analysis, node: Node, layer: Layer) -> Behind:
-    inputs = step_edits.data_inputs(graph, node)
+    inputs = readers.data_inputs(graph, node)
     if not inputs:
         raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
-    return step_edits.behind(graph, analysis, node, [layer] * len(inputs))
+    return sinking.behind(graph, analysis, node, [layer] * len(inputs))
 
 
 def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind) -> None:
@@ -80,7 +81,7 @@ def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind)
     node.attribute.extend([*kept, *made])
 
 
-STEPS = sorted({op for (_, op), row in rows().items() if row.step} - step_edits._DIFFER_BY_PLACE)
+STEPS = sorted({op for (_, op), row in rows().items() if row.step} - readers._DIFFER_BY_PLACE)
 
 
 @each_row("op", [op for op in STEPS if op != "Swish"], at_once=8)

@@ -1,6 +1,6 @@
 """What is left of changes that fail passes, as the lines of `heals.txt` say."""
 
-from tests.pipeline import drawn_heals
+from tests.rewrite import drawn_heals
 from tests.support.rows import each_row
 
 

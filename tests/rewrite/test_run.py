@@ -15,10 +15,10 @@ from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline.run import Run
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Pass
+from onnxpad.rewrite.run import Run
 from onnxpad.rewrite.scopes import contexts
 from tests.broken import (
     Cluttering,
@@ -358,7 +358,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         found.append(graph)
         return contexts(graph, *args)
 
-    monkeypatch.setattr("onnxpad.pipeline.run.contexts", counting)
+    monkeypatch.setattr("onnxpad.rewrite.run.contexts", counting)
     return found
 
 

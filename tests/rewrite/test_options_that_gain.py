@@ -9,15 +9,9 @@ from onnxpad.facts.domain import SizeDomain
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline import next_option as module
-from onnxpad.pipeline.next_option import (
-    _by_range,
-    _Candidate,
-    _candidates,
-    _gains,
-    next_option,
-)
+from onnxpad.rewrite import next_option as module
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.next_option import _gains, _most_named, _shapes, next_option
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -48,42 +42,33 @@ def finding(*options: str, **evidence: Any) -> Finding:
     return Finding("PAD501", Severity.INFO, "n", "Conv", "m", evidence=told)
 
 
-def test_ranges_of_common_multiples() -> None:
-    found = [finding(multiples={"h": 4, "w": 2}), finding(multiples={"h": 6}), finding()]
-    (candidate,) = _by_range(found)
-    assert candidate.option == "--dim h=12..1020:12 --dim w=2..1024:2"
-    assert candidate.most == 2
-    assert [*_by_range([finding(), finding(multiples={})])] == []
+@each_row(
+    ("named", "to_pads", "most"),
+    [
+        ([], False, ""),
+        (["--dynamic pad"], False, ""),
+        (["--dynamic pad"] * 2 + ["--trust spec"], True, "--dynamic pad"),
+        (["--dim", "--dynamic auto-pad"], False, "--dynamic auto-pad"),
+        (["--trust onnxruntime", "--trust spec"], False, "--trust spec"),
+        (["--trust spec", "--shape"], False, "--shape"),
+    ],
+)
+def test_the_option_that_is_named_most(named: list[str], to_pads: bool, most: str) -> None:
+    found = [*map(finding, named), finding()]
+    assert _most_named(found, to_pads=to_pads) == most
 
 
-def candidates(
-    *found: Finding, to_pads: bool = False, inputs: str = "float[n, 3, h, 8] x"
-) -> list[tuple[str, Any, int]]:
-    graph = Graph.from_proto(parsed(f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"))
-    named = _candidates(graph, found, to_pads=to_pads)
-    return [(each.option, each.keywords, each.most) for each in named if each.most]
-
-
-def test_every_option_that_is_named_is_a_candidate() -> None:
-    pad, auto = finding("--dynamic pad"), finding("--dynamic auto-pad")
-    assert candidates(pad) == []
-    assert candidates(pad, pad, to_pads=True) == [("--dynamic pad", {"dynamic": "pad"}, 2)]
-    assert candidates(auto, finding()) == [("--dynamic auto-pad", {"dynamic": "auto-pad"}, 1)]
-    trusting = candidates(finding("--trust onnxruntime"), finding("--trust spec"))
-    assert trusting == [
-        ("--trust spec", {"trust": "spec"}, 1),
-        ("--trust onnxruntime", {"trust": "onnxruntime"}, 1),
-    ]
-
-
-def test_shapes_fix_the_sizes_that_decide() -> None:
-    one = finding("--shape", sizes=[{"input": "x", "axis": 2}])
-    (found,) = candidates(one)
-    assert found == ("--shape '?,3,224,8'", {"shapes": {"x": (None, 3, 224, 8)}}, 1)
-    (found,) = candidates(one, finding("--shape"))  # of which nothing more is known
-    assert found[1:] == ({"shapes": {"x": (224, 3, 224, 8)}}, 2)
-    (found,) = candidates(one, inputs="float[n, 3, h, 8] x, float[2] z")
-    assert found[0] == "--shape 'x=?,3,224,8'"
+@each_row(
+    ("inputs", "typed", "shapes"),
+    [
+        ("float[n, 3, h, 8] x", "--shape 1,3,224,8", {"x": (1, 3, 224, 8)}),
+        ("float[n, 3, h, 8] x, float[2] z", "--shape x=1,3,224,8", {"x": (1, 3, 224, 8)}),
+        ("float[2] x", "", {}),
+    ],
+)
+def test_a_shape_fixes_all_open_sizes(inputs: str, typed: str, shapes: Any) -> None:
+    text = f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"
+    assert _shapes(Graph.from_proto(parsed(text))) == (typed, shapes)
 
 
 BEFORE = (4, 4, 20)
@@ -104,8 +89,8 @@ def test_what_most_findings_name_is_tried_once(
     is_told: bool | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The candidates are given: how many findings name each, and what the one tried leads to."""
-    named = [_Candidate(f"{each}", {"no_ceil": each}, "h", each) for each in (most // 3, most)]
+    """What the option that is tried leads to is given."""
+    named = [finding("--trust spec")] * most
     graph = Graph.from_proto(parsed("g (float[2] x) => (float[2] y) { y = Relu (x) }"))
     now, trials = BEFORE, 0
 
@@ -113,7 +98,7 @@ def test_what_most_findings_name_is_tried_once(
         domain = SizeDomain()
 
         def __init__(self, graph: Graph, options: Options, **_: object) -> None:
-            assert options.no_ceil == most
+            assert options.trust == "spec"
 
         def edit(self) -> None:
             nonlocal now, trials
@@ -122,12 +107,11 @@ def test_what_most_findings_name_is_tried_once(
                 raise UsageError("it does not run")
             now = tried
 
-    monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
     monkeypatch.setattr(module, "counts_of", lambda _: Counts(*now))
     monkeypatch.setattr(module, "Run", Trial)
-    found = next_option(graph, Options(), [], [Context(graph)], lambda _: None)
+    found = next_option(graph, Options(), named, [Context(graph)], lambda _: None)
     assert trials == (is_told is not None)
     assert bool(found) == bool(is_told)
     if found is not None:
-        assert (found.option, found.keywords, found.hint) == (f"{most}", {"no_ceil": most}, "h")
+        assert (found.option, found.keywords) == ("--trust spec", {"trust": "spec"})
         assert (found.before, found.after) == (Counts(*BEFORE), Counts(*now))

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from onnxpad.pipeline.heal import heal
-from onnxpad.pipeline.transaction import Barred, Key
+from onnxpad.rewrite.heal import heal
+from onnxpad.rewrite.transaction import Barred, Key
 from onnxpad.validation.result import Comparison, Run, Validation
 from tests.support.lines import Lines
 

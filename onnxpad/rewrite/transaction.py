@@ -29,12 +29,12 @@ from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.crops import amounts_of
-from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.registry import failed, is_own
 from onnxpad.runtimes.deployed import Hazard
 from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, gathering

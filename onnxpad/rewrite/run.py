@@ -21,14 +21,14 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.registry import every_pass, findings
-from onnxpad.pipeline.transaction import Barred, Editor, Key, Made, kept_back, match_key, place_of
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.registry import every_pass, findings
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.rewrite.transaction import Barred, Editor, Key, Made, kept_back, match_key, place_of
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Run:
     def decide(self) -> None:
         """Makes the changes for good that rest on the specification alone, if that is trusted.
 
-        The model's metadata names them. `decided_model` is the model that they leave.
+        `decided_model` is the model that they leave.
         """
         if self.options.trust is not Trust.SPEC:
             return
@@ -170,9 +170,6 @@ class Run:
         first = self.rewrite()
         self._passes = passes
         if first.changes:
-            from onnxpad.pipeline.metadata import record
-
-            record(self.graph, (each.key[1] for each in first.made))
             self.decided_model, _ = self.graph.model.to_run()
         self.decided = first.changes
         self._start = self.graph.mark()

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from onnxpad.finding import Finding
 from onnxpad.messages import counted
-from onnxpad.pipeline.run import Run, RunResult
-from onnxpad.pipeline.transaction import Barred, Key, Made, kept_back
 from onnxpad.reasons import Reason
+from onnxpad.rewrite.run import Run, RunResult
+from onnxpad.rewrite.transaction import Barred, Key, Made, kept_back
 from onnxpad.validation.result import Validation, not_validated
 
 

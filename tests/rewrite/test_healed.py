@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.heal import healed
+from onnxpad.rewrite.heal import healed
 from onnxpad.validation.result import Validation
-from tests.pipeline.test_heal_parts import parted
+from tests.rewrite.test_heal_parts import parted
 from tests.support.rows import each_row
 
 

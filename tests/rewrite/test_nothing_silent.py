@@ -73,7 +73,7 @@ LEFT = [
     pytest.param(
         "[p1] a = Pad (x, p) [g1] y = GlobalAveragePool (a)",
         "p1",
-        "takes-no-padding",
+        "no-window",
         ["GlobalAveragePool 'g1' reads it: it reduces all elements"],
         id="GlobalAveragePool",
     ),
@@ -100,7 +100,7 @@ LEFT = [
     pytest.param(
         "[p1] a = Pad (x, p) [s1] y = Shape (a)",
         "p1",
-        "takes-no-padding",
+        "no-window",
         ["Shape 's1' reads it: it reads the size"],
         id="Shape",
     ),

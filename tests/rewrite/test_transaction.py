@@ -13,10 +13,10 @@ from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.take_crop import TakeCrop
-from onnxpad.pipeline.transaction import Editor
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.transaction import Editor
 from tests.benchmarks.growth import Model, pads_in_a_row, same
 from tests.broken import Swapped
 from tests.support import BORDER, PADS, W, assert_graph, one, work

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from onnxpad.pipeline.heal import _reason
+from onnxpad.rewrite.heal import _reason
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 
 WRONG = Comparison("y", False, 1.0, 1.0, "far", False)

@@ -15,11 +15,11 @@ import pytest
 import onnxpad
 from onnxpad.api.fix_validation import _Comparison
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline.heal import heal
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.heal import heal
 from onnxpad.rewrite.pass_api import Match
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.validation.result import Run, Validation

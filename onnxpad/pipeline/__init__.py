@@ -1,1 +1,0 @@
-"""Runs the passes: change by change, proved, probed, kept or undone."""

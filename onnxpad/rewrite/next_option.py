@@ -1,0 +1,128 @@
+"""The option that most of the padding that stays names, if trying it shows a gain.
+
+The trial rewrites the result further, as the option asks, counts what that gains, and is undone.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from onnxpad.arguments import dims_given, shapes_given
+from onnxpad.errors import ModelError, UsageError
+from onnxpad.facts import open_axes
+from onnxpad.finding import Counts, Finding, NextOption
+from onnxpad.graph import Graph
+from onnxpad.graph.walk import counts_of
+from onnxpad.options import Options
+from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.run import AtLast, Run
+
+_USUAL: Final = 224
+"""The size tried for an open axis."""
+_BY_SHAPE: Final = "--shape"
+
+
+def next_option(
+    graph: Graph,
+    options: Options,
+    findings: Sequence[Finding],
+    contexts: Sequence[Context],
+    for_targets: Callable[[Run], AtLast | None],
+) -> NextOption | None:
+    """The option that most findings name; None where it gains nothing, or the model refuses it.
+
+    An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
+    `Pad`s or nodes; for targets if they take more of the padding. Of two that are named as often,
+    the one that leaves more sizes open is tried.
+
+    Args:
+        graph: The result, which is as it was afterwards.
+        options: The options with which it was rewritten.
+        findings: The padding that stays in it.
+        contexts: The graphs of the model as they were left, which the trial may take.
+        for_targets: Has a run write for the targets of its options, if it has any, and returns what
+            finds the padding that they do not take.
+    """
+    to_pads = options.style != "fold"
+    most = _most_named(findings, to_pads=to_pads)
+    if most == _BY_SHAPE:
+        typed, shapes = _shapes(graph)
+        more: dict[str, Any]
+        more, hint = {"shapes": {**shapes_given(options.shapes), **shapes}}, "give your own sizes"
+    elif most:
+        name, value = most.removeprefix("--").split()
+        typed, more, hint = most, {name: value}, ""
+    if not most or not typed:
+        return None
+    before, untaken = counts_of(graph), _untaken(findings)
+    asked = replace(options, **more)
+    labels = {axis.label for axis in open_axes(graph.inputs)}
+    dims = {name: size for name, size in dims_given(asked.dims).items() if name in labels}
+    known = contexts if "dynamic" in more else ()  # on which no analysis depends
+    mark = graph.mark()
+    try:
+        run = Run(graph, replace(asked, dims=dims), contexts=known)
+        told = for_targets(run)
+        run.edit()
+        after = counts_of(graph)
+        taken = 0 if told is None else untaken - _untaken(told(run.left))
+    except (ModelError, UsageError):
+        return None
+    finally:
+        graph.rollback(mark)
+    if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
+        return NextOption(typed, more, before, after, hint, taken)
+    return None
+
+
+def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
+    """The option that most findings name; empty where none names any.
+
+    Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
+    """
+    pad, auto_pad = BY_DYNAMIC
+    tried = [auto_pad, *[pad] * to_pads, _BY_SHAPE, *BY_TRUST, *BY_DEFAULT]
+    ours = [each for each in findings if each.code.startswith("PAD")]
+    named = Counter(option for each in ours for option in _told(each, "options"))
+    most = max(tried, key=lambda option: named[option])
+    return most if named[most] else ""
+
+
+def _told(finding: Finding, name: str) -> Any:
+    """A list of a finding's evidence; empty where it is not there."""
+    return finding.evidence.get(name) or ()
+
+
+def _untaken(findings: Iterable[Finding]) -> int:
+    """The number of paddings that targets are said not to take."""
+    told = (each for each in findings if each.reason_code == Reason.TARGET)
+    return len({(each.node, each.op_type) for each in told})
+
+
+def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
+    fewer = after.auto_pads < before.auto_pads
+    gained = fewer or after.pads < before.pads or after.ceil_modes < before.ceil_modes
+    lost = after.pads > before.pads or after.nodes > before.nodes
+    return (fewer and to_pads) or (not lost and (gained or after.nodes < before.nodes))
+
+
+def _shapes(graph: Graph) -> tuple[str, Mapping[str, Any]]:
+    """Usual sizes for all open axes of the inputs, as typed and as values."""
+    given = [name for name in graph.inputs if not graph.has_default(name)]
+    fixed, typed = dict[str, Any](), list[str]()
+    for name in dict.fromkeys(axis.tensor for axis in open_axes(graph.inputs)):
+        if name not in given:
+            continue
+        fixed[name] = tuple(
+            size if isinstance(size, int) else _USUAL if axis else 1
+            for axis, size in enumerate(graph.inputs[name][1] or ())
+        )
+        text = ",".join(map(str, fixed[name]))
+        typed.append(f"{_BY_SHAPE} {shlex.quote(text if len(given) == 1 else f'{name}={text}')}")
+    return " ".join(typed), fixed
