@@ -180,15 +180,8 @@ def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
 
 def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """The findings by their reason without names of nodes, and formulas."""
-
-    def without_names(finding: Finding) -> str:
-        return finding.brief or short_reason(finding)
-
-    groups = grouped(findings, lambda each: (each.code, without_names(each)))
-    return [
-        (short_reason(g[0]) if len({*map(short_reason, g)}) == 1 else without_names(g[0]), g)
-        for g in groups
-    ]
+    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
+    return [(short_reason(group[0]), group) for group in groups]
 
 
 def short_reason(finding: Finding) -> str:
