@@ -535,6 +535,7 @@ def _join(texts: Iterable[str], constant: int) -> str:
     return "".join([*parts[:1], *rest])
 
 
+@lru_cache(maxsize=1024)
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     """Return f, which is not constant, as a formula; None where no known shape fits."""
     threshold, period = quasi_affine.repetition(f)
@@ -646,6 +647,7 @@ def _cases(f: QuasiAffine, symbol: Symbol) -> str:
     return ", ".join(parts).replace(" when ", f" when {symbol.name} mod {modulus} is ", 1)
 
 
+@lru_cache(maxsize=1024)
 def _sum_text(constant: int, terms: Terms) -> str:
     """Return a sum as a formula, as `2*ceil(height/2) - 1`; where none fits, as `f(height)`."""
     if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant
