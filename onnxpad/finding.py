@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, counted
 
 
 class Severity(enum.StrEnum):
@@ -107,9 +108,6 @@ class Finding(Struct, frozen=True):
             reason. Its facts are in `evidence`.
         brief: The reason without formulas of open sizes and advice; empty if it has no formula.
         location: Where the node is.
-        alike: The message without names, as like findings have it; empty where that is the operator
-            and the message.
-        general: The reason without names of nodes and tensors; empty where it is the reason.
     """
 
     code: str
@@ -124,8 +122,6 @@ class Finding(Struct, frozen=True):
     reason_code: str = ""
     brief: str = ""
     location: Location = Location()
-    alike: str = ""
-    general: str = ""
 
     @property
     def fixable(self) -> bool:
@@ -152,8 +148,6 @@ class Certificate(Struct, frozen=True):
             `declared` lists the operators about which only the user's declarations say something.
         within: The ranges given by the user that the proof needs, by name of the dimension: first,
             last and step.
-        general: The statement with words in place of the tensors that it names; empty if it is the
-            same.
         data: The sizes of the data that it holds for where there are no limits: numbers where they
             are declared or given, None for every size.
     """
@@ -163,7 +157,6 @@ class Certificate(Struct, frozen=True):
     assumptions: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     within: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    general: str = ""
     data: tuple[int | None, ...] = ()
 
     @property
@@ -297,27 +290,14 @@ class NextOption(Struct, frozen=True):
 
     @property
     def gain(self) -> str:
-        """The effect in words, such as `turn 3 Pads into auto_pad (nodes 274 -> 110)`."""
-        pads = self.before.pads - self.after.pads
-        written = self.before.auto_pads - self.after.auto_pads
-        many = f"{pads:,} Pad{'s' * (pads != 1)}"
+        """The effect in words, such as `change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 13`."""
         if self.taken:
-            turned = f"have {self.taken:,} more padding{'s' * (self.taken != 1)} taken"
-        elif pads > 0 and written < 0:
-            turned = f"turn {many} into {'' if written == -pads else f'{-written:,} '}auto_pad"
-        elif pads > 0 and written > 0:
-            turned = f"fold {many} and write {written:,} auto_pad as numbers"
-        elif pads > 0:
-            turned = f"fold {many}"
-        elif written > 0:
-            becomes = f"{-pads:,} Pad{'s' * (pads != -1)}" if pads < 0 else "numbers"
-            turned = f"write {written:,} auto_pad as {becomes}"
-        elif (pools := self.before.ceil_modes - self.after.ceil_modes) > 0:
-            turned = f"write {pools:,} ceil_mode as pads"
-        else:
-            turned = "need fewer nodes"
-        before, after = self.before.nodes, self.after.nodes
-        return turned + (f" (nodes {before:,} -> {after:,})" if before != after else "")
+            return f"have {counted(self.taken, 'more padding')} taken"
+        names = "Pads", "auto_pads", "nodes", "ceil_modes"
+        numbers = zip(names, astuple(self.before), astuple(self.after), strict=True)
+        return "change " + ", ".join(
+            f"{name} {was:,} -> {now:,}" for name, was, now in numbers if was != now
+        )
 
 
 class Page(Struct, frozen=True):

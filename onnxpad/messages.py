@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+import re
+from collections.abc import Iterable
+from typing import Final
 
 RUNTIME: Final = "onnxruntime"
 """The runtime for which models are rewritten and on which they are validated, by its name."""
@@ -32,34 +33,14 @@ def shortened(text: str) -> str:
     return _cut(found, _LONGEST_TEXT, _LONGEST_TEXT - 500, 300)
 
 
-class Named(NamedTuple):
-    """A sentence that names nodes and tensors, and the same without names, as like ones have it."""
+def without_names(text: str) -> str:
+    """A text without the names of nodes, and with dots for other names: what like ones share.
 
-    text: str
-    general: str
-
-    @classmethod
-    def of(cls, text: str) -> Named:
-        """A sentence without names."""
-        return cls(text, text)
-
-
-def named(say: Callable[[Callable[..., str]], str]) -> Named:
-    """A sentence with and without names.
-
-    Args:
-        say: Makes it, given a function that writes a name and the space before it; or, in place of
-            both, nothing or the words that it is given beside the name.
-
-    >>> named(lambda name: f"Pad before Conv{name('stem/Conv')}")
-    Named(text="Pad before Conv 'stem/Conv'", general='Pad before Conv')
-    >>> named(lambda name: f"the sizes of{name('x', 'the data')} are unknown").general
-    'the sizes of the data are unknown'
+    >>> without_names("Pad of Conv 'stem' reads 'x', which an operator's Loop 'l' gives")
+    "Pad of Conv reads ..., which an operator's Loop gives"
     """
-    return Named(
-        say(lambda name, words="": f" {name!r}"),
-        say(lambda name, words="": f" {words}" if words else ""),
-    )
+    name = r"""(?:(\b[A-Z]\w*) )?(?<!\w)('[^']*'|"[^"]*")"""
+    return re.sub(name, lambda found: found[1] or "...", text)
 
 
 def place_in(place: str, *steps: str) -> str:

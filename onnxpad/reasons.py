@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME, Named
+from onnxpad.messages import RUNTIME
 
 T = TypeVarTuple("T")
 
@@ -42,7 +42,7 @@ class Reason(enum.StrEnum):
         return member
 
     # The Pad itself.
-    COPIES_DATA = "copies-data", "the Pad copies data (its mode); only a maximum may take it over"
+    COPIES_DATA = "copies-data", "the Pad copies data (its mode), which no operator's pads do"
     PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
     CROPS = "crops", "the operator's pads cannot crop or append that"
     FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
@@ -158,15 +158,11 @@ class RefusalError(Exception):
             each one alone would do away with the reason. They are no part of the message, since
             some may have been given already.
         brief: The message without formulas of open sizes; empty if it has none.
-        general: The message without names of nodes and tensors.
     """
 
-    def __init__(
-        self, code: Reason, message: str | Named, brief: str = "", /, **facts: object
-    ) -> None:
+    def __init__(self, code: Reason, message: str, brief: str = "", /, **facts: object) -> None:
         """Keeps the facts in the order given."""
-        text, self.general = (message, message) if isinstance(message, str) else message
-        super().__init__(text)
+        super().__init__(message)
         self.code = code
         self.brief = brief
         self.facts = MappingProxyType(facts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.graph import Tensor
-from onnxpad.messages import Named
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import is_padded
@@ -39,7 +38,7 @@ class DropEmptyPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""
-        message = Named.of("Pad with amounts of 0")
+        message = "Pad with amounts of 0"
         for pad in context.pads():
             amounts = pad.constant_amounts
             if amounts is None or is_padded(amounts):

@@ -9,7 +9,6 @@ import numpy as np
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
-from onnxpad.messages import Named
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -55,7 +54,7 @@ class FixAmounts(Pass):
             if not wrong:
                 continue
             kept = "keeps its amounts in another file" if outside else "has no constant amounts"
-            message, amounts = Named.of(f"Pad ({pad.mode}) {kept}"), pad.constant_amounts
+            message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
                     resolved = map(context.open_sites.resolves, context.windows())

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from onnxpad.finding import Severity
-from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -56,19 +55,16 @@ class GuardPad(Pass):
             reader, row = graph.label(window), operator_of(graph, window)
             assert row is not None
             seen = folding_versions(row, graph.opset)
-            into, general = f"onnxruntime {seen} folds it into {window.op}", exposed.general
-            why = Named(
-                f"{into} {reader!r}, though {exposed.why}",
-                f"{into}, though {general or exposed.why}",
-            )
+            into = f"onnxruntime {seen} folds it into {window.op} {reader!r}"
+            why = f"{into}, though {exposed.why}"
             facts: dict[str, Any] = {"reader": reader, "onnxruntime": seen}
             if not can_guard(context, exposed):
                 yield self.refused(context, node, why, _unguarded(context, exposed), **facts)
                 continue
-            is_emptied, message = takes_empty_fill(context, node), Named.of("Pad")
+            is_emptied = takes_empty_fill(context, node)
             facts["becomes"] = "Pad with an empty third input" if is_emptied else "auto_pad=VALID"
             facts["keeps"] = node if is_emptied else window  # which is edited
-            yield self.found(context, node, message, exposed, why=why, **facts)
+            yield self.found(context, node, "Pad", exposed, why=why, **facts)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the empty third input, or `auto_pad`."""

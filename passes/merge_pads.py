@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import chain
 
 from onnxpad.arithmetic.notation import axes_text
-from onnxpad.messages import Named
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
@@ -56,7 +55,7 @@ class MergePads(Pass):
             if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
                 continue
             label = context.graph.label(producer)
-            message = Named(f"Pad of Pad {label!r}", "Pad of Pad")
+            message = f"Pad of Pad {label!r}"
             try:
                 amounts, kept = self._sum(context, first, second)
             except RefusalError as refusal:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
-from onnxpad.messages import Named, and_list, few, named
+from onnxpad.messages import and_list, few, without_names
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers, about
 from onnxpad.reasons import Reason, RefusalError
@@ -61,16 +61,16 @@ class ReportPad(Pass):
                 continue  # the rule on unreadable nodes reports it
             found, path = readers.of(node.outputs[0]), readers.path(node.outputs[0])
             if causes := [*_causes(context, found, node, pad, path)]:
-                general = "; ".join(dict.fromkeys(cause.general for cause in causes))
+                told = {str(cause): cause.brief or without_names(str(cause)) for cause in causes}
                 reason = RefusalError(
                     causes[0].code,
-                    Named(few(dict.fromkeys(map(str, causes)), MOST_READERS, "; "), general),
-                    "; ".join(dict.fromkeys(cause.brief or cause.general for cause in causes)),
-                    summary=general,
+                    few(told, MOST_READERS, "; "),
+                    "; ".join(dict.fromkeys(told.values())),
+                    summary="; ".join(dict.fromkeys(map(without_names, told))),
                     options=[o for o in causes[0].options if all(o in c.options for c in causes)],
                     **_facts(context, pad, found, path),
                 )
-                yield self.refused(context, node, Named.of(_described(node, pad)), reason)
+                yield self.refused(context, node, _described(node, pad), reason)
 
 
 def _causes(
@@ -118,7 +118,7 @@ def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | N
     else:
         return _way(context.graph, (use,))
     label = context.graph.label(node)
-    return RefusalError(code, named(lambda name: f"{node.op}{name(label)} reads it {how}"))
+    return RefusalError(code, f"{node.op} {label!r} reads it {how}")
 
 
 def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
@@ -132,11 +132,9 @@ def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
     if crops(graph, end):
         why = ": its own pads would crop"
 
-    def said(name: Callable[..., str]) -> str:
-        *between, last = (f"{use.node.op}{name(graph.label(use.node))}" for use in path)
-        return f"{last} reads it{f' past {and_list(between)}' * bool(between)}{why}"
-
-    return RefusalError(code, named(said))
+    *between, last = (f"{use.node.op} {graph.label(use.node)!r}" for use in path)
+    past = f" past {and_list(between)}" * bool(between)
+    return RefusalError(code, f"{last} reads it{past}{why}")
 
 
 def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
-from onnxpad.later import Facts
 from onnxpad.passes.report_auto_pad import reported_auto_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -98,7 +97,7 @@ class ReportScopes(Pass):
             node.op,
             message,
             reason,
-            Facts(facts),
+            facts,
             reason_code=Reason.OTHER_SCOPE,
             location=location,
         )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Tensor
-from onnxpad.messages import Named
 from onnxpad.padding.readers import readers_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -99,9 +98,8 @@ class SinkPad(Pass):
             lifted = sinking.lifted(step.outputs[0])
             assert lifted is not None
             labels = [graph.label(each) for each in lifted.steps]
-            ops = [each.op for each in lifted.steps]
-            steps = [f"{op} {label!r}" for op, label in zip(ops, labels, strict=True)]
-            past = Named(*(f"{message} before {', '.join(each)}" for each in (steps, ops)))
+            steps = [f"{each.op} {graph.label(each)!r}" for each in lifted.steps]
+            past = f"{message} before {', '.join(steps)}"
             becomes = "behind these" if len(labels) > 1 else "behind it"
             plan = sinking, step
             return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
-from onnxpad.messages import Named, named
 from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
@@ -111,27 +110,22 @@ class TakeCrop(Pass):
             if node.op == "Slice" and graph.is_standard(node):
                 term = reader.read(node.outputs[0])
                 if term.bare.is_open and term is reader.read(node.inputs[0]):
-                    message = Named.of("Slice of all of what a ConvTranspose gives")
+                    message = "Slice of all of what a ConvTranspose gives"
                     becomes, why = "no Slice", "it crops nothing"
                     yield self.found(context, node, message, node, becomes=becomes, why=why)
 
     def _found(self, context: Context, taking: Taking, taken: list[Node]) -> Match:
         """The match that takes all."""
         graph, node = context.graph, taking.op.node
-        message = named(
-            lambda name: (
-                " and ".join(f"{each.op}{name(graph.label(each))}" for each in taken)
-                + f" behind {node.op}{name(graph.label(node))}"
-            )
-        )
+        crops = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taken)
+        message = f"{crops} behind {node.op} {graph.label(node)!r}"
         facts: dict[str, Any] = {"pads": onnx_order(taking.form.numbers), "keeps": taking.last}
         becomes = amounts_of(taking.form).text
         return self.found(context, taken[-1], message, taking, becomes=becomes, **facts)
 
     def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
         (crop, refusal), label = left, context.graph.label(op.node)
-        behind = f"{crop.op} behind {op.node.op}"
-        message = Named(f"{behind} {label!r}", behind)
+        message = f"{crop.op} behind {op.node.op} {label!r}"
         wanted, asked = context.wanted(op.node), ""
         if wanted.symmetric_transpose and refusal.code is Reason.CROPS:
             free, _ = crops_behind(context, op).taking()

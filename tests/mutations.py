@@ -190,7 +190,7 @@ _SITES: Final = (
             "resolved.append(pads)", "resolved.insert(0, pads)"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
-    _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._constant,
+    _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._proposed,
             "constant_in_effect(size, window,",
             "constant_in_effect(size, __import__('msgspec').structs.replace(window, dilation=1),"),
     _mutant("sizes of an image whose channels are last", "SAME_UPPER", JUDGE, Sites.spatial,

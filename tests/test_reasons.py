@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.messages import without_names
 from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
@@ -159,11 +160,13 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 inputs="float[1, 1, 2, 8] x",
                 initializers=f"{Q}, float[1, 1, 2, 1] v = {{-inf, -inf}}, float u = {{-inf}}",
             ),
-            "the data holds infinities",
+            "holds infinities, from ...",
         ),
     ],
 )
 def test_a_reason_without_names_has_none(model: onnx.ModelProto, ends: str) -> None:
-    found = [each for each in onnxpad.check(model).findings if each.general.endswith(ends)]
+    found = [
+        each for each in onnxpad.check(model).findings if without_names(each.reason).endswith(ends)
+    ]
     assert found
     assert not any(each.reason.endswith(ends) for each in found)

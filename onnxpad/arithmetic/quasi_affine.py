@@ -174,6 +174,7 @@ def negative(f: QuasiAffine) -> QuasiAffine:
     return _normal([1 if value < 0 else 0 for value in table], f.period, f.count)
 
 
+@lru_cache(maxsize=256)
 def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
     """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where each step of g is 0 or s.
 
@@ -190,9 +191,8 @@ def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
     if span > min(LIMIT, f.count):
         return None
     known: dict[int, int] = {}
-    for index in range(span):
-        value = f.at(index)
-        if known.setdefault((g.at(index) - g.values[0]) // step, value) != value:
+    for at, value in zip(_first(g, span), _first(f, span), strict=True):
+        if known.setdefault((at - g.values[0]) // step, value) != value:
             return None
     count = (g.at(g.count - 1) - g.values[0]) // step + 1
     if not f.period:
@@ -226,15 +226,20 @@ def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
     Raises:
         InexpressibleError: The table would be slow, or longer than the proof of equality allows.
     """
-    table = list(f.values)
     if not f.period:
-        return table
+        return list(f.values)
     length = threshold + 2 * period
     if period > LIMIT or threshold > LIMIT or 2 * length > f.count:
         raise InexpressibleError(
             f"a size that repeats only after {period} steps from step {threshold} on"
         )
-    slopes, block = f.slopes, table[len(table) - f.period :]
+    return _first(f, length)
+
+
+def _first(f: QuasiAffine, length: int) -> list[int]:
+    """Return f(0) .. f(length - 1)."""
+    table, slopes = list(f.values), f.slopes
+    block = table[len(table) - f.period :]
     while len(table) < length:
         block = list(map(operator.add, block, slopes))
         table += block

@@ -184,7 +184,7 @@ def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Ex
     return halves(maximum(same_raw_total(size, window), 0), odd)
 
 
-def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[int, int] | None:
+def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 
     SAME pads vary with the remainder of the size by the stride, but padding that no window

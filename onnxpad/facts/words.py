@@ -6,7 +6,7 @@ They also say whether the content of a tensor is unknown only as an input may re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final
 
@@ -22,7 +22,6 @@ from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.later import remembered
 from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPair
@@ -60,7 +59,7 @@ class Wording:
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
         pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
-        return _by_axis({axis: self._pair(pair, _OWN) for axis, pair in pairs.items()})
+        return _by_axis({axis: _pair(pair, _OWN) for axis, pair in pairs.items()})
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
         """The reason why a `Pad`'s amounts are not constant.
@@ -152,26 +151,12 @@ class Wording:
     def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
         shape = self._analysis.shape(pad.data) or ()
-        if -len(shape) <= axis < len(shape) and (told := self.formula(pair, shape[axis])):
+        if -len(shape) <= axis < len(shape) and (told := formula(pair, shape[axis])):
             return told
         names = _names(pair)
         known = self._inputs.get(names[0])
         name = names[0] if known is None else known.label
-        return self._pair(pair, repr(name)) if len(names) == 1 else ""
-
-    @remembered
-    def formula(self, pair: ExtentPair, size: Extent) -> str:
-        """A begin and an end as formulas of the size of their axis; empty where there are none."""
-        if not _varies(pair):
-            return ""
-        begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
-        is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
-        return self._pair((begin, end), _OWN) if is_known else ""
-
-    @remembered
-    def _pair(self, pair: ExtentPair, name: str) -> str:
-        begin, end = (in_words(extent, "n") for extent in pair)
-        return f"the begin is {begin} and the end {end}, where n is {name}"
+        return _pair(pair, repr(name)) if len(names) == 1 else ""
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""
@@ -188,6 +173,22 @@ class Wording:
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found
+
+
+@lru_cache(maxsize=1024)
+def formula(pair: ExtentPair, size: Extent) -> str:
+    """A begin and an end as formulas of the size of their axis; empty where there are none."""
+    if not _varies(pair):
+        return ""
+    begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+    is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
+    return _pair((begin, end), _OWN) if is_known else ""
+
+
+@lru_cache(maxsize=1024)
+def _pair(pair: ExtentPair, name: str) -> str:
+    begin, end = (in_words(extent, "n") for extent in pair)
+    return f"the begin is {begin} and the end {end}, where n is {name}"
 
 
 def _names(extents: Iterable[Extent]) -> list[str]:

@@ -22,6 +22,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
 from onnxpad.arithmetic.window import AnyWindow, output_size
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, describe
@@ -472,8 +473,7 @@ class _Collector:
     def _axis(
         self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
     ) -> AxisPadding:
-        formula = self._context.sites.wording.formula(pair, size)
-        return AxisPadding(axis, name, pair, size, window, formula)
+        return AxisPadding(axis, name, pair, size, window, formula(pair, size))
 
     def _outer(self, path: Sequence[Node]) -> OuterPad:
         """A `Pad` in plain values, with all nodes from it to the operator downstream."""

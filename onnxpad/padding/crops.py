@@ -27,9 +27,8 @@ from onnxpad.graph.walk import downstream
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.readers import data_inputs, readers_of
 from onnxpad.padding.write import changes
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import refine
+from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order
@@ -206,7 +205,7 @@ class Crops:
                 raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=full.name)
             refine(self._reader.read(new), was, self._facts, at)
         except DiffersError as error:
-            raise RefusalError(error.code, error.said, **error.facts) from error
+            raise RefusalError(error.code, str(error), **error.facts) from error
         finally:
             graph.rollback(edits)
         return replace(taking, stays=stays)

@@ -9,7 +9,6 @@ from typing import Final
 
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.messages import Named
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.operators import (
     MICROSOFT,
@@ -109,7 +108,7 @@ class Readers:
 
 def about(graph: Graph, node: Node, why: RefusalError) -> RefusalError:
     """A refusal that is about a node, which its message begins with."""
-    said = Named(f"{node.op} {graph.label(node)!r}: {why}", f"{node.op}: {why.general}")
+    said = f"{node.op} {graph.label(node)!r}: {why}"
     return RefusalError(why.code, said, why.brief and f"{node.op}: {why.brief}", **why.facts)
 
 

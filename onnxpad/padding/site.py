@@ -16,7 +16,6 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
-    Side,
     Window,
     constant_in_effect,
     end_read,
@@ -30,12 +29,11 @@ from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
-from onnxpad.later import remembered
-from onnxpad.messages import RUNTIME, Named
+from onnxpad.messages import RUNTIME
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, padding_of, split
 from onnxpad.padding.write import Judge
-from onnxpad.proof.assume import least_size
+from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import (
     Fusion,
@@ -117,7 +115,7 @@ class Sites:
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
-            pads = self._constant(size, window, odd_side(op.auto_pad))
+            pads = constant_in_effect(size, window, odd_side(op.auto_pad))
             if pads is None:
                 open_sizes[axis] = size
             else:
@@ -135,10 +133,6 @@ class Sites:
         if open_sizes or self.trust is Trust.RUNTIME:
             told_sizes, sources = self.wording.sizes(depends), depends.values()
             raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
-
-    @remembered
-    def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
-        return constant_in_effect(size, window, odd=odd)
 
     def disagreement(self, op: WindowOp) -> RefusalError | None:
         """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
@@ -222,9 +216,8 @@ class Sites:
         """
         amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
         constants = pad.constant_amounts
-        wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
-        copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
-        if pad.mode != "constant" and not copies:
+        layout = op.operator.layout
+        if pad.mode != "constant":
             raise RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})", mode=pad.mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank
@@ -247,9 +240,8 @@ class Sites:
             said = f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can"
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
-    @remembered
+    @staticmethod
     def _pair_read(
-        self,
         ceil_mode: bool | None,
         window: AnyWindow,
         size: Extent,
@@ -394,22 +386,21 @@ class Sites:
             options=self.wording.options(sizes, data),
         )
 
-    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
         if is_far and is_lowest and self._analysis.bound(op.data) < 0:
-            return Named.of("the data that it reads may be negative")
+            return "the data that it reads may be negative"
         try:
             around = next(self.outside(op, pad), ())
             if not around:
                 return op
             padding = self.plan(op, "fold", pad, around)
         except RefusalError as refusal:
-            return Named(str(refusal), refusal.general)
+            return str(refusal)
         if not has_amounts(op, pad, around):
-            why = self.wording.amounts(pad)
-            return Named(str(why), why.general)
+            return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
@@ -425,8 +416,7 @@ class Sites:
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
             label, why = self._graph.label(exposed.pad.node), exposed.why
-            folds = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though"
-            said = Named(f"{folds} {why}", f"{folds} {exposed.general or why}")
+            said = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though {why}"
             raise RefusalError(Reason.OPTIMISER_FOLDS, said, pad=label, because=why)
 
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:

@@ -20,10 +20,9 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import refine
-from onnxpad.proof.term import Copied, DiffersError, Term
+from onnxpad.proof.refine import Facts, refine
+from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import (
     ExtentPairs,
@@ -221,7 +220,7 @@ class Judge:
             if error.code is Reason.ZERO_POINT_UNKNOWN:
                 raise refusal_of_zero_point(op) from error
             facts = {"operator": self._graph.label(op.node), **error.facts}
-            raise RefusalError(error.code, error.said, **facts) from error
+            raise RefusalError(error.code, str(error), **facts) from error
         _check_declared(op, padding.pads)
         counts, opset = op.operator.counts, self._graph.opset
         if padding.counted and not op.count_include_pad and counts is not None:
@@ -239,7 +238,7 @@ class Judge:
         try:
             self._facts.check_sign_is_lost(tensor)
         except DiffersError as error:
-            raise RefusalError(Reason.FILL_CHANGES, error.said, **error.facts) from error
+            raise RefusalError(Reason.FILL_CHANGES, str(error), **error.facts) from error
 
     def _slid(self, op: WindowOp, data: Term) -> Term:
         return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)
@@ -248,8 +247,6 @@ class Judge:
         """The data behind a `Pad`."""
         amounts = pad.extents_over(op.rank)
         assert amounts is not None
-        if pad.mode != "constant":
-            return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
         told = None if pad.value is None else fill_of(pad.value)
         fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
         return self._reader.terms.padded(data, Layer(amounts, fill))

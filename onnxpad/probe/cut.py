@@ -2,8 +2,7 @@
 
 The cut runs from the tensors that the padding reads to the tensor that the change must not alter.
 It includes the nodes that compute the amounts of `Pad`s in between, so that a misreading of these
-shows. Channels are cut to one, and weights become small integers. Where sizes are open, the term of
-the tensor says at which of them the padding is another one.
+shows. Channels are cut to one, and weights become small integers. Of open sizes some are tried.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from onnx.helper import (
 )
 from onnx.numpy_helper import from_array
 
-from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate, modulo, symbol
+from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate
 from onnxpad.declared import functions_of
 from onnxpad.facts import Analysis
 from onnxpad.facts.rule_api import Shape
@@ -34,28 +33,16 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.proof.assume import Facts
-from onnxpad.proof.read import Reader
-from onnxpad.proof.term import Slid
 from onnxpad.runtimes import pool
-from onnxpad.semantics.operators import Fill, Operator, gathering, operator_of
+from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
 _TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
-# Operators that work element by element: of one tensor, finite wherever it is, and of several.
-_CURVES: Final = frozenset(
-    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
-)
-_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
-_STEPS: Final = 8
-_SCENES: Final = 64  # at most, for one change
-_BATCHES: Final = 4  # values of a size that only counts samples
-_FIRST: Final = 10  # values of any other size, from the least one on
-_LONG: Final = 60  # the longest axis is at least so long
-_SEARCH: Final = 512  # values that are looked at to find those at which the padding is another one
+_TRIED: Final = (*range(10), 15, 16, 31)  # values of a size, from the least one on
+_SEARCH: Final = 512  # values among which the least one is sought
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
 _EXPANDS: Final = 8  # the first opset with Expand
 _OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
@@ -103,16 +90,15 @@ class NeighbourhoodProbe:
 
     def __init__(self, graph: Graph) -> None:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
-        analysis = Analysis(graph)
-        reader = Reader(graph, analysis)
-        self.take(Facts(graph, analysis, reader))
+        self.take(graph, Analysis(graph))
         self._seen: dict[_Models, dict[_Shapes, ProbeResult]] = {}
         self.count = 0
         self.repaired: set[str] = set()
 
-    def take(self, facts: Facts) -> None:
+    def take(self, graph: Graph, analysis: Analysis) -> None:
         """Uses a graph of the model from now on, and what is known of it at the sizes admitted."""
-        self._facts = facts
+        self._graph = graph
+        self._analysis = analysis
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Neighbourhood:
         """Cuts out the nodes that compute a tensor from `roots`, in a few scenes."""
@@ -156,7 +142,7 @@ class NeighbourhoodProbe:
             runs += result.runs
             reason = reason or result.detail
         if repairs:
-            self.repaired.add(self._facts.graph.unique(tensor.name))
+            self.repaired.add(self._graph.unique(tensor.name))
         if not runs:
             return None, reason or "not probed"
         self.count += 1
@@ -183,29 +169,19 @@ class NeighbourhoodProbe:
                 yield scene, seen[scene.shapes]
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
-        graph, analysis = self._facts.graph, self._facts.analysis
-        term, node = self._facts.reader.read(tensor), tensor.producer
-        form, padding = None, term.layers
-        if isinstance(term.head, Slid) and node is not None and gathering(graph, node) is not None:
-            form, padding = term.head.form, term.head.layers
-        shapes = [analysis.shape(graph.tensor(root)) for root in roots]
-        if shapes[0] is None and form is not None:
-            shapes[0] = tuple(symbol(f"{roots[0]}[{axis}]") for axis in range(form.rank))
-        for root, each in zip(roots, shapes, strict=True):
-            if each is None:
+        graph, node = self._graph, tensor.producer
+        row = None if node is None else gathering(graph, node)
+        shapes: list[tuple[Extent, ...]] = []
+        for root in roots:
+            if (each := self._analysis.shape(graph.tensor(root))) is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is unknown")
-        shape, *beside = [each for each in shapes if each is not None]
-        amounts = [amount for layer in padding for pair in layer.amounts for amount in pair]
-        if form is not None and form.rank == len(shape):
-            axes = zip(form.spatial, form.axes, strict=True)
-            amounts += [modulo(shape[axis], window.stride) for axis, window in axes]
+            shapes.append(each)
         scenes: dict[tuple[int, ...], Scene] = {}
-        for sizes, symbols in _choices(shape, tuple(amounts)):
-            if form is not None:
-                end = len(sizes) - form.after
-                sizes = (*(1,) * form.before, *sizes[form.before : end], *(1,) * form.after)
+        for sizes, symbols in _choices(shapes[0]):
+            if row is not None and len(sizes) > BESIDE:
+                sizes = row.layout.full(row.layout.spatial(sizes), 1)
             if (key := (*sizes, *symbols.values())) not in scenes:
-                others = zip(roots[1:], beside, strict=True)
+                others = zip(roots[1:], shapes[1:], strict=True)
                 fixed = (tuple(_number(n, symbols, root) for n in all_) for root, all_ in others)
                 scenes[key] = Scene((sizes, *fixed), symbols)
         if not scenes:
@@ -213,7 +189,7 @@ class NeighbourhoodProbe:
         fitting = [each for each in scenes.values() if max(map(prod, each.shapes)) <= _LARGE]
         if not fitting:
             _check_size("data", next(iter(scenes.values())).shapes[0])
-        return fitting[:_SCENES]
+        return fitting
 
     def _cuts(
         self, tensor: Tensor, roots: Sequence[str], scenes: Sequence[Scene]
@@ -222,7 +198,7 @@ class NeighbourhoodProbe:
         cutting = None
         for scene in scenes:
             if cutting is None or cutting.holds_sizes:
-                cutting = _Cutting(self._facts, roots, scene)
+                cutting = _Cutting(self._graph, self._analysis, roots, scene)
                 model = cutting.model(tensor)
             yield model
 
@@ -235,19 +211,14 @@ def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
 
 @lru_cache(maxsize=256)
 def _choices(
-    shape: tuple[Extent, ...], amounts: tuple[Extent, ...]
+    shape: tuple[Extent, ...],
 ) -> Sequence[tuple[tuple[int, ...], Mapping[str, int]]]:
-    """Sizes to try for a root, with the values of the symbols that they come with.
+    """Sizes to try for a root of some shape, with the values of their symbols.
 
     Layers that are alike ask for them again.
-
-    Args:
-        shape: The root's shape.
-        amounts: Amounts and other sizes on which the padding depends.
     """
-    sized = [size for size in (*shape, *amounts) if isinstance(size, Size)]
-    symbols = sorted({each for size in sized for each in size.symbols})
-    values = {each.name: _values(each, shape, amounts) for each in symbols}
+    symbols = sorted({each for size in shape if isinstance(size, Size) for each in size.symbols})
+    values = {each.name: _values(each, shape) for each in symbols}
     found: list[tuple[tuple[int, ...], Mapping[str, int]]] = []
     count = max(map(len, values.values()), default=len(shape))
     for step in range(count + 1):
@@ -265,29 +236,17 @@ def _choices(
     return found
 
 
-def _values(which: Symbol, shape: Sequence[Extent], amounts: Sequence[Extent]) -> list[int]:
-    """Values to try for a symbol: the least ones, one of long axes, and all that pad otherwise."""
+def _values(which: Symbol, shape: Sequence[Extent]) -> list[int]:
+    """Values to try for a symbol, from the least one on that leaves no axis of a shape empty."""
     values = which.sizes
+    own = [each for each in shape if isinstance(each, Size) and each.symbols == (which,)]
 
-    def at(index: int, sizes: Sequence[Extent]) -> tuple[int, ...]:
+    def is_empty(index: int) -> bool:
         told = {which.name: values.value(index)}
-        alone = (each for each in sizes if isinstance(each, Size) and each.symbols == (which,))
-        return tuple(evaluate(each, told) for each in alone)
+        return any(evaluate(each, told) < 1 for each in own)
 
-    every = range(values.count)
-    least = next((i for i in every[:_SEARCH] if min(at(i, shape), default=1) >= 1), 0)
-    others = [each for each in (*shape[1:], *amounts) if isinstance(each, Size)]
-    if not any(which in each.symbols for each in others):
-        return [values.value(index) for index in every[least : least + _BATCHES]]
-    some = every[least : least + _LONG]
-    long = next((i for i in some if min(at(i, shape), default=0) >= _LONG), least + _LONG)
-    chosen = [*every[least : least + _FIRST], *every[long : long + 1]]
-    seen = {at(index, amounts) for index in chosen}
-    for index in every[least : least + _SEARCH]:
-        if (told := at(index, amounts)) not in seen and len(chosen) < _SCENES:
-            seen.add(told)
-            chosen.append(index)
-    return [values.value(index) for index in dict.fromkeys(chosen)]
+    least = next((i for i in range(min(values.count, _SEARCH)) if not is_empty(i)), 0)
+    return [values.value(least + step) for step in _TRIED if least + step < values.count]
 
 
 def _number(size: Extent, symbols: Mapping[str, int], data: str) -> int:
@@ -332,9 +291,11 @@ class _Cutting:
             inputs are open.
     """
 
-    def __init__(self, facts: Facts, roots: Sequence[str], scene: Scene) -> None:
-        self._graph = facts.graph
-        self._analysis = facts.analysis
+    def __init__(
+        self, graph: Graph, analysis: Analysis, roots: Sequence[str], scene: Scene
+    ) -> None:
+        self._graph = graph
+        self._analysis = analysis
         self._scene = scene
         self._proto = GraphProto(name="probe")
         self._roots = roots
@@ -375,48 +336,15 @@ class _Cutting:
     # The data
 
     def _keep_above(self) -> None:
-        """Keeps the data at its bound or above it, as the graph does upstream of the root.
-
-        Where it is known what bounds the data, the cut begins there and runs that itself.
-        """
+        """Keeps the data at its bound or above it, as the graph does upstream of the root."""
         data = self._graph.tensor(self._roots[0])
         bound = self._analysis.bound(data)
         if bound <= _least(self._dtype):
             return
-        if grounds := self._grounds(data):
-            self._names = dict.fromkeys(grounds, "data")
-        elif self._dtype in FLOATS:
+        if self._dtype in FLOATS:
             self._raise_data(bound, "Relu")
         elif self._dtype in _QUANTISED:
             self._raise_data(bound, "Abs")
-
-    def _grounds(self, data: Tensor) -> list[str]:
-        """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
-
-        Empty where any other operator is in between.
-        """
-        grounds: list[str] = []
-        pending = [data]
-        for _ in range(_STEPS):
-            if not pending:
-                return grounds
-            tensor = pending.pop()
-            node = tensor.producer
-            if self._graph.constant(tensor) is not None:
-                continue
-            if node is None or not self._graph.is_standard(node):
-                return []
-            if node.op in _SUMS:
-                pending += node.inputs
-            elif node.op not in _CURVES:
-                return []
-            elif self._analysis.bound(node.inputs[0]) > _least(
-                self._analysis.dtype(node.inputs[0])
-            ):
-                pending.append(node.inputs[0])  # a Tanh, for one, has a bound only where that has
-            else:
-                grounds.append(node.inputs[0].name)
-        return []
 
     def _raise_data(self, by: float, op: str = "Identity") -> None:
         """Has what an operator makes of the data stand for it, raised by a number."""

@@ -55,19 +55,6 @@ class ProbeResult(Struct, frozen=True):
     repairs: bool = False
 
 
-def compare_runs(
-    before: onnx.ModelProto,
-    after: onnx.ModelProto,
-    shapes: _Shapes = (),
-    *,
-    seeds: int = 3,
-    specified: bool = False,
-) -> ProbeResult:
-    """As `compare_scenes`, for one choice of shapes."""
-    (result,) = compare_scenes(before, after, [shapes], seeds=seeds, specified=specified)
-    return result
-
-
 def compare_scenes(
     before: onnx.ModelProto,
     after: onnx.ModelProto,
@@ -111,10 +98,8 @@ def compare_scenes(
         ours, theirs = asked([one, other])
     crashed = any(isinstance(each, CrashError) for each in (ours, theirs))
     if crashed and len(scenes) > 1:  # not every scene crashes
-        return [
-            compare_runs(before, after, shapes, seeds=seeds, specified=specified)
-            for shapes in scenes
-        ]
+        each = partial(compare_scenes, before, after, seeds=seeds, specified=specified)
+        return [result for shapes in scenes for result in each([shapes])]
     if isinstance(theirs, LimitError) and not isinstance(ours, EngineError):
         with pool.longer(3):  # a change is not blamed for a slow machine
             (theirs,) = asked([other])

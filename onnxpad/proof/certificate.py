@@ -23,11 +23,9 @@ from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.walk import nodes_upstream
-from onnxpad.later import Facts as Data
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import LOST_SIGN, refine
-from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term, Terms
+from onnxpad.proof.refine import LOST_SIGN, Facts, refine
+from onnxpad.proof.term import DiffersError, Equal, Spread, Stepped, Term, Terms
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
@@ -172,13 +170,13 @@ class Prover:
         """What was proved of a tensor, in words and as data."""
         (analysed, limits, facts), equal = at, equal or Equal("same")
         roots, domain, node = self._roots.get(old, (old.name,)), analysed.domain, new.producer
-        names, data = ", ".join(map(repr, roots)), ", ".join(["the data"] * len(roots))
+        names = ", ".join(map(repr, roots))
         slides = node is not None and facts.reader.slides(node)
         found = {"kind": "windows" if slides else "padding", "root": roots[0], **equal.facts}
         if slides:
-            said, sizes = ["each window reads the same positions of"] * 2, equal.sizes
+            said, sizes = "each window reads the same positions of", equal.sizes
         else:
-            said = [f"{who} holds the same elements of" for who in (repr(old.name), "the result")]
+            said = f"{old.name!r} holds the same elements of"
             sizes = _sizes(facts, facts.reader.read(new))
             found |= {"roots": [*roots], **({"repair": True} if equal.repair else {})}
         assumed: tuple[str, ...] = (*domain.assumptions, *self._trusts)
@@ -195,12 +193,11 @@ class Prover:
             assumed = (*assumed, Assumption.DECLARED)
             rest += f"; as declared of {', '.join(users)}"
         return Certificate(
-            f"{said[0]} {names}, {rest}",
+            f"{said} {names}, {rest}",
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
-            facts=Data(found),
+            facts=found,
             within={name: each.as_data() for name, each in domain.given.items() if is_limited},
-            general=f"{said[1]} {data}, {rest}",
             data=sizes,
         )
 
@@ -226,7 +223,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     """The names of the first tensors upstream of one around which there is no padding."""
     found: list[str] = []
     start = graph.origin(tensor)
-    first, head = start.producer, reader.read(start).head
+    first = start.producer
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
     pending = [(start, 0)]
@@ -243,9 +240,6 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             continue
         if node is not first:
             is_pad = row.op == "Pad" and (term.layers or term is reader.read(node.inputs[0]))
-            # Copies around the data are a layer before a maximum.
-            copies = slides and isinstance(head, Slid) and head.form.compares
-            is_pad = is_pad or (copies and isinstance(term.head, Copied))
             pads += bool(is_pad)
             if not (is_pad or (through and term.is_open)):
                 found.append(at.name)

@@ -8,7 +8,8 @@ contract: the first rule that applies gives the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -17,12 +18,17 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.size import always, less_equal
+from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.size import Sizes as Range
+from onnxpad.facts import Analysis
+from onnxpad.facts.bounds import infinite, telling
+from onnxpad.facts.shapes import KEEPING
 from onnxpad.finding import Assumption, Trust
-from onnxpad.graph import Tensor
-from onnxpad.proof.assume import Facts
-from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
-from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, reads_originals
+from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import upstream
+from onnxpad.proof.read import Reader
+from onnxpad.proof.term import DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
+from onnxpad.proof.windows import REPAIRED, Compared, Comparison, Sizes, blind_axis, compare
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
@@ -30,12 +36,15 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
+    around,
     crops,
+    is_finite,
     merged,
     number_of,
     without_sign,
 )
 from onnxpad.semantics.rows import FLOATS, lowest
+from onnxpad.semantics.table import padding_row, row_of
 from onnxpad.semantics.window import WindowForm
 
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
@@ -156,11 +165,7 @@ def scattered(pair: Pair) -> Found | None:
     if old.head.disputed and pair.trust is not None:
         facts, assumptions = {"trusts": str(pair.trust)}, frozenset({pair.trust.assumption})
     repair = not old.head.runs
-    words = "with the same fill at the same places"
-    if repair:
-        words += REPAIRED
-    if facts:
-        words += ", as onnxruntime reads the original (the specification leaves it open)"
+    words = f"with the same fill at the same places{REPAIRED * repair}"
     rule = "scattered" if new.layers == old.layers else LOST_SIGN
     found = Equal(rule, assumptions, facts, repair=repair, words=words)
     return found, _arguments(pair)
@@ -209,51 +214,11 @@ def windows(pair: Pair) -> Found | None:
     return equal, _arguments(pair)
 
 
-def copied(pair: Pair) -> Found | None:
-    """Around the data of a maximum, a copy never wins where its original is read too.
-
-    The `Pad` that copies is then one of values that never win. Where data holds NaN, kernels differ
-    on the order of what they compare.
-    """
-    new, old, facts = pair.new.head, pair.old.head, pair.facts
-    if not (isinstance(new, Slid) and isinstance(old, Slid)):
-        return None
-    form, pad = old.form, pair.old.args[0]
-    if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
-        return None
-    if not form.compares or pad.layers or any(crops(each.amounts) for each in old.layers):
-        return None  # what is cropped may be an original
-    reader, data = facts.reader, pad.args[0]
-    layer = Layer(pad.head.amounts, LEAST)
-    padded = reader.terms.padded(data, layer, *old.layers)
-    bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
-    by = windows if bare.args[0] is pair.new.args[0] else copied  # perhaps of copies of that
-    if by is copied and not isinstance(bare.args[0].head, Copied):
-        return None
-    window = replace(old, layers=merged((layer, *old.layers)))
-    sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
-    if not reads_originals(window, pad.head, sizes, dtype):
-        raise DiffersError(
-            f"it copies data ({pad.head.mode}), and a window may read a copy without its original",
-            Reason.COPIES_DATA,
-            mode=pad.head.mode,
-        )
-    found = by(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
-    if found is None:
-        return None
-    equal, further = found
-    if dtype in FLOATS:
-        facts.check_finite(data)
-        _check_ties(pair, dtype, facts.bound(data))
-        equal = replace(equal, assumptions=equal.assumptions | {Assumption.FINITE_DATA})
-    return replace(equal, rule="copied"), further
-
-
 RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
     Ranked: (ranked,),
     Spread: (scattered,),
     Stepped: (steps,),
-    Slid: (copied, windows),
+    Slid: (windows,),
 }
 """The rules in their order by what the original is; `congruent` and `layers` come first."""
 
@@ -398,3 +363,170 @@ def _losing(layer: Layer, dtype: int | None, floor: float) -> Layer:
     if dtype in _LOWEST_FINITE:
         loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
     return replace(layer, fill=LEAST) if loses else layer
+
+
+class Facts:
+    """Facts about terms of one graph, at the sizes that its analysis admits."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, reader: Reader) -> None:
+        """Asks the graph as it is at each call."""
+        self.graph = graph
+        self.reader = reader
+        self.analysis = analysis
+        self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
+
+    def compared(
+        self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
+    ) -> Comparison:
+        """As `windows.compare`, once for each pair: networks repeat the same few windows.
+
+        Raises:
+            DiffersError: As there.
+        """
+        key = old, new, sizes, dtype, trust
+        found = self._compared.get(key)
+        if found is None:
+            try:
+                found = compare(old, new, sizes, dtype, trust)
+            except DiffersError as error:
+                found = error.with_traceback(None)
+            self._compared[key] = found
+        if isinstance(found, DiffersError):
+            raise found
+        return found
+
+    def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
+        """The sizes of data on some axes; symbols where they are unknown until run time.
+
+        Args:
+            data: The data.
+            axes: The axes.
+            rank: The number of axes that the data must have.
+
+        Raises:
+            DiffersError: It has another number of axes.
+        """
+        held = self.reader.around(data)
+        shape = None if held is None else self.analysis.shape(held[0])
+        if shape is not None and len(shape) != rank:
+            raise DiffersError(f"the data has {len(shape)} axes, the window {rank}")
+        if shape is None:
+            shape = (Unknown("run time alone knows"),) * rank
+        found = [*shape[axes.start : axes.stop]]
+        if held is not None and held[1] != data.layers:
+            more = [around(data.layers, axis) - around(held[1], axis) for axis in axes]
+            found = [size + each for size, each in zip(found, more, strict=True)]
+        for place, size in enumerate(found if Unknown in map(type, found) else ()):
+            if isinstance(size, Unknown):
+                name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
+                least = 0 if held is None or data.layers else least_size(self.graph, held[0])
+                found[place] = symbol(f"{name}[{place}]", Range(least))
+        return tuple(found)
+
+    def shape(self, term: Term) -> tuple[Extent, ...] | None:
+        """The shape of a term; None where it is unknown."""
+        tensor = self.reader.holder(term)
+        return None if tensor is None else self.analysis.shape(tensor)
+
+    def dtype(self, data: Term) -> int | None:
+        """The element type of data; None where it is unknown."""
+        held = self.reader.around(data)
+        return None if held is None else self.analysis.dtype(held[0])
+
+    def bound(self, data: Term) -> float:
+        """A number that no element of data is below."""
+        held = self.reader.around(data)
+        if held is None or not _keeps(held[1], data.layers):
+            return -math.inf
+        fills = () if held[1] == data.layers else data.layers
+        return min([self.analysis.bound(held[0]), *map(least_of_fill, fills)])
+
+    def check_finite(self, data: Term) -> None:
+        """Raises where data certainly holds infinities or NaN.
+
+        Raises:
+            DiffersError: It does; or nothing is known about it.
+        """
+        if not all(is_finite(layer.fill) for layer in data.layers):
+            raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
+        operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
+        for operand in operands:
+            if isinstance(operand.of, Term):
+                self.check_finite(operand.of)
+        held = self.reader.around(data if operands else data.bare)
+        if held is not None and all(is_finite(layer.fill) for layer in held[1]):
+            if (origin := infinite(self.analysis, held[0])) is not None:
+                names = {"tensor": held[0].name, "origin": origin.name}
+                said = f"{held[0].name!r} holds infinities, from {origin.name!r}"
+                raise DiffersError(said, Reason.INFINITE_DATA, **names)
+        elif isinstance(data.head, Stepped):
+            for each in data.args:
+                self.check_finite(each.bare)
+        else:
+            raise DiffersError("nothing is known about the data")
+
+    def check_zeros_unseen(self) -> None:
+        """Raises where something in the model may tell 0.0 from -0.0.
+
+        Raises:
+            DiffersError: It may.
+        """
+        if teller := telling(self.graph):
+            said = f"{teller} in the model may tell 0.0 from -0.0"
+            raise DiffersError(said, Reason.FILL_WINS, value=0)
+
+    def check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows.
+
+        Raises:
+            DiffersError: A sign may make a difference.
+        """
+        graph = self.graph
+        if self.analysis.dtype(tensor) not in {None, *FLOATS}:
+            return
+        if graph.is_output(tensor) or not all(map(self._loses_sign, graph.uses(tensor))):
+            said = f"the sign of zeros in {tensor.name!r} differs"
+            raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
+
+    def _loses_sign(self, use: Use) -> bool:
+        row = row_of(self.graph, use.node) if use.index == 0 else None
+        return row is not None and row.window is not None and row.window.loses_signs
+
+
+def least_size(graph: Graph, tensor: Tensor) -> int:
+    """The least size that a spatial axis of a tensor may have: 1 or, where it is computed, 0.
+
+    The axes of the main graph's inputs have elements. Runtimes refuse a convolution without window.
+    """
+
+    def kept(node: Node) -> Sequence[Tensor]:
+        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
+
+    graph, tensor = graph.home(tensor)
+    *_, first = upstream([tensor], kept)
+    if first is None:
+        return 0
+    if first.outer is not None and graph.parent is not None:
+        return least_size(graph.parent, first.outer)
+    if first.name in graph.inputs:
+        return int(graph.is_main)  # what is passed to a body or function is computed
+    node = first.producer
+    row = None if node is None or first is not node.outputs[0] else padding_row(graph, node)
+    return int(row is not None and row.window is not None and row.window.rounding == "floor")
+
+
+def _keeps(layers: Layers, others: Layers) -> bool:
+    """Whether layers keep all elements of the data that other layers keep."""
+    if not any(crops(layer.amounts) for layer in layers):
+        return True
+    if not others or any(crops(layer.amounts) for layer in layers[1:]):
+        return layers == others
+    sides = zip(chain(*layers[0].amounts), chain(*others[0].amounts), strict=True)
+    return all(one == other or not crops([(one, 0)]) for one, other in sides)
+
+
+def least_of_fill(layer: Layer) -> float:
+    """A number that the fill of a layer is not below; -inf for -0.0 and what is no number."""
+    if isinstance(layer.fill, str | Operand) or math.isnan(layer.fill):
+        return -math.inf
+    return layer.fill

@@ -16,9 +16,7 @@ from msgspec.structs import astuple
 
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
-from onnxpad.messages import Named
 from onnxpad.reasons import Reason
-from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
@@ -67,25 +65,13 @@ class Spread(Struct, frozen=True):
     disputed: tuple[object, ...]
 
 
-class Copied(Struct, frozen=True):
-    """A `Pad` that puts copies of elements around its data, by its mode.
-
-    Attributes:
-        mode: `reflect`, `edge` or `wrap`.
-        amounts: (begin, end) for each axis, none of which crops.
-    """
-
-    mode: str
-    amounts: ExtentPairs
-
-
 class Ranked(Struct, frozen=True):
     """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
 
     rank: int
 
 
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied | Ranked
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Ranked
 
 
 class Term:
@@ -173,14 +159,10 @@ class DiffersError(Exception):
     Attributes:
         code: The reason.
         facts: The names, axes and numbers concerned.
-        said: The message, with names and without.
     """
 
-    def __init__(
-        self, text: str | Named, code: Reason = Reason.NOT_CERTIFIED, **facts: object
-    ) -> None:
+    def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
         """Takes another code where something other than the terms decided."""
-        self.said = Named.of(text) if isinstance(text, str) else text
-        super().__init__(self.said.text)
+        super().__init__(text)
         self.code = code
         self.facts = facts

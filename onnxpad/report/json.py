@@ -464,8 +464,6 @@ WORDS: Final = {
             "drawn",
             "is_pad",
             "brief",
-            "general",
-            "alike",
             "data",
             "elements",
             "resized",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
 from onnxpad.finding import Change, Finding, SiteForm, StepForm, WrittenAmounts
-from onnxpad.messages import and_list, few, shortened
+from onnxpad.messages import and_list, few, shortened, without_names
 from onnxpad.messages import counted as counted
 from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
@@ -336,8 +336,8 @@ def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def reason_without_names(finding: Finding) -> str:
-    """The reason without names if the rule gives one, else the reason as it is."""
-    return finding.general or finding.reason
+    """The reason without names."""
+    return without_names(finding.reason)
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
-from onnxpad.later import Facts
-from onnxpad.messages import RUNTIME, Named
+from onnxpad.messages import RUNTIME
 from onnxpad.options import Wanted
 from onnxpad.padding.crops import amounts_of
 from onnxpad.padding.padding import Padding
@@ -92,11 +91,11 @@ class Pass:
         self,
         context: Context,
         node: Node,
-        message: str | Named,
+        message: str,
         plan: Any,
         *,
         becomes: str = "",
-        why: str | Named = "",
+        why: str = "",
         severity: Severity | None = None,
         keeps: Node | None = None,
         decides: bool = False,
@@ -107,8 +106,7 @@ class Pass:
         Args:
             context: The graph.
             node: The node that the finding names.
-            message: How the padding is written; with the same without names where it begins with
-                the operator or has names.
+            message: How the padding is written.
             plan: The data that `rewrite` needs.
             becomes: How it is written then; the message has both, as `FROM -> TO: why`.
             why: Why that means the same; by default the pass's.
@@ -117,20 +115,16 @@ class Pass:
             decides: Whether the plan rests on the engine that is trusted.
             evidence: Facts for the report.
         """
-        ends = [
-            f" -> {becomes}{f': {each}' if each else ''}" if becomes else ""
-            for each in (why if isinstance(why, Named) else [why or self.why] * 2)
-        ]
-        text, alike = (message, "") if isinstance(message, str) else message
+        if becomes:
+            message += f" -> {': '.join(filter(None, (becomes, why or self.why)))}"
         finding = Finding(
             self.code,
             severity or self.severity,
             context.label(node),
             node.op,
-            text + ends[0],
-            evidence=Facts(evidence),
+            message,
+            evidence=evidence,
             location=context.graph.location(node),
-            alike=alike and alike + ends[1],
         )
         return Match(finding, keeps or node, plan, node, decides)
 
@@ -138,7 +132,7 @@ class Pass:
         self,
         context: Context,
         node: Node,
-        message: str | Named,
+        message: str,
         reason: RefusalError,
         *,
         asked: str = "",
@@ -152,21 +146,19 @@ class Pass:
         facts: dict[str, object] = {**reason.facts, **evidence}
         facts.pop("options", None)
         asked = asked or str(facts.pop("asked", ""))
-        text, general = str(reason), reason.general
+        text = str(reason)
         if asked:
             asked = asked if context.wants is None else "--target"
             text, facts["asked"] = f"this is what {asked} asks for; {text}", asked
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options
-            general = advised(general, options)
         match = self.found(context, node, message, None, severity=Severity.INFO)
         finding = replace(
             match.finding,
             reason=text,
-            evidence=Facts(facts),
+            evidence=facts,
             reason_code=reason.code,
             brief=reason.brief,
-            general=general,
         )
         return replace(match, finding=finding)
 
@@ -231,7 +223,7 @@ class SitePass(Pass):
         """
         raise NotImplementedError
 
-    def told(self, context: Context, op: Any) -> tuple[Node, str | Named, dict[str, Any]]:
+    def told(self, context: Context, op: Any) -> tuple[Node, str, dict[str, Any]]:
         """The node that the finding names, how it is padded in words, and facts about it."""
         is_auto = op.auto_pad != "NOTSET"
         if isinstance(op, TransposedOp):
@@ -308,11 +300,11 @@ class SitePass(Pass):
 class PadBefore(SitePass):
     """Base class of those that are about a `Pad` in front of an operator."""
 
-    def told(self, context: Context, op: WindowOp) -> tuple[Node, str | Named, dict[str, Any]]:
+    def told(self, context: Context, op: WindowOp) -> tuple[Node, str, dict[str, Any]]:
         """The `Pad`, its amounts, and the operator."""
         pad, label = context.sites.pad_before(op), context.graph.label(op.node)
         assert pad is not None
         known, how = pad.over(op.rank), "computed " * (pad.constant_amounts is None)
         amounts = "" if known is None else f" {op.operator.layout.text(known)}"
-        said = f"{how}Pad{amounts} before {op.node.op}"
-        return pad.node, Named(f"{said} {label!r}", said), {"before": context.label(op.node)}
+        said = f"{how}Pad{amounts} before {op.node.op} {label!r}"
+        return pad.node, said, {"before": label}

@@ -20,7 +20,6 @@ from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import named
 from onnxpad.padding.readers import Readers, about, data_inputs, needs_finite, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
@@ -372,8 +371,7 @@ def refused(
 ) -> RefusalError:
     """The refusal to move padding past a node, which its message begins with."""
     label = graph.label(node)
-    said = named(lambda name: f"{node.op}{name(label)} {why}")
-    return RefusalError(code, said, **{"operator": label, **facts})
+    return RefusalError(code, f"{node.op} {label!r} {why}", **{"operator": label, **facts})
 
 
 def _squeeze(call: Call, inner: Layer, outer: Layer) -> None:

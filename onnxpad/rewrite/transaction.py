@@ -27,7 +27,6 @@ from onnxpad.finding import (
 )
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
-from onnxpad.later import Facts
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.crops import amounts_of
 from onnxpad.proof.certificate import Prover, check_elsewhere
@@ -112,7 +111,7 @@ class Editor:
         context.graph.rollback(mark)
         self.prover.undo()
         told = kept_back(match.finding, why.code, f"undone: {why}")
-        self.undone[place] = replace(told, evidence=Facts(told.evidence, **why.facts))
+        self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
 
     def commit(self, pass_: Pass, match: Match) -> Made:
         """Writes a change, shows that the model stays what it was, and records it.
@@ -221,7 +220,7 @@ class Editor:
         """The neighbourhoods of tensors before a change, for the probe."""
         if self._probe is None:
             return []
-        self._probe.take(self.prover.facts)
+        self._probe.take(self.context.graph, self.prover.facts.analysis)
         return list(map(self._probe.before, kept, roots))
 
     def _probed(

@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
-from onnxpad.later import Facts
 from onnxpad.padding.crops import crop_of
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
@@ -215,7 +214,7 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         str(node.op),
         message,
         reason,
-        Facts(facts),
+        facts,
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
     )

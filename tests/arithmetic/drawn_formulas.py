@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from onnxpad.arithmetic import render, size, window
+from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.quasi_affine import ANY
-from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
 from tests.support.lines import Lines
 
@@ -96,7 +95,7 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
         (symbol,) = found.symbols
         if symbol.name == name and len(found.terms) == 1:
             form = found.terms[0][1]
-            says.append(f"form {render.recognise(form, symbol)}")
+            says.append(f"form {size.recognise(form, symbol)}")
     return "; ".join(filter(None, says))
 
 
@@ -115,7 +114,7 @@ def _window_told(text: str, extent: Extent) -> str:
         says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
         says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
         named = dict(zip(("begin", "end", "out"), (*pairs, out), strict=True))
-        says[f"table {odd}"] = residue_table(named, extent)
+        says[f"table {odd}"] = size.table_of(named, extent)
     says["read"] = window.end_read(extent, sliding, begin, pools[1])
     says["without ceil"] = window.end_without_ceil(extent, sliding, begin, end)
     for least in (0, 3):

@@ -18,8 +18,6 @@ from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.proof.assume import Facts
-from onnxpad.proof.read import Reader
 from tests.support import feeds_of, one, onnxpad_runs, run
 from tests.support.rows import each_row
 
@@ -200,7 +198,7 @@ def test_probes_keep_to_the_range() -> None:
     given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = NeighbourhoodProbe(graph)
     analysis = Analysis(graph, given.extents(graph))
-    probes.take(Facts(graph, analysis, Reader(graph, analysis)))
+    probes.take(graph, analysis)
     scenes = probes.before(graph.tensor("y"), ("x",)).scenes
     assert {scene.shapes[0][2] for scene, _ in scenes} == {12, 16}
     assert {scene.shapes[0][3] for scene, _ in scenes} == {33, 34, 35}

@@ -206,7 +206,7 @@ STAYS = [
             initializers="int64[1] z = {0}, int64[1] k = {16}, int64[1] t = {2}",
         ),
         "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is "
-        "floor((-n mod 16)/2) and the end ceil((-n mod 16)/2), where n is the size it reads. "
+        "from 0 to 7 and the end from 0 to 8, where n is the size it reads. "
         "Pass --shape or --dim",
         id="to a multiple, centred",
     ),

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxpad.probe.run import REACH, ProbeResult, _borders, _draws, _ramp, compare_runs
+from onnxpad.probe.run import REACH, ProbeResult, _borders, _draws, _ramp
 from onnxpad.validation.inputs import Input
 from tests.support import parsed
+from tests.support.probes import compare_runs
 from tests.support.rows import one_in
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"

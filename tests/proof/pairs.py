@@ -14,9 +14,8 @@ import onnx
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
-from onnxpad.proof.refine import refine
+from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import DiffersError, Equal, Term, Terms
 from tests.support import one
 from tests.support.lines import Lines

@@ -13,9 +13,9 @@ from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.proof.assume import Facts
 from onnxpad.proof.certificate import settle
 from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import Facts
 from onnxpad.proof.term import DiffersError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match

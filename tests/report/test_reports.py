@@ -39,8 +39,6 @@ IN_JSON = {
     "is_pad": "",
     "brief": "",
     "limits": "sizes",
-    "general": "",
-    "alike": "",
     "form": "",
     "data": "",
     "elements": "",

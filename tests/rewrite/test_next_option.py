@@ -51,8 +51,10 @@ def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_pa
 
 
 GAINS = {
-    "timm_same_torchscript": "--dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 13)",
-    "letterbox_torchscript": "--shape 1,3,224,224 would fold 2 Pads (nodes 103 -> 5)",
+    "timm_same_torchscript": (
+        "--dynamic auto-pad would change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 13"
+    ),
+    "letterbox_torchscript": "--shape 1,3,224,224 would change Pads 2 -> 0, nodes 103 -> 5",
 }
 
 
@@ -96,7 +98,7 @@ def test_a_decision_between_the_engines() -> None:
     found = onnxpad.fix(model, validate=False).next
     assert found is not None
     assert found.keywords == {"trust": "onnxruntime"}
-    assert found.gain == "write 1 auto_pad as numbers"
+    assert found.gain == "change auto_pads 1 -> 0"
     assert onnxpad.fix(model, validate=False, strict=True).next is None
 
 
@@ -182,7 +184,7 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
     path = tmp_path / "net.onnx"
     onnx.save(net(COMPUTED), path)
     option = "--dynamic auto-pad"
-    line = f"Next: {option} would turn 1 Pad into auto_pad (nodes 8 -> 1)"
+    line = f"Next: {option} would change Pads 1 -> 0, auto_pads 0 -> 1, nodes 8 -> 1"
     assert f"\n{line}\n" in onnxpad_runs("fix", path).stdout
     report = json.loads(onnxpad_runs("fix", path, "--diff", "--format", "json").stdout)
     assert report["next"] == {

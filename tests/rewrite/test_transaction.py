@@ -36,7 +36,7 @@ class Told:
         self.same = same
         self.asked: list[tuple[str, ...]] = []
 
-    def take(self, facts: object) -> None:
+    def take(self, graph: object, analysis: object) -> None:
         self.asked.append(("take",))
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.probe.run import compare_runs, compare_scenes
+from onnxpad.probe.run import compare_scenes
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
@@ -21,6 +21,7 @@ from onnxpad.validation.answers import accepted, ask
 from onnxpad.validation.bisect import ModelSide, first_divergence
 from onnxpad.validation.inputs import Draw, describe
 from tests.support import parsed
+from tests.support.probes import compare_runs
 from tests.support.rows import one_in
 
 POOL = "MaxPool <kernel_shape = [5,1], strides = [3,3]> (x)"

@@ -10,13 +10,13 @@ import pytest
 
 import onnxpad
 from onnxpad.frameworks.repadding.difference import difference
-from onnxpad.probe.run import compare_runs
 from onnxpad.runtimes import copies
 from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation import answers, inputs
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import FEW
+from tests.support.probes import compare_runs
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
 

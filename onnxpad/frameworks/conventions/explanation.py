@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 from msgspec import Struct
 
@@ -20,7 +19,6 @@ from onnxpad.frameworks.conventions.table import (
     Convention,
     conventions_for,
 )
-from onnxpad.later import Facts
 
 
 class About(Struct, frozen=True):
@@ -134,10 +132,8 @@ def explained(
             continue
         groups.setdefault(effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
-    conventions: Any = Facts(answers)
-    absent: Any = Facts(refused)
     reach = None if output is None else _reach(question, output, only, about)
-    return ExplainReport(question, conventions, absent, agree, about, reach)
+    return ExplainReport(question, answers, refused, agree, about, reach)
 
 
 def _asked(rows: Mapping[str, Convention], only: Sequence[str]) -> dict[str, Convention]:

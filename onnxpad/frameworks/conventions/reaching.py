@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,6 @@ from onnxpad.frameworks.conventions.question import (
 )
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
-from onnxpad.later import Facts
 
 _MOST: Final = 64
 
@@ -148,9 +147,7 @@ def reached(
     is_possible = all(each.totals for each in needs)
     explicit = [_explicit(op, axis, each) for axis, each in zip(question.axes, needs, strict=True)]
     answer = Answer(tuple(explicit)) if is_possible else None
-    reaching: Any = Facts(found)
-    absent: Any = Facts(refused)
-    return Reach(wanted, needs, reaching, absent, answer, tuple(changes))
+    return Reach(wanted, needs, found, refused, answer, tuple(changes))
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:

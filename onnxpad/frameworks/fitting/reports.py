@@ -15,7 +15,6 @@ from msgspec import Struct
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
-from onnxpad.later import Facts
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 
@@ -200,7 +199,7 @@ def _finding(
         node.op,
         message,
         reason,
-        Facts(facts),
+        facts,
         reason_code=code,
         location=context.graph.location(node),
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from onnxpad.finding import Finding
+from onnxpad.messages import without_names
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Block, Group, Pairs
 from onnxpad.report.layout import marked
@@ -26,7 +27,7 @@ def finding_cards(findings: Sequence[Finding]) -> list[Group]:
 def _why(finding: Finding) -> str:
     """The reason without names, or its code; what is found where it can be rewritten."""
     if not finding.reason:
-        return finding.alike or finding.message
+        return without_names(finding.message)
     return finding.reason_code or finding.reason
 
 
@@ -35,10 +36,10 @@ def _finding_card(group: Sequence[Finding]) -> Group:
     if not first.reason:
         said = _why(first)
     elif len(group) == 1:
-        said = first.brief or first.general or first.reason
+        said = first.brief or without_names(first.reason)
     else:  # a user's own pass may give a reason of its own
         said = _MEANINGS.get(first.reason_code, first.reason)
-    if first.reason or not first.alike:  # which names its operator
+    if first.reason or first.op_type not in said:
         said = f"{', '.join(dict.fromkeys(each.op_type for each in group))}: {said}"
     many = marked(times(len(group)), first.severity)
     title = f"{many} {shown(said)} {marked(first.code, 'faint')}"

@@ -180,15 +180,8 @@ def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
 
 def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """The findings by their reason without names of nodes, and formulas."""
-
-    def without_names(finding: Finding) -> str:
-        return finding.brief or finding.general or short_reason(finding)
-
-    groups = grouped(findings, lambda each: (each.code, without_names(each)))
-    return [
-        (short_reason(g[0]) if len({*map(short_reason, g)}) == 1 else without_names(g[0]), g)
-        for g in groups
-    ]
+    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
+    return [(short_reason(group[0]), group) for group in groups]
 
 
 def short_reason(finding: Finding) -> str:
@@ -403,7 +396,7 @@ def next_line(found: NextOption, *, in_memory: bool = False) -> str:
     >>> from onnxpad.finding import Counts
     >>> before, after = Counts(pads=3, auto_pads=0, nodes=274), Counts(0, 3, 110)
     >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
-    Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
+    Next: --dynamic auto-pad would change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 110
     """
     hint = f"; {found.hint}" if found.hint else ""
     option = shown(found.option)

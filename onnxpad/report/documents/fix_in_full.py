@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from onnxpad.finding import Change, Finding
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, without_names
 from onnxpad.report import FixReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture
 from onnxpad.report.documents.cards import finding_cards, members, times
@@ -121,7 +121,7 @@ def _change_cards(changes: Sequence[Change]) -> Iterator[Block]:
 def _variety(change: Change) -> tuple[object, ...]:
     """The same for changes of one kind that also look alike, and are proved alike."""
     made = change.certificate
-    proved = made.general or made.statement, made.assumptions, made.limited_to
+    proved = without_names(made.statement), made.assumptions, made.limited_to
     return change.before, change.after, *proved
 
 
@@ -129,10 +129,9 @@ def _change_card(group: Sequence[Change], *, is_drawn: bool) -> Group:
     """Changes that are alike: the proof, pictures of the first one, and all by name."""
     first = group[0]
     made = first.certificate
+    said = made.statement if len(group) == 1 else without_names(made.statement)
     where = f", for {made.limited_to}" if made.limited_to else ""
-    blocks: list[Block] = [
-        f"{marked('proved', 'good')} {shown((made.general or made.statement) + where)}"
-    ]
+    blocks: list[Block] = [f"{marked('proved', 'good')} {shown(said + where)}"]
     if made.assumptions:
         blocks.append(f"{marked('assumes', 'warning')} {', '.join(map(shown, made.assumptions))}")
     if is_drawn:

@@ -170,5 +170,5 @@ def _as_ours(
         pad = replace(pad, value=met.pad.value)
     windows = {id(each.window): each for each in reached if each.pad.node is node}
     if not windows:
-        return [Exposed(pad, node, (), met.why, met.general)]
-    return [replace(each, pad=pad, why=met.why, general=met.general) for each in windows.values()]
+        return [Exposed(pad, node, (), met.why)]
+    return [replace(each, pad=pad, why=met.why) for each in windows.values()]

@@ -25,7 +25,6 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.nodes import held_bodies
 from onnxpad.graph.walk import downstream, upstream
-from onnxpad.messages import Named
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.amounts import is_padded, is_plain_zero
 from onnxpad.semantics.operators import Operator, operator_of
@@ -54,11 +53,8 @@ _FAR: Final = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
-Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | Named]
+Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
-
-
-_RIGHT: Final = Named.of("")
 
 
 class Exposed(Struct, frozen=True):
@@ -70,14 +66,12 @@ class Exposed(Struct, frozen=True):
         window: The operator that it is folded into, or a node whose body or function holds one.
         way: The nodes in between, from the window upstream.
         why: Why the fold is wrong, in words; empty where it is right.
-        general: The same without names, where it has any; else empty.
     """
 
     pad: PadOp
     window: Node
     way: tuple[Node, ...]
     why: str
-    general: str = ""
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -204,8 +198,8 @@ class Fusion:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
             op = self._read(node)
             why = self._fold(op, pad) if op is not None and row.is_choosy else None
-            if isinstance(why, Named):
-                return Exposed(pad, node, (), *why)
+            if isinstance(why, str):
+                return Exposed(pad, node, (), why)
         return None
 
     def takes(self, node: Node) -> Node | None:
@@ -295,24 +289,24 @@ class Fusion:
                     unseen = f"it may be inside {pad.node.op}" if row.is_choosy else ""
                     yield Exposed(pad, node, behind, unseen)
                     continue
-                now, why = slides, _RIGHT
+                now, why = slides, ""
                 if row.is_choosy:
                     now, why = self._folded(slides, pad, way)
-                if not why.text and self._is_copied(pad.data):
-                    form = "which it reads, is copied to a graph output"
-                    now, why = None, Named(f"{pad.data.name!r}, {form}", f"the data, {form}")
-                yield Exposed(pad, node, behind, *why)
+                if not why and self._is_copied(pad.data):
+                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
+                    now = None
+                yield Exposed(pad, node, behind, why)
                 pending.append((pad.data, now, (*behind, pad.node)))
 
     def _folded(
         self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
-    ) -> tuple[WindowOp | None, Named]:
+    ) -> tuple[WindowOp | None, str]:
         if op is None:
-            return None, Named.of("the operator that it would be folded into is unknown")
+            return None, "the operator that it would be folded into is unknown"
         if not _is_straight(way):
-            return None, Named.of("other nodes are in between")
+            return None, "other nodes are in between"
         now = self._fold(op, pad)
-        return (None, now) if isinstance(now, Named) else (now, _RIGHT)
+        return (None, now) if isinstance(now, str) else (now, "")
 
     def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
         for tensor in tensors:

@@ -1,0 +1,15 @@
+"""Both sides of a change, run."""
+
+from typing import Any
+
+import onnx
+
+from onnxpad.probe.run import ProbeResult, compare_scenes
+
+
+def compare_runs(
+    before: onnx.ModelProto, after: onnx.ModelProto, shapes: Any = (), **asked: Any
+) -> ProbeResult:
+    """As `compare_scenes`, for one choice of shapes."""
+    (result,) = compare_scenes(before, after, [shapes], **asked)
+    return result
