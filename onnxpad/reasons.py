@@ -42,7 +42,7 @@ class Reason(enum.StrEnum):
         return member
 
     # The Pad itself.
-    COPIES_DATA = "copies-data", "the Pad copies data (its mode), which no operator's pads do"
+    COPIES_DATA = "copies-data", "the Pad copies data (its mode); only a maximum may take it over"
     PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
     CROPS = "crops", "the operator's pads cannot crop or append that"
     FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"

@@ -216,8 +216,9 @@ class Sites:
         """
         amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
         constants = pad.constant_amounts
-        layout = op.operator.layout
-        if pad.mode != "constant":
+        wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
+        copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
+        if pad.mode != "constant" and not copies:
             raise RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})", mode=pad.mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank

@@ -22,7 +22,7 @@ from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
-from onnxpad.proof.term import DiffersError, Term
+from onnxpad.proof.term import Copied, DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import (
     ExtentPairs,
@@ -247,6 +247,8 @@ class Judge:
         """The data behind a `Pad`."""
         amounts = pad.extents_over(op.rank)
         assert amounts is not None
+        if pad.mode != "constant":
+            return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
         told = None if pad.value is None else fill_of(pad.value)
         fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
         return self._reader.terms.padded(data, Layer(amounts, fill))

@@ -25,7 +25,7 @@ from onnxpad.graph.graph import row_declared
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN, Facts, refine
-from onnxpad.proof.term import DiffersError, Equal, Spread, Stepped, Term, Terms
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term, Terms
 from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
@@ -223,7 +223,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     """The names of the first tensors upstream of one around which there is no padding."""
     found: list[str] = []
     start = graph.origin(tensor)
-    first = start.producer
+    first, head = start.producer, reader.read(start).head
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
     pending = [(start, 0)]
@@ -240,6 +240,9 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             continue
         if node is not first:
             is_pad = row.op == "Pad" and (term.layers or term is reader.read(node.inputs[0]))
+            # Copies around the data are a layer before a maximum.
+            copies = slides and isinstance(head, Slid) and head.form.compares
+            is_pad = is_pad or (copies and isinstance(term.head, Copied))
             pads += bool(is_pad)
             if not (is_pad or (through and term.is_open)):
                 found.append(at.name)

@@ -17,6 +17,7 @@ from msgspec.structs import astuple
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
 from onnxpad.reasons import Reason
+from onnxpad.semantics.amounts import ExtentPairs
 from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
@@ -65,13 +66,25 @@ class Spread(Struct, frozen=True):
     disputed: tuple[object, ...]
 
 
+class Copied(Struct, frozen=True):
+    """A `Pad` that puts copies of elements around its data, by its mode.
+
+    Attributes:
+        mode: `reflect`, `edge` or `wrap`.
+        amounts: (begin, end) for each axis, none of which crops.
+    """
+
+    mode: str
+    amounts: ExtentPairs
+
+
 class Ranked(Struct, frozen=True):
     """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
 
     rank: int
 
 
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Ranked
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied | Ranked
 
 
 class Term:

@@ -213,6 +213,31 @@ WRONG = {
         "y = Pad (s, p_0_2_1_1)",
     ),
     "another value that only run time knows": ("y = Pad (x, p_1_2, f)", "y = Pad (x, p_1_2, g)"),
+    **{
+        told: (
+            f'a = Pad <mode = "{mode}"> (s, p_1_1_1_1) {given} = MaxPool <{kernel}> (a){then}',
+            f"{given} = MaxPool <{kernel}, pads = [1, 1, 1, 1]> (s){then}",
+        )
+        for told, mode, kernel, given, then in (
+            ("a copy without its original", "edge", "kernel_shape = [2, 2], dilations = [2, 2]",
+             "y", ""),
+            ("a mirrored element alone", "reflect", "kernel_shape = [2, 3]", "y", ""),
+            ("an element of the other end", "wrap", "kernel_shape = [3, 3]", "y", ""),
+            ("positions of copies", "edge", "kernel_shape = [3, 3]", "z, i",
+             " y = Cast <to = 1> (i)"),
+        )
+    },
+    **{
+        f"copies, with {told} behind a Pad": (
+            ('a = Pad <mode = "edge"> (x, p_1_1) m = MaxPool <kernel_shape = [3]> (a)'
+            " y = Pad (m, p_1_2)"),
+            f"m = MaxPool <kernel_shape = [3], {pads}> (x) y = Pad (m, {behind})",
+        )
+        for told, pads, behind in (
+            ("other windows", "pads = [0, 2]", "p_1_2"),
+            ("other amounts", "pads = [1, 1]", "p_2_1"),
+        )
+    },
     "copies in a sum": (
         'a = Pad <mode = "edge"> (x, p_1_1) y = Conv (a, w3)', "y = Conv <pads = [1, 1]> (x, w3)"
     ),
@@ -322,6 +347,12 @@ RULES = {
         "y = ConvTranspose <pads = [0, -1], strides = [2]> (x, t)",
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",
     ),
+    "copied": (
+        ('b = Pad (s, p_0_1_0_0) a = Pad <mode = "reflect"> (b, p_0_0_0_1)'
+        " y = MaxPool <kernel_shape = [1, 3], strides = [1, 2]> (a)"),
+        ("b = Pad (s, p_0_1_0_0) y = MaxPool <kernel_shape = [1, 3], pads = [0, 0, 0, 1],"
+        " strides = [1, 2]> (b)"),
+    ),
     "windows": (
         "a = Pad (x, p_1_1) c = Conv (a, w3) y = Sigmoid (c)",
         "c = Conv <pads = [1, 1]> (x, w3) y = Sigmoid (c)",
@@ -354,7 +385,7 @@ def test_steps_over_equal_operands_may_lose_a_sign() -> None:
 def test_the_rules_and_their_order() -> None:
     rules = chain.from_iterable(refining.RULES.values())
     assert [rule.__name__ for rule in rules] == [
-        "ranked", "scattered", "steps", "windows",
+        "ranked", "scattered", "steps", "copied", "windows",
     ]  # fmt: skip
 
 
