@@ -43,7 +43,6 @@ class Assumption(enum.StrEnum):
 
     FINITE_DATA = "finite-data", "finite data"
     NOT_PROBED = "not-probed", "the proof alone, since no runtime here runs the probe"
-    SHORT_AXES = "short-axes", "no axis is longer than 16,711,680"
     EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
     DECLARED = "declared-operator", "the user's own operators compute as declared"
     TRUSTS_SPEC = "trusts-spec", f"the specification, where {RUNTIME} computes something else"

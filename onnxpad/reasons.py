@@ -89,7 +89,6 @@ class Reason(enum.StrEnum):
     RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
     RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
     DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
-    NOT_EVALUATED = "not-evaluated", "constants determine it by an operator that is not evaluated"
     WRONG_DECLARATION = (
         "wrong-declaration",
         "a graph output is declared with a shape that it does not have",

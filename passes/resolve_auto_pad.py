@@ -58,7 +58,7 @@ class ResolveAutoPad(SitePass):
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: SizeDependentError) -> Choice:
-        formula, multiples = context.open_sites.told(op, refusal.sizes)
+        formula = context.open_sites.told(op, refusal.sizes)
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
             context.open_sites.check_computed(op)
@@ -72,7 +72,6 @@ class ResolveAutoPad(SitePass):
             "auto_pad": op.auto_pad,
             "pads": formula,
             "options": [*options, *["--dynamic pad"] * (not hindrance)],
-            "multiples": multiples,
             **hindered,
         }
         if dynamic == "auto-pad":

@@ -481,14 +481,14 @@ _SIGNS: Final = (
             "Pad MaxPool, 0 behind Concat", VALIDATION, bounds._all,
             'range(call.op == "Where", len(call.node.inputs))', "[0]"),
     _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
-            bounds._dequantised, "_limits(call, 2)[1]", "0"),
+            bounds._dequantised, "call.bound_of(0) >= point", "call.bound_of(0) >= 0"),
     _entry("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
            BOUNDS, "Resize", BOUNDS["AveragePool"]),
 )
 
 _ENGINES: Final = (
     _mutant("Transpose does nothing", "Transpose", PROBES, reshaping._transposed,
-            'call.ints("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
+            "_perm(call, data.ndim)", "range(data.ndim)"),
     _mutant("Slice forgets which way it goes", "torch", PROBES, reshaping._sliced,
             "first + step * np.arange(call.sizes[axis])", "np.arange(call.sizes[axis])"),
     _mutant("Concat turns round", "torch", PROBES, reshaping._joined,
@@ -516,7 +516,7 @@ _ENGINES: Final = (
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
             shapes._sizes_read, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shapes.resized,
-            "return exact if", "return exact + 1 if"),
+            "return exact if is_exact", "return exact + 1 if is_exact"),
 )
 
 _TRANSPOSED: Final = (

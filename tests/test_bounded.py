@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxpad
-from onnxpad.facts import bodies_and_calls
+from onnxpad.facts import engine
 from onnxpad.graph import Graph, Tensor
 from onnxpad.rewrite.sinking import Sinking
 
@@ -65,7 +65,7 @@ def test_functions_are_analysed_once_for_like_calls(depth: int, calls: int) -> N
 
 def test_functions_with_too_many_sizes_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of 100,000: the same way, in a tenth.
-    monkeypatch.setattr(bodies_and_calls, "MOST_NODES", 10_000)
+    monkeypatch.setattr(engine, "MOST_NODES", 10_000)
     fixed = onnxpad.fix(nested(40, 2, "Relu"), validate=False)
     assert not fixed.changes
     assert {each.code for each in fixed.findings} == {"PAD206"}

@@ -17,7 +17,7 @@ import pytest
 from onnx import numpy_helper, shape_inference
 
 from onnxpad.facts import Analysis
-from onnxpad.facts.inference import disagreements
+from onnxpad.facts.feasible import disagreements
 from onnxpad.facts.shapes import SLIDING
 from onnxpad.graph import Graph
 from tests.facts.agreement import differences

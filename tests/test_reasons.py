@@ -154,24 +154,6 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
     [
         (
             one(
-                "r = Relu (x) a = Pad (r, q) m = MaxPool <kernel_shape = [2, 2]> (a)"
-                " y = Div (k, m)",
-                initializers=f"{Q}, float k = {{1}}",
-            ),
-            "Div downstream may tell 0.0 from -0.0",
-        ),
-        (
-            one(
-                "r = Relu (x) a = Pad (r, q) m = MaxPool <kernel_shape = [2, 2]> (a)"
-                " y = If (b) <then_branch = t () => (float[] u) { u = Div (k, m) },"
-                " else_branch = e () => (float[] v) { v = Identity (m) }>",
-                inputs="float[1, 2, 9, 8] x, bool b",
-                initializers=f"{Q}, float k = {{1}}",
-            ),
-            "If downstream may tell 0.0 from -0.0",
-        ),
-        (
-            one(
                 "c = Concat <axis = 3> (x, v) a = Pad (c, q, u)"
                 " y = MaxPool <kernel_shape = [3, 3]> (a)",
                 inputs="float[1, 1, 2, 8] x",

@@ -13,8 +13,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.facts import open_axes
-from onnxpad.facts.recorded import recorded_sizes
-from onnxpad.facts.size_options import given_domain
+from onnxpad.facts.recorded import given_domain, recorded_sizes
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of

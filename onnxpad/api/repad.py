@@ -21,7 +21,7 @@ from onnxpad.arguments import (
     require_timeout,
 )
 from onnxpad.errors import UsageError, ValidationError
-from onnxpad.facts.size_options import Dims, Shapes
+from onnxpad.facts.recorded import Dims, Shapes
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph

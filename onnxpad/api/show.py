@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError
-from onnxpad.facts.size_options import Dims, Shapes
+from onnxpad.facts.recorded import Dims, Shapes
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding

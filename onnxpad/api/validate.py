@@ -338,8 +338,7 @@ def _compared(
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
     from onnxpad.facts.domain import SizeDomain
-    from onnxpad.facts.recorded import recorded_by_both
-    from onnxpad.facts.size_options import given_domain, require_within
+    from onnxpad.facts.recorded import given_domain, recorded_by_both, require_within
     from onnxpad.inventory import padding_differences
 
     original, rewritten = graphs[0], graphs[-1]

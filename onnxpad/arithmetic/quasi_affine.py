@@ -353,10 +353,6 @@ class Sizes(Struct, frozen=True, order=True):
         multiples = quasi_affine.scale(quasi_affine.identity(self.count), self.step)
         return quasi_affine.translate(multiples, self.first)
 
-    def until(self, last: int) -> Sizes:
-        """The set, continued or cut off at another limit, which is not less than `first`."""
-        return Sizes(self.first, last, self.step)
-
     def common(self, other: Sizes) -> Sizes | None:
         """The values that are in both; None where there is none."""
         divisor = gcd(self.step, other.step)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -244,13 +243,6 @@ def solutions(cond: Size) -> Sizes | None:
     return Sizes(sizes.value(found[0]), sizes.value(found[-1]), sizes.step * found.step)
 
 
-def climbs(a: Size) -> bool:
-    """Whether `a`, of one symbol, certainly never falls as that symbol grows."""
-    _, form = _form(a)
-    rises = all(first <= second for first, second in pairwise(form.values))
-    return rises and len(set(form.slopes)) <= 1
-
-
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:
     """Return the number that `a` is where the symbols of these names have these values.
 
@@ -280,18 +272,6 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
         threshold, period = quasi_affine.repetition(form)
         found[symbol] = period * symbol.sizes.step, symbol.sizes.value(threshold)
     return found
-
-
-def repeating(a: Extent) -> dict[str, int] | None:
-    """Return the period after which `a` repeats for each symbol, by name, from some value on.
-
-    None where it grows, or nothing shows that it repeats.
-    """
-    if not isinstance(a, Size):
-        return {} if isinstance(a, int) else None
-    if any(not form.period or any(form.slopes) for _, form in a.terms):
-        return None
-    return {symbol.name: period for symbol, (period, _) in residues(a).items()}
 
 
 def in_words(a: Extent, name: str) -> str:

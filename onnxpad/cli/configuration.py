@@ -62,7 +62,7 @@ def _require_target(folder: Path, name: str) -> None:
 
 
 def _require_sizes(option: str, text: str) -> None:
-    from onnxpad.facts.size_options import shape_of, sizes_of
+    from onnxpad.facts.recorded import shape_of, sizes_of
 
     for name, sizes in sizes_by_name(option, [text]).items():
         (shape_of if option == "--shape" else sizes_of)(name, sizes)

@@ -1,10 +1,16 @@
-"""What puts infinities in tensors, and what tells their zeros apart."""
+"""Lower bounds of elements, what puts infinities in tensors, and what tells their zeros apart.
+
+A rule of the table returns a number that no element is below, or `NONE`. NaN is below no number.
+Rules do not calculate with bounds: of what is computed from floating-point numbers that are not
+negative it is said at most that it is not negative either. Integers wrap around, and have the bound
+of their type. That operators keep to their rules was measured on onnxruntime's CPU provider (1.21
+and 1.31), extreme values included.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,12 +18,12 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxpad.facts.rule_api import BOOL, INT64, NONE, Answers, Bound, Call, named
-from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import downstream
-from onnxpad.messages import Named
-from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.semantics.operators import MICROSOFT, gathering
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
+
+Rule: TypeAlias = Callable[[Call], Bound]
 
 _NEAR: Final = 24
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
@@ -25,13 +31,7 @@ _NEAR: Final = 24
 _GROWTH: Final = 256
 """By how much operators are taken to multiply magnitudes, as slopes do and sums of elements."""
 
-# Operators whose result has numbers of the first input; of all inputs; that compute with these.
-_MOVING: Final = frozenset({
-    "Abs", "Ceil", "Clip", "Conv", "ConvTranspose", "DepthToSpace", "Dropout", "Expand", "Flatten",
-    "Floor", "Gather", "Gemm", "GlobalMaxPool", "Identity", "MatMul", "MaxPool", "Neg", "Pad",
-    "Relu", "Reshape", "Resize", "Round", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze", "Upsample",
-})  # fmt: skip
+# Operators whose result has numbers of all inputs; that compute with these; and that do at poles.
 _JOINING: Final = frozenset({"Concat", "Max", "Min", "Where"})
 _COMPUTING: Final = frozenset({
     "Add", "AveragePool", "BatchNormalization", "Cast", "Div", "Exp", "GlobalAveragePool",
@@ -49,13 +49,22 @@ _TELLING: Final = {
     "Reciprocal": 0,
 }
 
+_WIDE: Final = frozenset({0, INT64, int(TensorProto.UINT64)})
+"""Types, or one that is unknown, of which onnxruntime does not always compare all bits."""
+
+# The least element of each type that has one, other than -inf.
+_LEAST: Final[Mapping[int | None, Bound]] = {
+    BOOL: 0,
+    **{dtype: least for dtype, (least, _) in INTEGERS.items()},
+}
+
 
 def infinite(analysis: Answers, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
     """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
     They are in a constant, or operators make them of constants alone. What is computed of a
     fill near the greatest number of its type is taken for infinite. Only few tensors upstream
-    are looked at, and only some operators.
+    are looked at, and of most operators the first input.
 
     Args:
         analysis: The analysis of its graph.
@@ -76,10 +85,11 @@ def infinite(analysis: Answers, tensor: Tensor, *, computed: bool = False) -> Te
             fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
             if _is_infinite(fill, is_computed) or _is_pole(graph, node):
                 return at
-            if node.op in _MOVING and (node.op != "MaxPool" or _passes_fill(analysis, node)):
+            is_computed = is_computed or node.op in _COMPUTING
+            if node.op in _JOINING | _COMPUTING:
+                read = node.inputs
+            elif node.op != "MaxPool" or _passes_fill(analysis, node):
                 read = node.inputs[: 3 if fills else 1]
-            elif node.op in _JOINING | _COMPUTING:
-                read, is_computed = node.inputs, is_computed or node.op in _COMPUTING
         for each in read:
             if each.name and (each, is_computed) not in near and len(near) < _NEAR:
                 near.append((each, is_computed))
@@ -113,38 +123,6 @@ def _passes_fill(analysis: Answers, pool: Node) -> bool:
     return bool((total >= spans[:, np.newaxis]).any())
 
 
-def telling(analysis: Answers, tensor: Tensor) -> Named | None:
-    """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
-
-    An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
-    to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
-    """
-    graph = analysis.graph
-    if not _tellers(graph):
-        return None
-    for current in downstream([tensor], partial(_keeping_signs, analysis)):
-        if current is None or (graph.is_output(current) and not graph.is_main):
-            of = "what is computed from"
-            return Named(f"{of} {(current or tensor).name!r}", f"{of} it")
-        for use in graph.uses(current):
-            node = use.node
-            tells = _tells(graph, node, use.index)
-            if graph.runs_graphs(node):
-                tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
-            if tells:
-                return Named(f"{node.op} {graph.label(node)!r}", node.op)
-    return None
-
-
-def _keeping_signs(analysis: Answers, use: Use) -> Iterator[Tensor]:
-    """The results of a node in which the signs of an input's zeros may show."""
-    row = operator_of(analysis.graph, use.node)
-    if use.index or row is None or not row.loses_signs:
-        for each in use.node.outputs:
-            if analysis.dtype(each) in {None, *FLOATS} and analysis.bound(each) <= 0:
-                yield each
-
-
 def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     """Whether an array holds infinities or NaN, or numbers of which more is computed near these."""
     if array.dtype.kind != "f" or not array.size:
@@ -153,20 +131,24 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
 
 
-def _tellers(graph: Graph) -> frozenset[str]:
-    """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
+def telling(graph: Graph) -> str:
+    """An operator anywhere in a model that may make other numbers of 0.0 and -0.0; else empty.
+
+    An output that shows -0.0 for 0.0 is no other number. Edits bring none that tells them apart.
+    """
     notes = graph.model.notes
-    if _tellers not in notes:
+    if telling not in notes:
         main = graph.main
         inside = (main, *main.inside(), *main.functions())
-        notes[_tellers] = frozenset(
+        ops = (
             node.op
             for each in (*inside, *(body for one in main.functions() for body in one.inside()))
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
         )
-    found: frozenset[str] = notes[_tellers]
+        notes[telling] = next(ops, "")
+    found: str = notes[telling]
     return found
 
 
@@ -174,7 +156,7 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
     """Whether a node without bodies may make other numbers of 0.0 and -0.0 in an input."""
     if not graph.is_standard(node):
         return gathering(graph, node) is None
-    if _TELLING.get(node.op) != index:
+    if _TELLING.get(node.op) != index or graph.constant(node.inputs[index]) is not None:
         return False
     if node.op == "Cast":
         return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
@@ -183,15 +165,6 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
     if node.op == "Pow" and array is not None:
         return not bool((array >= 0).all())
     return index == 0 or array is None
-
-
-Rule: TypeAlias = Callable[[Call], Bound]
-
-# The least element of each type that has one, other than -inf.
-_LEAST: Final[Mapping[int | None, Bound]] = {
-    BOOL: 0,
-    **{dtype: least for dtype, (least, _) in INTEGERS.items()},
-}
 
 
 def bound_of(call: Call | None, dtype: int | None) -> Bound:
@@ -204,134 +177,98 @@ def bound_of(call: Call | None, dtype: int | None) -> Bound:
     return bound if bound >= 0 else max(bound, _LEAST.get(dtype, NONE))
 
 
+def least_element(array: npt.NDArray[Any]) -> Bound:
+    """The least element of an array; `NONE` where there is none, or where one is NaN."""
+    is_number = array.dtype.kind in "fiub" or array.dtype.name == "bfloat16"
+    least = float(array.min()) if array.size and is_number else NONE
+    return NONE if math.isnan(least) else least
+
+
+def _first(call: Call) -> Bound:
+    return call.bound_of(0)
+
+
 def _all(call: Call) -> Bound:
     """The least bound of the inputs, whose elements are put together."""
     places = range(call.op == "Where", len(call.node.inputs))
     return min(map(call.bound_of, places), default=math.inf)
 
 
-def _keeps_sign(call: Call) -> Bound:
-    """0 where the first input is not negative: means, and functions that map such numbers so."""
-    return 0 if call.kind in FLOATS and call.bound_of(0) >= 0 else NONE
-
-
-def _keeps_signs(call: Call) -> Bound:
-    return 0 if call.kind in FLOATS and _all(call) >= 0 else NONE
-
-
-def _positive(call: Call) -> Bound:
-    """0, whatever is read; for floating point, as the magnitude of an integer may wrap around."""
-    return 0 if call.kind in FLOATS else NONE
-
-
-def _is_narrow(call: Call) -> bool:
-    """Whether onnxruntime compares all bits of an element: not always of 64-bit integers."""
-    return call.kind not in {0, INT64, TensorProto.UINT64}
-
-
-def _greatest(call: Call) -> Bound:
-    """The greatest bound; inputs after one that is not negative are not asked for."""
-    greatest: Bound = NONE
-    for place in range(len(call.node.inputs)) if _is_narrow(call) else ():
-        greatest = max(greatest, call.bound_of(place))
-        if greatest >= 0:
-            break
-    return greatest
+def _sign(of: Rule) -> Rule:
+    """0 for floating point where a bound is not negative: the magnitude of integers may wrap."""
+    return lambda call: 0 if call.kind in FLOATS and of(call) >= 0 else NONE
 
 
 def _clip(call: Call) -> Bound:
-    """The lower limit or the data's bound, whichever is greater, unless the upper one is lower."""
+    """The lower limit or the data's bound, unless the upper one is lower; a limit may be NaN."""
     if call.version < 11:
-        low, high = call.real("min", NONE), call.real("max", math.inf)
+        low, high = call.of("min", NONE), call.of("max", math.inf)
     else:
         low = call.bound_of(1) if call.has(1) else NONE
         high = call.bound_of(2) if call.has(2) else math.inf
-    if not low >= 0:  # a limit may be NaN
-        low = max(NONE if math.isnan(low) else low, call.bound_of(0))
-    return NONE if math.isnan(high) or not _is_narrow(call) else min(low, high)
+    low = max(call.bound_of(0), low)
+    return NONE if call.kind in _WIDE or math.isnan(low + high) else min(low, high)
+
+
+def _greatest(call: Call) -> Bound:
+    bounds = map(call.bound_of, range(len(call.node.inputs)))
+    return NONE if call.kind in _WIDE else max(bounds, default=NONE)
 
 
 def _pad(call: Call) -> Bound:
     """The bound of the data, and of the fill where the mode is constant."""
     data = call.bound_of(0)
-    if call.string("mode", "constant") != "constant":
+    if call.of("mode", "constant") != "constant":
         return data
     if call.version < 11:
-        return min(data, call.real("value", 0.0))
+        return min(data, call.of("value", 0.0))
     return min(data, call.bound_of(2) if call.has(2) else 0)
 
 
 def _max_pool(call: Call) -> Bound:
     """The bound of the data; a dilated window wholly in its padding gives the lowest number."""
-    return call.bound_of(0) if {*call.ints("dilations", ())} <= {1} else NONE
-
-
-def _cast(call: Call) -> Bound:
-    """0 for floating-point numbers of what is not negative: a bound above might be rounded up."""
-    dtype = call.dtype(0)
-    is_number = dtype in FLOATS or dtype in INTEGERS or dtype == BOOL
-    return _keeps_sign(call) if is_number else NONE
+    return call.bound_of(0) if {*call.of("dilations", ())} <= {1} else NONE
 
 
 def _quantised(call: Call) -> Bound:
     """The zero point, which stands for 0, where the data is not negative."""
-    (scale, _), (point, _) = _limits(call, 1), _limits(call, 2)
-    if not scale > 0 or math.isnan(point) or call.kind not in INTEGERS:
-        return NONE
-    return point if call.bound_of(0) >= 0 else NONE
+    point = _zero_point(call)
+    is_known = point is not None and call.kind in INTEGERS and call.bound_of(0) >= 0
+    return point if point is not None and is_known else NONE
 
 
 def _dequantised(call: Call) -> Bound:
     """0, where the data is not below its zero point."""
-    if not _limits(call, 1)[0] >= 0 or call.dtype(0) not in INTEGERS:
-        return NONE
-    return 0 if call.bound_of(0) >= _limits(call, 2)[1] else NONE
+    point = _zero_point(call)
+    is_known = point is not None and call.dtype(0) in INTEGERS
+    return 0 if point is not None and is_known and call.bound_of(0) >= point else NONE
 
 
-def _limits(call: Call, place: int) -> tuple[Bound, Bound]:
-    """The least and the greatest element of a constant input; NaN where it is none.
-
-    One that is left out is 0.
-    """
-    array = call.constant(place)
-    if array is None or not array.size or not _is_number(array):
-        return (math.nan, math.nan) if call.has(place) else (0, 0)
-    return float(array.min()), float(array.max())
+def _zero_point(call: Call) -> Bound | None:
+    """The zero point, if there is one for all elements, and one scale, above 0."""
+    scale, point = call.element(1), call.element(2) if call.has(2) else 0
+    return point if scale is not None and scale > 0 else None
 
 
 def _activated(call: Call) -> Bound:
-    """The least that the activation gives, which a FusedConv applies last."""
-    kind, limits = call.string("activation", ""), call.attribute("activation_params", ())
-    if kind == "Clip" and len(limits) == 2:
-        return max(NONE, float(min(limits)))  # a limit may be NaN
-    return 0 if kind in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
-
-
-def least_element(array: npt.NDArray[Any]) -> Bound:
-    """The least element of an array; `NONE` where there is none, or where one is NaN."""
-    least = float(array.min()) if array.size and _is_number(array) else NONE
-    return NONE if math.isnan(least) else least
-
-
-def _is_number(array: npt.NDArray[Any]) -> bool:
-    return array.dtype.kind in "fiub" or array.dtype.name == "bfloat16"
+    """0 for an activation that gives nothing below it, which a FusedConv applies last."""
+    return 0 if call.of("activation", "") in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
 
 
 BOUNDS: Final[dict[str, Rule]] = {
     **named(
-        lambda call: call.bound_of(0),
+        _first,
         "DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity Reshape Slice"
         " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
     ),
     **named(_all, "Concat Where"),
     **named(
-        _keeps_sign,
-        "AveragePool Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish LeakyRelu"
-        " Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
+        _sign(_first),
+        "AveragePool Cast Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish"
+        " LeakyRelu Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
     ),
-    **named(_keeps_signs, "Add Mean Mul Sum"),
-    **named(_positive, "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
-    "Cast": _cast,
+    **named(_sign(_all), "Add Mean Mul Sum"),
+    **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
     "Max": _greatest,

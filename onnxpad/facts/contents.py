@@ -295,7 +295,7 @@ def _clip(call: Call) -> Elements:
         if call.version >= 11 and call.has(index):
             bound = call.elements_of(index, call.kind).reshape(())
         elif call.version < 11 and name in call.node.attrs:
-            bound = elements([call.real(name, 0.0)], ())
+            bound = elements([float(call.of(name, 0.0))], ())
         else:
             continue
         data = each(_applied(call.kind, integer, real), data, bound)

@@ -6,7 +6,6 @@ A graph is analysed for ever fewer sizes, so that a proof can use the weakest as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -18,7 +17,6 @@ from onnxpad.facts import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axe
 from onnxpad.facts.feasible import EVERYWHERE, Feasible, feasible_sizes
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.semantics.operators import operator_of
 
 _ROUNDS: Final = 16
 
@@ -34,15 +32,12 @@ class SizeDomain(Struct, frozen=True):
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
         shaped: The inputs of which the user gave a shape, by name.
         named: The dimensions of which the user gave a size or a range, by name.
-        short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
-            `LARGEST_SIZE`.
     """
 
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     given: Mapping[str, Sizes] = field(default_factory=dict)
     needed: Mapping[str, Sizes] = field(default_factory=dict)
     by_name: bool = False
-    short: bool = False
     shaped: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
 
@@ -58,12 +53,8 @@ class SizeDomain(Struct, frozen=True):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """The assumptions that this domain makes.
-
-        SHORT_AXES is one because exporters compute pads in float32, which rounds longer sizes.
-        """
-        names = (Assumption.EQUAL_NAMES,) if self.by_name else ()
-        return (*names, Assumption.SHORT_AXES) if self.short else names
+        """The assumptions that this domain makes."""
+        return (Assumption.EQUAL_NAMES,) if self.by_name else ()
 
     def facts(self, graph: Graph) -> dict[str, dict[str, object]]:
         """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
@@ -80,13 +71,10 @@ class SizeDomain(Struct, frozen=True):
     def to_draw(self, graph: Graph) -> dict[str, Sizes]:
         """The sizes that limited dimensions may have in a run of the model, by name.
 
-        They end where the given sizes end. A lower end comes from axes in between that would be
-        too large, which no run reaches. A dimension whose axes have different limits is left out.
+        A dimension whose axes have different limits is left out.
         """
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
-            if sizes is not None and sizes.count > 1:
-                sizes = sizes.until(self.given.get(axis.label, OPEN_SIZES).last)
             found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
         return {name: sizes for name, sizes in found.items() if sizes is not None}
 
@@ -150,13 +138,19 @@ def analysed_domains(
         MismatchError: The graph runs at none of the sizes that a user gave.
     """
     domain = domain or SizeDomain()
-    wanted = bool(domain.declared) or _may_gain(graph)
+    wanted = bool(domain.declared) or any(axis.axis for axis in open_axes(graph.inputs))
     allowed = [SizeDomain()]
     if domain.given:
         allowed.append(replace(domain, by_name=False))
     if domain.by_name:
         allowed.append(domain)
-    analyse = partial(_analysed, graph, known, wanted)
+
+    def analyse(domain: SizeDomain) -> AnalysedDomain:
+        same = (each.analysis for each in known if each.domain == domain)
+        analysis = next(same, None) or Analysis(graph, domain.extents(graph))
+        feasible = feasible_sizes(graph, analysis) if wanted else EVERYWHERE
+        return AnalysedDomain(domain, analysis, feasible)
+
     found = [step for each in allowed for step in _steps(analyse, each)]
     stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
@@ -170,41 +164,12 @@ def analysed_domains(
 
 
 def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
-    """Yields a domain, then its feasible sizes, then those without too large axes in between."""
-    whole = analyse(domain)
+    """Yields a domain, then its feasible sizes, until these show no more infeasible ones."""
+    at = whole = analyse(domain)
     yield whole
-    runs = _narrowed(analyse, whole, lambda feasible: feasible.sizes)
-    if runs is not whole:
-        yield runs
-    short = _narrowed(analyse, runs, lambda feasible: feasible.short)
-    if short is not runs:
-        yield replace(short, domain=replace(short.domain, short=True))
-
-
-def _narrowed(
-    analyse: _Analyse, at: AnalysedDomain, which: Callable[[Feasible], Mapping[str, Sizes]]
-) -> AnalysedDomain:
-    """Narrows a domain to feasible sizes until that no longer shows more infeasible ones."""
     for _ in range(_ROUNDS):
-        if not (needed := which(at.feasible)):
+        if not (needed := at.feasible.sizes):
             break
         at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
-    return at
-
-
-def _analysed(
-    graph: Graph, known: AnalysedDomains, wanted: bool, domain: SizeDomain
-) -> AnalysedDomain:
-    same = (each.analysis for each in known if each.domain == domain)
-    analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-    return AnalysedDomain(
-        domain, analysis, feasible_sizes(graph, analysis) if wanted else EVERYWHERE
-    )
-
-
-def _may_gain(graph: Graph) -> bool:
-    """Whether padding may depend on an open size other than the batch."""
-    return any(axis.axis for axis in open_axes(graph.inputs)) and any(
-        node.op == "Pad" or operator_of(graph, node) is not None or graph.runs_graphs(node)
-        for node in graph.nodes
-    )
+    if at is not whole:
+        yield at

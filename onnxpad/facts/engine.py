@@ -3,22 +3,28 @@
 Every answer follows from graph inputs, initializers and operators alone: declared shapes of
 tensors in between are never read. Answers hold for the sizes at which every operator upstream runs:
 where an operator runs only if two sizes are equal, either stands for both.
+
+No runtime enforces the types and shapes that a body declares for its inputs. So what a Loop carries
+from one iteration to the next has a type or a size only if every iteration keeps it, and what other
+operators hand over is unknown. A function's inputs have what all calls agree on. Each is analysed
+once for each distinct set of facts about what it reads, however many nodes lead there, and up to a
+limit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
-from onnxpad.facts.bodies_and_calls import computed_by
 from onnxpad.facts.rule_api import (
     BOUND,
     CONSTANT_LIMIT,
@@ -44,13 +50,14 @@ from onnxpad.facts.rule_api import (
     rule_name,
 )
 from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING, first_input_dtype, of_row
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row
+
 
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size of an open axis, unless `dims` says otherwise.
@@ -164,11 +171,8 @@ class Analysis:
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
         value = self.value(tensor)
-        return (
-            value.flat[0]
-            if value is not None and len(value.flat) == 1 and is_constant(value)
-            else None
-        )
+        is_one = value is not None and len(value.flat) == 1 and is_constant(value)
+        return value.flat[0] if value is not None and is_one else None
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
@@ -185,11 +189,6 @@ class Analysis:
         # No rule is for an operator without a name.
         op = "" if self.graph.refers(node) else rule_name(self.graph, node)
         return Call(self.graph, self, node, op, 0)
-
-    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
-        """Return a new analysis of a body in the graph, or of a function that it calls."""
-        outer = self if graph.parent else None
-        return Analysis(graph, outer=outer, input_facts=input_facts, caller=self)
 
     def _answer(self, kind: int, tensor: Any) -> Any:
         """Answer a question, and before it all that the answer depends on, with a stack.
@@ -430,6 +429,155 @@ def value_rules() -> dict[str, ValueRule]:
     from onnxpad.facts.reshaping import LAYOUT
 
     return ARITHMETIC | LAYOUT
+
+
+WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
+
+KNOWN: Final = frozenset({"If", "Loop"})
+"""Those of which it is known what they pass."""
+
+MOST_NODES: Final = 100_000
+"""Most nodes of bodies and functions that are analysed in a small model, repeated ones counted."""
+
+_PER_NODE: Final = 20
+"""By how much that grows with each node of a body or function."""
+
+_ROUNDS: Final = 32
+
+
+class _Inside:
+    """The analyses of the bodies and functions of one model, as far as they were asked for."""
+
+    def __init__(self) -> None:
+        self.begun: dict[object, Analysis] = {}
+        self.opened: dict[int, int] = {}
+        self.nodes = 0
+
+
+def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
+    """Facts about the results of a body or function; none where the limit was reached."""
+    captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
+    key = graph.offset, *_distinct((*passed.values(), *captured))
+    notes = graph.model.notes
+    inside: _Inside = notes.setdefault(_Inside, _Inside())
+    if key not in inside.begun:
+        count = inside.opened.setdefault(graph.offset, sum(1 for _ in graph.nodes))
+        if inside.nodes + count > MOST_NODES + _PER_NODE * sum(inside.opened.values()):
+            return [NOTHING] * len(graph.results)
+        inside.nodes += count
+        inside.begun[key] = Analysis(
+            graph, outer=outer if graph.parent else None, input_facts=passed, caller=outer
+        )
+    inner = inside.begun[key]
+    results = map(graph.tensor, graph.results)
+    found = [PassedFacts(inner.dtype(each), inner.shape(each)) for each in results]
+    if graph.parent:
+        outer.declared |= inner.declared
+    return list(map(common, found, found))  # whose unknown sizes are others
+
+
+def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
+    """Facts as a key: no analysis can tell two sets with equal keys apart."""
+    unknown: dict[int, int] = {}
+
+    def one(item: object) -> object:
+        if isinstance(item, Unknown):
+            return unknown.setdefault(id(item), len(unknown)), item.reason
+        return item if isinstance(item, int | Size) else (item, repr(item))
+
+    for each in facts:
+        shape, value = each.shape, each.value
+        yield each.dtype, None if shape is None else tuple(map(one, shape))
+        yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+
+
+def passed_to_function(
+    function: Graph, calls: Sequence[tuple[Node, Analysis]]
+) -> dict[str, PassedFacts]:
+    """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
+
+    Args:
+        function: The function.
+        calls: Every node of the model that calls it, with the analysis of its graph.
+    """
+    found: dict[str, PassedFacts] = {}
+    for place, name in enumerate(function.inputs):
+        each = [_facts(analysis, node.operand(place)) for node, analysis in calls]
+        found[name] = reduce(common, each) if each else NOTHING
+    return found
+
+
+def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
+    """What is known of a tensor; nothing of one that is left out."""
+    if tensor is None or not tensor.name:
+        return NOTHING
+    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+
+
+def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
+    """Facts about what a Loop hands from one iteration to the next, by the name of the input.
+
+    What holds for the initial values is assumed. As far as it does not hold for the results of the
+    body too, it is dropped, until the rest holds for all iterations by induction.
+
+    Args:
+        body: The body, of any node.
+        outer: The analysis of the graph around it.
+    """
+    node, around = body.owner, body.parent
+    if node is None or around is None or node.op != "Loop" or not around.is_standard(node):
+        return {}
+    # The iteration number and the condition come first, and the next condition.
+    names, given = [*body.inputs][2:], node.inputs[2:]
+    if around.refers(node) or len(names) != len(given) or len(body.results) <= len(names):
+        return {}
+    assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
+    for _ in range(_ROUNDS):
+        passed = dict(zip(names, assumed, strict=True))
+        kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
+        if [*_distinct(kept)] == [*_distinct(assumed)]:
+            return passed
+        assumed = kept
+    return {}
+
+
+def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFacts]:
+    """Facts about the outputs of a node with bodies, or of one that calls a function.
+
+    Fewer than there are outputs, where nothing is known of the rest.
+    """
+    try:
+        if graph.is_function(node):
+            function = graph.called(node)
+            if function is None:
+                return []
+            return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
+        if node.op not in KNOWN or not graph.is_standard(node) or graph.refers(node):
+            return []
+        bodies = list(graph.bodies(node))
+        if node.op == "Loop":
+            return list(passed_to_body(bodies[0], analysis).values()) if bodies else []
+        results = [_results(body, analysis, {}) for body in bodies]
+        return list(map(common, *results)) if len(results) == 2 else []
+    except ModelError:
+        return []  # a body or the function is malformed
+
+
+def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
+    """The facts that hold for both; of contents, 0.0 and -0.0 are not the same."""
+    dtype, shape = one.dtype if one.dtype == other.dtype else None, None
+    if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
+        shape = tuple(map(_common_size, one.shape, other.shape))
+    value = one.value
+    if value is None or Unknown in map(type, value.flat):
+        return PassedFacts(dtype, shape)
+    ours, theirs = (tuple(_distinct([PassedFacts(value=each)])) for each in (value, other.value))
+    return PassedFacts(dtype, shape, value if ours == theirs else None)
+
+
+def _common_size(one: Extent, other: Extent) -> Extent:
+    return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
 
 
 def _is_open(answer: Any) -> bool:

@@ -1,50 +1,54 @@
-"""The open sizes at which a graph runs, derived from its operators.
+"""The open sizes at which a graph runs, derived from its operators, and what onnx infers of them.
 
-Concat, Split, SpaceToDepth, MatMul, Reshape and broadcasting operators need axes that fit each
-other: a U-Net that halves its data, doubles it and joins both runs only at even sizes. A window
-needs data that it fits in. A size at which such an operator stops is infeasible, provided that
-every output of the graph needs the operator.
+Concat, Reshape and broadcasting operators need axes that fit each other: a U-Net that halves its
+data, doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size
+at which such an operator stops is infeasible, provided that every output of the graph needs it.
+
+Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
+disagreement shows at the operator where it begins and not downstream of it, shapes that the model
+declares in between play no part, and no weight is needed. Operators whose result the analysis does
+not know in full are left out, so native code never meets a stride of 0 or a list too short.
 """
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
-from math import prod
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+import onnx
 from msgspec import Struct, field
+from onnx import shape_inference
+from onnx.helper import make_tensor, make_tensor_type_proto
 
 from onnxpad.arithmetic.size import (
+    NMAX,
     Extent,
     Size,
     Sizes,
     Unknown,
-    bounds,
-    climbs,
     equal,
-    evaluate,
     less_equal,
     maximum,
     minimum,
-    modulo,
     solutions,
 )
-from onnxpad.errors import ModelError
-from onnxpad.facts import BROADCASTING, LARGEST_SIZE, Analysis, Shape
-from onnxpad.facts.inference import refused
-from onnxpad.facts.reshaping import at_least
-from onnxpad.facts.rule_api import Call
-from onnxpad.graph import Graph, Node
-from onnxpad.semantics.operators import OPERATORS, Operator, operator_of
-from onnxpad.semantics.rows import UnreadError, axis_of
+from onnxpad.errors import ModelError, let_through
+from onnxpad.facts import BROADCASTING, Analysis, Shape, is_constant
+from onnxpad.facts.reshaping import at_least, product
+from onnxpad.facts.rule_api import FLOAT, Call
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.model import schema_of
+from onnxpad.semantics.operators import Operator, operator_of
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
 Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
 _OUTPUTS: Final = 256
+_BROADCASTING: Final = frozenset({*BROADCASTING.split(), "PRelu"})
 _SIZES: Final = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
@@ -54,13 +58,10 @@ class Feasible(Struct, frozen=True):
 
     Attributes:
         sizes: The closest range around the feasible sizes of each symbol that is limited, by name.
-        short: The sizes at which no axis inside the graph is longer than `LARGEST_SIZE`, for the
-            symbols that this limits further.
         stops: A node that runs at none of the sizes; None where every node runs at some.
     """
 
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
-    short: Mapping[str, Sizes] = field(default_factory=dict)
     stops: Node | None = None
 
 
@@ -69,37 +70,22 @@ EVERYWHERE: Final = Feasible()
 
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     """Derives the open sizes at which all operators run that every output of the graph needs."""
-    conditions: dict[str, Extent] = {}
+    conditions: dict[str, Size] = {}
     seen: set[Extent] = set()
-    large: set[Extent] = set()
     for node in _needed(graph):
-        if node.op in _ENLARGING and node.inputs and graph.is_standard(node):
-            shape = analysis.shape(node.outputs[0]) or ()
-            large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
         for condition in _conditions(node, graph, analysis):
-            if condition == 0:
-                return Feasible(stops=node)
+            both = condition
             if isinstance(condition, Size) and condition not in seen:
                 seen.add(condition)
-                if len(condition.symbols) > 1:
-                    continue
-                name = condition.symbols[0].name
-                both = minimum(conditions.get(name, 1), condition)
-                if both == 0:
-                    return Feasible(stops=node)
-                if not isinstance(both, Unknown):
-                    conditions[name] = both
-    found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
-    limits = {name: limit for name, limit in found.items() if limit is not None}
-    short: dict[str, Sizes] = {}
-    for size in large:
-        if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
-            (symbol,) = size.symbols
-            limit = short.get(symbol.name) or limits.get(symbol.name, symbol.sizes)
-            greatest = _greatest(size)
-            if limit.first <= greatest < limit.last:
-                short[symbol.name] = limit.until(greatest)
-    return Feasible(limits, short)
+                if len(condition.symbols) == 1:
+                    name = condition.symbols[0].name
+                    both = minimum(conditions.get(name, 1), condition)
+                    if isinstance(both, Size):
+                        conditions[name] = both
+            if both == 0:
+                return Feasible(stops=node)
+    found = {name: solutions(each) for name, each in conditions.items()}
+    return Feasible({name: limit for name, limit in found.items() if limit is not None})
 
 
 def stopping(graph: Graph, analysis: Analysis) -> Node | None:
@@ -113,20 +99,6 @@ def stopping(graph: Graph, analysis: Analysis) -> Node | None:
         if not is_window and any(each == 0 for each in _conditions(node, graph, analysis)):
             return node
     return refused(graph, analysis)
-
-
-def _greatest(size: Size) -> int:
-    """The greatest value of a size's symbol for which the size is at most `LARGEST_SIZE`.
-
-    Exporters compute pads in float32, which rounds larger sizes.
-    """
-    (symbol,) = size.symbols
-
-    def at(index: int) -> int:
-        return evaluate(size, {symbol.name: symbol.sizes.value(index)})
-
-    last = bisect(range(symbol.sizes.count), LARGEST_SIZE, key=at) - 1
-    return symbol.sizes.value(max(last, 0))
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -157,27 +129,12 @@ def _is_positive(size: Extent) -> bool:
 
 def _concatenated(call: Call) -> Conditions:
     shapes = call.shapes()
-    axis = axis_of(call.integer("axis", 1), len(shapes[0]))
+    axis = call.axis(len(shapes[0]), 1)
     # Engines accept an empty tensor even where it does not fit.
     fits = len({*map(len, shapes)}) == 1 and all(map(_is_positive, chain(*shapes)))
     for place, sizes in enumerate(zip(*shapes, strict=True) if fits else ()):
         first, *others = dict.fromkeys(sizes)
         yield from (equal(first, other) for other in others if place != axis)
-
-
-def _broadcast(call: Call) -> Conditions:
-    return _fitting(call.shapes() if call.version >= 7 else [])
-
-
-def _expanded(call: Call) -> Conditions:
-    return _fitting([call.shape_of(0), call.integers(1)])
-
-
-def _multiplied(call: Call) -> Conditions:
-    left, right = call.shapes()
-    if len(left) >= 2 and len(right) >= 2:
-        yield equal(left[-1], right[-2])
-        yield from _fitting([left[:-2], right[:-2]])
 
 
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
@@ -189,44 +146,15 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
-def _split(call: Call) -> Conditions:
-    shape = call.shape_of(0)
-    size = shape[axis_of(call.integer("axis", 0), len(shape))]
-    by_input = call.version >= 13 and call.has(1)
-    parts = call.integers(1) if by_input else call.ints("split", ())
-    if parts:
-        yield equal(size, sum(parts[1:], parts[0]))
-    # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
-    elif "num_outputs" not in call.node.attrs and call.version >= 2:
-        yield equal(modulo(size, len(call.node.outputs)), 0)
-
-
-def _into_depth(call: Call) -> Conditions:
-    block = call.integer("blocksize", 0)
-    for size in call.ranked_shape_of(0, 4)[2:] if block > 0 else ():
-        yield equal(modulo(size, block), 0)
-
-
 def _reshaped(call: Call) -> Conditions:
-    """Conditions that a Reshape keeps the number of elements; equal sizes cancel first."""
-    shape, target = call.shape_of(0), call.integers(1)
-    copied = [
-        shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target)
-    ]
-    rest = [size for size in copied if size != -1]
-    if call.flag("allowzero") or not all(map(_is_positive, rest)):
-        return  # a 0 or -1 at some sizes would mean something else
-    before = list(shape)
-    after: list[Extent] = []
-    for size in rest:
-        if size in before:
+    """The condition that a Reshape keeps the number of elements; equal sizes cancel first."""
+    before, after = list(call.shape_of(0)), list(call.result_shape() or ())
+    for size in call.shape_of(0):
+        if size in after:
             before.remove(size)
-        else:
-            after.append(size)
-    if len(rest) == len(copied):
-        yield equal(prod(before), prod(after))
-    elif all(isinstance(size, int) for size in after):
-        yield equal(modulo(prod(before), prod(after)), 0)
+            after.remove(size)
+    if call.result_shape() is not None:
+        yield equal(product(before), product(after))
 
 
 def _windowed(call: Call, row: Operator) -> Conditions:
@@ -249,28 +177,142 @@ def _windowed(call: Call, row: Operator) -> Conditions:
 
 def _conditions(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """The conditions that an operator runs, as far as they are known."""
-    row = operator_of(graph, node)
-    rule = _CONDITIONS.get(node.op) if row is None and graph.is_standard(node) else None
-    if not node.inputs or (row is None and rule is None):
-        return
-    call = analysis.call(node)
+    row, call = operator_of(graph, node), analysis.call(node)
     try:
-        yield from _windowed(call, row) if row is not None else rule(call) if rule else ()
+        if row is not None and node.inputs:
+            yield from _windowed(call, row)
+        elif call.op == "Concat":
+            yield from _concatenated(call)
+        elif call.op == "Reshape":
+            yield from _reshaped(call)
+        elif call.op in _BROADCASTING and call.version >= 7:
+            yield from _fitting(call.shapes())
     except (ModelError, UnreadError):
         return
 
 
-_ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
-    row.op_type for row in OPERATORS.values() if row.scatters
-}
+Inferred: TypeAlias = tuple[int | None, ...]
+"""Sizes of axes, None for those that are open."""
 
-_CONDITIONS: Final[Mapping[str, Callable[[Call], Conditions]]] = {
-    **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    "Concat": _concatenated,
-    "Expand": _expanded,
-    "MatMul": _multiplied,
-    "PRelu": _broadcast,
-    "Reshape": _reshaped,
-    "SpaceToDepth": _into_depth,
-    "Split": _split,
-}
+NODES: Final = 2_000
+"""Only this many operators of a graph are compared, the first ones."""
+
+_SHORT: Final = 16  # elements: longer lists are not shapes, axes or pads
+
+
+class Disagreement(NamedTuple):
+    """An operator on whose output sizes the two disagree.
+
+    Attributes:
+        node: The operator.
+        output: The first of its outputs that differs.
+        derived: Its sizes as the analysis derives them.
+        inferred: Its sizes as shape inference infers them.
+    """
+
+    node: Node
+    output: Tensor
+    derived: Inferred
+    inferred: Inferred
+
+
+def disagreements(
+    graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
+) -> Iterator[Disagreement]:
+    """The operators, in file order, for which shape inference gives another output size.
+
+    Args:
+        graph: The graph.
+        analysis: Its analysis.
+        among: The operators to compare, in file order; the first `NODES` of the graph without it.
+    """
+    for node in islice(graph.nodes, NODES) if among is None else among:
+        if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
+            continue
+        shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
+        if any(shape is None or Unknown in map(type, shape) for shape in shapes):
+            continue
+        inferred = _inferred(graph, analysis, node) or {}
+        for tensor, shape in zip(node.outputs, shapes, strict=True):
+            derived, sizes = _sizes(shape or ()), inferred.get(tensor.name)
+            pairs = zip(derived, sizes or (), strict=False)
+            differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+            if sizes is not None and (differ or len(derived) != len(sizes)):
+                yield Disagreement(node, tensor, derived, sizes)
+                break
+
+
+def refused(graph: Graph, analysis: Analysis) -> Node | None:
+    """The first operator that shape inference refuses at its input sizes; None if it takes all.
+
+    It refuses, for example, a Squeeze of an axis of 3 elements.
+    """
+    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
+    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
+
+
+def _is_asked(graph: Graph, node: Node) -> bool:
+    """Whether an operator of ONNX reads something, and has no attribute that its opset lacks."""
+    if not node.inputs or not graph.is_standard(node):
+        return False
+    holds = onnx.AttributeProto in map(type, node.attrs.values())
+    return not holds and node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys()
+
+
+def _is_doubtful(analysis: Analysis, node: Node) -> bool:
+    """Whether shape inference may be wrong about an operator; it is not about any other.
+
+    It counts in floats what a Resize gives, and does not know that a slope may widen its data, what
+    an empty list of axes means, nor, before opset 11, a negative axis. Without a question, onnx
+    need not make its schemas.
+    """
+    attrs, op = node.attrs, node.op
+    if op == "ConvTranspose":
+        return "output_shape" in attrs or str(attrs.get("auto_pad")).startswith("SAME")
+    if op in {"Squeeze", "Unsqueeze"}:
+        if "axes" in attrs:
+            return min(attrs["axes"], default=-1) < 0
+        return (0,) in map(analysis.shape, node.inputs[1:])
+    return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
+
+
+def _sizes(shape: Sequence[Extent]) -> Inferred:
+    return tuple([extent if isinstance(extent, int) else None for extent in shape])
+
+
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferred] | None:
+    """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
+
+    None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
+    would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
+    for an unknown one.
+    """
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    try:
+        for tensor in [each for each in node.inputs if each.name]:
+            shape = analysis.shape(tensor)
+            if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
+                return {}
+            is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
+            value = analysis.value(tensor) if is_short else None
+            dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
+            if value is not None and is_constant(value):
+                dtype = value.dtype
+                data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
+            elif 0 in sizes:
+                return {}
+            types[tensor.name] = make_tensor_type_proto(dtype, sizes)
+        schema = onnx.defs.get_schema(node.op, graph.opset, "")
+        found = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
+    except Exception as error:  # it raises anything, and complains about types, which are not given
+        let_through(error)
+        return None if "[ShapeInferenceError]" in str(error) else {}
+    told = {name: each.tensor_type for name, each in found.items()}
+    return {
+        name: tuple(
+            [dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim]
+        )
+        for name, each in told.items()
+        if each.HasField("shape")
+    }

@@ -1,4 +1,8 @@
-"""Rules for the shapes of operators that create, move or repeat elements.
+"""Operators that create, move or repeat elements: the shapes and the contents that they give.
+
+Where an operator runs only if two axes have one size, they are taken to have it: either size
+stands for both. A rule for contents may rely on the shape of its result (`call.sizes`), which is
+known and small.
 
 Sources: the operators' pages of the ONNX specification. Where opsets differ, the code says which
 opset it asks for.
@@ -39,21 +43,111 @@ from onnxpad.facts.rule_api import (
     named,
 )
 from onnxpad.semantics.amounts import ExtentPairs
-from onnxpad.semantics.moving import bounds_of
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
 
+# Arithmetic on sizes, known or symbolic
 
-def _transpose(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    perm = call.ints("perm", tuple(reversed(range(len(shape)))))
-    if sorted(perm) != list(range(len(shape))):
-        raise UnreadError(f"perm {perm} of a tensor of rank {len(shape)}")
-    return tuple(shape[axis] for axis in perm)
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of the sizes, which is the number of elements."""
+    return reduce(operator.mul, extents, 1)
+
+
+def at_least(extent: Extent, least: int) -> bool:
+    """Whether an extent is known to be at least `least`."""
+    low, _ = bounds(extent)
+    return low is not None and low >= least
+
+
+def agreed(extents: Iterable[Extent]) -> Extent:
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
+
+    Raises:
+        UnreadError: Two of them are different numbers.
+    """
+    sizes = list(extents)
+    numbers = {size for size in sizes if isinstance(size, int)}
+    if len(numbers) > 1:
+        raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
+    known = (size for size in sizes if not isinstance(size, Unknown))
+    return numbers.pop() if numbers else next(known, Unknown("no operand's size is known"))
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that shapes broadcast to, by numpy's rules.
+
+    Raises:
+        UnreadError: They do not broadcast.
+    """
+    result: Shape = ()
+    for shape in shapes:
+        rank = max(len(shape), len(result))
+        padded = ((1,) * (rank - len(each)) + each for each in (result, shape))
+        result = tuple(map(_broadcast, *padded))
+    return result
+
+
+def _broadcast(a: Extent, b: Extent) -> Extent:
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b and 1 not in (a, b):
+            raise UnreadError(f"{a} and {b} do not broadcast")
+        return b if a == 1 else a
+    if a == b:
+        return a
+    if isinstance(b, int):
+        a, b = b, a
+    # A size other than 1 is the result: the other one is then equal to it, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
+
+
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis.
+
+    Source: ONNX Slice, which clamps like this.
+    """
+    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
+    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis.
+
+    Source: ONNX Slice, which clamps like this.
+    """
+    return _clamped(size, start, 0, size if step > 0 else size - 1)
+
+
+def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
+    """Return a position between two others; a negative one counts from the end."""
+    position = where(less(position, 0), position + size, position)
+    return minimum(maximum(position, low), high)
+
+
+def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
+    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
+
+    Equal sizes cancel first, which avoids products of two symbolic sizes.
+    """
+    factors = list(total)
+    divisors: list[Extent] = []
+    for extent in taken:
+        if extent in factors and at_least(extent, 1):
+            factors.remove(extent)
+        else:
+            divisors.append(extent)
+    divisor = product(divisors)
+    if not at_least(divisor, 1):
+        return Unknown("an axis that the others do not determine")
+    return floor_div(product(factors), divisor)
+
+
+# Operators that give the elements of their data in order
 
 
 def _reshape(call: Call) -> Shape:
-    target = call.integers(1) if call.version >= 5 else call.ints("shape", ())
+    target = call.integers(1) if call.version >= 5 else call.of("shape", ())
     shape = call.shape()
     copied = not call.flag("allowzero")
     result: list[Extent] = []
@@ -76,7 +170,7 @@ def _reshape(call: Call) -> Shape:
 
 def _flatten(call: Call) -> Shape:
     shape = call.shape_of(0)
-    axis = call.integer("axis", 1)
+    axis = call.of("axis", 1)
     if not -len(shape) <= axis <= len(shape):
         raise UnreadError(f"a Flatten at axis {axis} of a tensor of rank {len(shape)}")
     return product(shape[:axis]), product(shape[axis:])
@@ -99,6 +193,30 @@ def _unsqueeze(call: Call) -> Shape:
     return tuple(1 if axis in axes else next(old) for axis in range(rank))
 
 
+def _in_order(call: Call) -> Elements:
+    return call.value_of(0).data.reshape(call.sizes)
+
+
+# Operators that move, leave out or repeat elements
+
+
+def _perm(call: Call, rank: int) -> tuple[int, ...]:
+    perm = call.of("perm", tuple(reversed(range(rank))))
+    if sorted(perm) != list(range(rank)):
+        raise UnreadError(f"perm {perm} of a tensor of rank {rank}")
+    return perm
+
+
+def _transpose(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    return tuple(shape[axis] for axis in _perm(call, len(shape)))
+
+
+def _transposed(call: Call) -> Elements:
+    data = call.value_of(0).data
+    return data.transpose(_perm(call, data.ndim))
+
+
 def concatenated(shapes: list[Shape], axis: int) -> Shape:
     """Return the shape of tensors concatenated along an axis, given their shapes."""
     if not shapes or any(len(shape) != len(shapes[0]) for shape in shapes):
@@ -110,16 +228,21 @@ def concatenated(shapes: list[Shape], axis: int) -> Shape:
 
 
 def _concat(call: Call) -> Shape:
-    return concatenated(call.shapes(), call.integer("axis", 1))
+    return concatenated(call.shapes(), call.of("axis", 1))
+
+
+def _joined(call: Call) -> Elements:
+    parts = call.all_elements(call.kind)
+    return np.concatenate(parts, call.axis(len(call.sizes), 1))
 
 
 def split_sizes(call: Call, size: Extent) -> Shape:
     """Return the sizes of a Split's parts along its axis, which has this size."""
     if call.version >= 13 and call.has(1):
         return call.integers(1)
-    if sizes := call.ints("split", ()):
+    if sizes := call.of("split", ()):
         return sizes
-    parts = call.integer("num_outputs", len(call.node.outputs))
+    parts = call.of("num_outputs", len(call.node.outputs))
     if parts != len(call.node.outputs):
         raise UnreadError("a Split with another number of outputs")
     if call.version < 18:
@@ -130,12 +253,20 @@ def split_sizes(call: Call, size: Extent) -> Shape:
 
 def _split(call: Call) -> Shape:
     shape = list(call.shape_of(0))
-    axis = axis_of(call.integer("axis", 0), len(shape))
+    axis = call.axis(len(shape))
     sizes = split_sizes(call, shape[axis])
     if call.output >= len(sizes):
         raise UnreadError("a Split with fewer sizes than outputs")
     shape[axis] = sizes[call.output]
     return tuple(shape)
+
+
+def _part(call: Call) -> Elements:
+    data = call.value_of(0).data
+    axis = call.axis(data.ndim)
+    sizes = known(tuple(split_sizes(call, data.shape[axis])))
+    begin = sum(sizes[: call.output])
+    return np.take(data, range(begin, begin + sizes[call.output]), axis)
 
 
 def _slice(call: Call) -> Shape:
@@ -151,29 +282,59 @@ def _slice(call: Call) -> Shape:
     return tuple(shape)
 
 
-def pad_amounts(call: Call, rank: int) -> ExtentPairs:
-    """Return a Pad's amounts (begin, end) on each axis; negative where it crops."""
+def _sliced(call: Call) -> Elements:
+    from onnxpad.semantics.moving import bounds_of
+
+    data = call.value_of(0).data
+    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
+        (first,) = known((slice_start(data.shape[axis], start, step),))
+        data = np.take(data, first + step * np.arange(call.sizes[axis]), axis)
+    return data
+
+
+def _gather(call: Call) -> Shape:
+    shape, indices = call.shape_of(0), call.shape_of(1)
+    axis = call.axis(len(shape))
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def _gathered(call: Call) -> Elements:
+    data, shape = call.value_of(0).data, known(call.shape_of(1))
+    axis = call.axis(data.ndim)
+    positions = [axis_of(index, data.shape[axis]) for index in call.numbers(1)]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), shape), axis)
+    return np.asarray(taken, dtype=object)
+
+
+def _amounts(call: Call, rank: int) -> ExtentPairs:
     amounts, axes, axes_known = amounts_of(call)
     pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
     if pads is None:
-        raise UnreadError(f"pads over other axes than those of rank {rank}")
+        raise UnreadError("a Pad whose pads are unknown, or over other axes")
     return pads
 
 
 def _pad(call: Call) -> Shape:
     shape = call.shape_of(0)
     try:
-        pads = pad_amounts(call, len(shape))
-    except UnreadError:
-        return tuple(Unknown("a Pad whose pads are unknown") for _ in shape)
+        pads = _amounts(call, len(shape))
+    except UnreadError as error:
+        return tuple(Unknown(str(error)) for _ in shape)
     return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
 
 
-def _gather(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    indices = call.shape_of(1)
-    axis = axis_of(call.integer("axis", 0), len(shape))
-    return (*shape[:axis], *indices, *shape[axis + 1 :])
+def _padded(call: Call) -> Elements:
+    data = call.value_of(0).data
+    if call.of("mode", "constant") != "constant" or "value" in call.node.attrs:
+        raise UnreadError("a Pad that copies, or of opset 10 or before with a value")
+    begins = known(tuple(begin for begin, _ in _amounts(call, data.ndim)))
+    if min(begins, default=0) < 0:
+        raise UnreadError("a Pad that crops")
+    zero = 0 if call.kind in INTEGERS else 0.0
+    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
+    result = filled(item, call.sizes)
+    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
+    return result
 
 
 def _tile(call: Call) -> Shape:
@@ -183,111 +344,23 @@ def _tile(call: Call) -> Shape:
     return tuple(size * repeat for size, repeat in zip(shape, repeats, strict=True))
 
 
-def _space_to_depth(call: Call) -> Shape:
-    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
-    return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
-
-
-def _depth_to_space(call: Call) -> Shape:
-    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), _block(call)
+def _blocks(call: Call) -> Shape:
+    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), call.of("blocksize", 0)
+    if block < 1:
+        raise UnreadError(f"a block of size {block}")
+    if call.op == "SpaceToDepth":
+        return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
     return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
 
 
-def _block(call: Call) -> int:
-    block = call.integer("blocksize", 0)
-    if block < 1:
-        raise UnreadError(f"a block of size {block}")
-    return block
+# Operators that create elements
 
 
 def dimensions(call: Call) -> Shape:
     """Return the elements that a Shape node gives."""
     shape = call.shape_of(0)
-    begin, end = call.integer("start", 0), call.integer("end", len(shape))
+    begin, end = call.of("start", 0), call.of("end", len(shape))
     return shape[begin:end]
-
-
-LAYOUT_SHAPES: dict[str, ShapeRule] = {
-    "Concat": _concat,
-    "ConstantOfShape": lambda call: call.integers(0),
-    "DepthToSpace": _depth_to_space,
-    "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
-    "Flatten": _flatten,
-    "Gather": _gather,
-    "Pad": _pad,
-    "Reshape": _reshape,
-    "Shape": lambda call: (len(dimensions(call)),),
-    "Size": lambda call: (),
-    "Slice": _slice,
-    "SpaceToDepth": _space_to_depth,
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Tile": _tile,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-}
-"""Shape rules of operators that compute no new elements."""
-
-
-def _reshaped(call: Call) -> Elements:
-    data = call.value_of(0).data
-    if data.size != product(call.sizes):
-        raise UnreadError("the shape holds another number of elements")
-    return data.reshape(call.sizes)
-
-
-def _transposed(call: Call) -> Elements:
-    data = call.value_of(0).data
-    return data.transpose(call.ints("perm", tuple(reversed(range(data.ndim)))))
-
-
-def _joined(call: Call) -> Elements:
-    parts = call.all_elements(call.kind)
-    return np.concatenate(parts, axis_of(call.integer("axis", 1), len(call.sizes)))
-
-
-def _sliced(call: Call) -> Elements:
-    data = call.value_of(0).data
-    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
-        first = slice_start(data.shape[axis], start, step)
-        if not isinstance(first, int):
-            raise UnreadError("a slice from an unknown position")
-        positions = first + step * np.arange(call.sizes[axis])
-        data = np.take(data, positions, axis)
-    return data
-
-
-def _gathered(call: Call) -> Elements:
-    data = call.value_of(0).data
-    indices = call.numbers(1)
-    shape = call.shape_of(1)
-    axis = axis_of(call.integer("axis", 0), data.ndim)
-    positions = [axis_of(index, data.shape[axis]) for index in indices]
-    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), known(shape)), axis)
-    return np.asarray(taken, dtype=object)
-
-
-def _part(call: Call) -> Elements:
-    data = call.value_of(0).data
-    axis = axis_of(call.integer("axis", 0), data.ndim)
-    sizes = known(tuple(split_sizes(call, data.shape[axis])))
-    begin = sum(sizes[: call.output])
-    return np.take(data, range(begin, begin + sizes[call.output]), axis)
-
-
-def _padded(call: Call) -> Elements:
-    data = call.value_of(0).data
-    if call.string("mode", "constant") != "constant" or "value" in call.node.attrs:
-        raise UnreadError("a Pad of elements of its data, or of an attribute")
-    pads = list(map(known, pad_amounts(call, data.ndim)))
-    cropped = zip(pads, data.shape, strict=True)
-    data = data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for (b, e), size in cropped)]
-    begins = [max(begin, 0) for begin, _ in pads]
-    zero = 0 if call.kind in INTEGERS else 0.0
-    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
-    result = filled(item, call.sizes)
-    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
-    return result
 
 
 def _constant_of_shape(call: Call) -> Elements:
@@ -305,8 +378,29 @@ def _constant_of_shape(call: Call) -> Elements:
     return filled(array.reshape(-1)[0], call.sizes)
 
 
+LAYOUT_SHAPES: dict[str, ShapeRule] = {
+    "Concat": _concat,
+    "ConstantOfShape": lambda call: call.integers(0),
+    "DepthToSpace": _blocks,
+    "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Pad": _pad,
+    "Reshape": _reshape,
+    "Shape": lambda call: (len(dimensions(call)),),
+    "Size": lambda call: (),
+    "Slice": _slice,
+    "SpaceToDepth": _blocks,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}
+"""Shape rules of operators that compute no new elements."""
+
 LAYOUT: dict[str, ValueRule] = {
-    **named(_reshaped, "Flatten Reshape Squeeze Unsqueeze"),
+    **named(_in_order, "Flatten Reshape Squeeze Unsqueeze"),
     "Concat": _joined,
     "ConstantOfShape": _constant_of_shape,
     "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
@@ -320,104 +414,3 @@ LAYOUT: dict[str, ValueRule] = {
     "Transpose": _transposed,
 }
 """Value rules of operators that compute no new elements."""
-
-
-def product(extents: Iterable[Extent]) -> Extent:
-    """Return the product of the sizes, which is the number of elements."""
-    return reduce(operator.mul, extents, 1)
-
-
-def at_least(extent: Extent, least: int) -> bool:
-    """Whether an extent is known to be at least `least`."""
-    low, _ = bounds(extent)
-    return low is not None and low >= least
-
-
-def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
-
-    Raises:
-        UnreadError: Two of them are different numbers.
-    """
-    found: Extent = Unknown("no operand's size is known")
-    for extent in extents:
-        if isinstance(extent, int) and isinstance(found, int) and extent != found:
-            raise UnreadError(f"{found} and {extent} where sizes must be equal")
-        if isinstance(found, Unknown) or isinstance(extent, int):
-            found = extent
-    return found
-
-
-def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that shapes broadcast to, by numpy's rules.
-
-    Raises:
-        UnreadError: They do not broadcast.
-    """
-    result: list[Extent] = []
-    for shape in shapes:
-        missing = len(shape) - len(result)
-        result = [1] * missing + result
-        offset = len(result) - len(shape)
-        for axis, extent in enumerate(shape, offset):
-            result[axis] = _broadcast(result[axis], extent)
-    return tuple(result)
-
-
-def _broadcast(a: Extent, b: Extent) -> Extent:
-    if isinstance(a, int) and isinstance(b, int):
-        if a != b and 1 not in (a, b):
-            raise UnreadError(f"{a} and {b} do not broadcast")
-        return b if a == 1 else a
-    if a == b:
-        return a
-    if isinstance(b, int):
-        a, b = b, a
-    # A size other than 1 is the result: the other one is then equal to it, or 1.
-    result = where(equal(a, 1), b, a)
-    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
-
-
-def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
-    """Return how many elements a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
-    first, last = slice_start(size, start, step), _from_begin(size, end)
-    last = _clamp(last, 0, size) if step > 0 else _clamp(last, -1, size - 1)
-    return maximum(ceil_div(last - first, step), 0)
-
-
-def slice_start(size: Extent, start: Extent, step: int) -> Extent:
-    """Return the first position that a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
-    return _clamp(_from_begin(size, start), 0, size if step > 0 else size - 1)
-
-
-def _from_begin(size: Extent, position: Extent) -> Extent:
-    """Return a position counted from the begin, given one that counts from the end if negative."""
-    return where(less(position, 0), position + size, position)
-
-
-def _clamp(a: Extent, low: Extent, high: Extent) -> Extent:
-    return minimum(maximum(a, low), high)
-
-
-def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
-    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
-
-    Equal sizes cancel first, which avoids products of two symbolic sizes.
-    """
-    factors = list(total)
-    divisors: list[Extent] = []
-    for extent in taken:
-        if extent in factors and at_least(extent, 1):
-            factors.remove(extent)
-        else:
-            divisors.append(extent)
-    divisor = product(divisors)
-    if not at_least(divisor, 1):
-        return Unknown("an axis that the others do not determine")
-    return floor_div(product(factors), divisor)

@@ -20,11 +20,10 @@ from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.declared import Row as Declaration
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
-from onnxpad.semantics.rows import FLOATS, INTEGERS, UnreadError
+from onnxpad.semantics.rows import FLOATS, INTEGERS, UnreadError, axis_of
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]
@@ -72,9 +71,7 @@ def elements(items: Iterable[object], shape: Sequence[int]) -> Elements:
 
 def filled(item: object, shape: Sequence[int]) -> Elements:
     """Return an object array of a shape with one item everywhere."""
-    data = np.empty(tuple(shape), dtype=object)
-    data[...] = item
-    return data
+    return elements([item] * math.prod(shape), shape)
 
 
 def each(function: Callable[..., object], *operands: Elements) -> Elements:
@@ -124,6 +121,10 @@ NONE: Final = -math.inf
 
 Rule = TypeVar("Rule")
 
+_Kind = TypeVar("_Kind", int, float, str, tuple[int, ...])
+_WRITTEN: Final[Mapping[type, Any]] = {float: float | int, tuple: list | tuple}
+"""How an attribute is written that is not written as its kind."""
+
 
 DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 """The kinds of questions about a tensor."""
@@ -151,11 +152,9 @@ class Answers(rows.Known, Protocol):
 
     Attributes:
         graph: The graph that it is about.
-        declared: What users declared of operators whose shapes were asked for.
     """
 
     graph: Graph
-    declared: set[Declaration]
 
     @property
     def outer(self) -> Answers | None:
@@ -166,9 +165,6 @@ class Answers(rows.Known, Protocol):
 
     def bound(self, tensor: Tensor) -> Bound:
         """A number that no element of a tensor is below."""
-
-    def inside(self, graph: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
-        """A new analysis of a body in the graph, or of a function that it calls."""
 
 
 class NeededError(Exception):
@@ -277,47 +273,38 @@ class Call(rows.Call):
             raise UnreadError(f"{self.op}: input {index} is not of integers")
         return value.flat
 
-    def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute as it is written."""
-        return self.node.attrs.get(name, default)
+    def attribute(self, name: str) -> Any:
+        """Return an attribute as it is written; None where it is not."""
+        return self.node.attrs.get(name)
 
-    def integer(self, name: str, default: int) -> int:
-        """Return an integer attribute."""
-        return int(self._of_kind(name, int, default))
+    def of(self, name: str, default: _Kind) -> _Kind:
+        """Return an attribute, which must be of the kind of its default; a reference is not."""
+        found: Any = self.node.attrs.get(name, default)
+        found = found.decode(errors="replace") if isinstance(found, bytes) else found
+        kind = type(default)
+        if not isinstance(found, _WRITTEN.get(kind, kind)):
+            raise UnreadError(f"{self.op}: attribute `{name}` is not of its type")
+        return kind(known(tuple(found)) or default if kind is tuple else found)  # type: ignore[arg-type]
+
+    def axis(self, rank: int, default: int = 0) -> int:
+        """Return the axis that it names, counted from the first one of so many."""
+        return axis_of(self.of("axis", default), rank)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return an attribute that must be 0 or 1: runtimes differ on other numbers."""
-        number = self.integer(name, int(default))
+        number = self.of(name, int(default))
         if number not in (0, 1):
             raise UnreadError(f"{self.op}: {name} is {number}")
         return bool(number)
 
-    def ints(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """Return an attribute of integers."""
-        return known(tuple(self._of_kind(name, list | tuple, ()))) or default
-
-    def real(self, name: str, default: float) -> float:
-        """Return a float attribute."""
-        return float(self._of_kind(name, float | int, default))
-
-    def string(self, name: str, default: str) -> str:
-        """Return a string attribute."""
-        text = self._of_kind(name, str | bytes, default)
-        return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-
     def tensor(self, name: str) -> onnx.TensorProto | None:
         """Return a tensor attribute; None where it is left out."""
-        attribute = self._of_kind(name, onnx.AttributeProto, None)
-        if attribute is not None and not attribute.HasField("t"):
+        written = self.attribute(name)
+        if written is None:
+            return None
+        if not isinstance(written, onnx.AttributeProto) or not written.HasField("t"):
             raise UnreadError(f"{self.op}: attribute `{name}` is no tensor")
-        return None if attribute is None else attribute.t
-
-    def _of_kind(self, name: str, kind: Any, default: Any) -> Any:
-        """Return an attribute, which must be of a kind; a function's reference is not."""
-        attribute = self.attribute(name, default)
-        if attribute is not default and not isinstance(attribute, kind):
-            raise UnreadError(f"{self.op}: attribute `{name}` is not of its type")
-        return attribute
+        return written.t
 
 
 def known(extents: tuple[Any, ...]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ docs/ContribOperators.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +36,7 @@ from onnxpad.facts.rule_api import (
 )
 from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
 
 
@@ -53,7 +54,7 @@ def _normalization(call: Call) -> Shape:
     shape = call.shape_of(0)
     if call.output == 0:
         return shape
-    axis = axis_of(call.integer("axis", -1), len(shape))
+    axis = call.axis(len(shape), -1)
     return (*shape[:axis], *(1 for _ in shape[axis:]))
 
 
@@ -78,36 +79,25 @@ _AXES_SINCE = {"ReduceSum": 13}
 """The opset from which a reduction's axes are an input; 18 for the others."""
 
 
-def reduced_axes(call: Call, rank: int) -> tuple[int, ...]:
-    """Return the axes that a reduction reduces."""
-    axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), rank)
-    if axes or call.flag("noop_with_empty_axes"):
-        return axes
-    return tuple(range(rank))
-
-
 def _reduction(call: Call) -> Shape:
-    shape = call.shape_of(0)
+    shape, axes = call.shape_of(0), tuple[int, ...]()
     keep = call.flag("keepdims", default=True)
     try:
-        axes = reduced_axes(call, len(shape))
+        axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), len(shape))
     except UnreadError:
         if not keep:
             raise
         return tuple(Unknown("a reduction over unknown axes") for _ in shape)
-    if keep:
-        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-
-
-def _q_linear_elementwise(call: Call) -> Shape:
-    return broadcast([call.shape_of(0), call.shape_of(3)])
+    if not axes and not call.flag("noop_with_empty_axes"):
+        axes = tuple(range(len(shape)))
+    sizes = (1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(sizes) if keep or axis not in axes)
 
 
 def _q_linear_concat(call: Call) -> Shape:
     """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
     parts = [call.shape_of(index) for index in range(2, len(call.node.inputs), 3)]
-    return concatenated(parts, call.integer("axis", 1))
+    return concatenated(parts, call.of("axis", 1))
 
 
 BROADCASTING = (
@@ -157,7 +147,11 @@ SHAPES: dict[str, ShapeRule] = {
         " QuantizeLinear QuickGelu",
         MICROSOFT,
     ),
-    **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
+    **named(
+        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
+        "QLinearAdd QLinearMul",
+        MICROSOFT,
+    ),
     **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
 }
 """Shape rules of operators without a sliding window."""
@@ -184,7 +178,7 @@ def of_row(row: Row) -> ShapeRule:
             if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
                 notes[key] = sizes
         if place is not None:  # a weight that scatters has the channels of one group
-            groups = call.integer("group", 1)
+            groups = call.of("group", 1)
             channels = (weights[1] * groups if row.transposed else weights[0],)
         return (*shape[:1], *sizes, *channels) if last else (*shape[:1], *channels, *sizes)
 
@@ -276,50 +270,39 @@ def _global_pool(call: Call) -> Shape:
 
 
 def _resize(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    axes = axes_of(call.ints("axes", tuple(range(len(shape)))), len(shape))
-    result = list(shape)
-    scales = 2 if call.version >= 11 else 1
-    if call.version >= 11 and call.has(3):
-        sizes = call.integers(3)
-        if call.string("keep_aspect_ratio_policy", "stretch") != "stretch":
-            sizes = tuple(Unknown("a Resize that keeps the aspect ratio") for _ in sizes)
-        if len(sizes) != len(axes):
-            raise UnreadError("a Resize with another number of sizes than axes")
-        for axis, size in zip(axes, sizes, strict=True):
-            result[axis] = size
-        return tuple(result)
-    if call.version < 9:
-        factors: list[Any] = list(call.attribute("scales", ()))
+    shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
+    axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
+    if by_size:
+        given: Sequence[Any] = call.integers(3)
+        is_known = call.of("keep_aspect_ratio_policy", "stretch") == "stretch"
     else:
-        factors = list(call.value_of(scales).data.flat)
-    if len(factors) != len(axes):
-        raise UnreadError("a Resize with another number of scales than axes")
-    crops = call.string("coordinate_transformation_mode", "") == "tf_crop_and_resize"
-    for axis, factor in zip(axes, factors, strict=True):
-        if isinstance(factor, float) and not crops:
-            result[axis] = resized(result[axis], factor)
-        else:
-            result[axis] = Unknown("an unknown scale, or one of a crop")
-    return tuple(result)
+        place = 2 if call.version >= 11 else 1
+        given = call.attribute("scales") or () if call.version < 9 else call.value_of(place).flat
+        is_known = call.of("coordinate_transformation_mode", "") != "tf_crop_and_resize"
+    if len(given) != len(axes):
+        raise UnreadError("a Resize with another number of sizes or scales than axes")
+    if not is_known:
+        given = [Unknown("a Resize that crops, or keeps the aspect ratio")] * len(axes)
+    found = dict(zip(axes, given, strict=True))
+    if not by_size:
+        found = {axis: resized(shape[axis], scale) for axis, scale in found.items()}
+    return tuple(found.get(axis, size) for axis, size in enumerate(shape))
 
 
-def resized(size: Extent, scale: float) -> Extent:
+def resized(size: Extent, scale: object) -> Extent:
     """Return a size times a scale, rounded down, where the product in float32 gives the same."""
-    if not 0 < scale < np.inf:
+    if not isinstance(scale, float) or not 0 < scale < np.inf:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
-    if isinstance(size, int):
-        exact = size * numerator // denominator
-        if exact > 2**62:
-            return Unknown(f"{size} times {scale} is no size")
-        rounded = int(np.float32(size) * np.float32(scale))
-        return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
+    exact = floor_div(size * numerator, denominator)
     low, high = bounds(size)
-    odd = numerator // (numerator & -numerator)
-    if low is None or high is None or max(-low, high) * odd > 2 ** FORMATS[FLOAT][0]:
-        return Unknown(f"a size times {scale} is rounded")
-    return floor_div(size * numerator, denominator)
+    is_exact = False
+    if isinstance(exact, int) and isinstance(size, int):
+        is_exact = exact <= 2**62 and exact == int(np.float32(size) * np.float32(scale))
+    elif low is not None and high is not None:
+        odd = numerator // (numerator & -numerator)
+        is_exact = max(-low, high) * odd <= 2 ** FORMATS[FLOAT][0]
+    return exact if is_exact else Unknown(f"a size times {scale} is rounded")
 
 
 SLIDING: dict[str, ShapeRule] = {
@@ -346,15 +329,15 @@ def _dropout(call: Call) -> int:
 
 
 def _quantised(call: Call) -> int:
-    return call.dtype_of(2) if call.has(2) else call.integer("output_dtype", 0) or UINT8
+    return call.dtype_of(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
 
 
 def _dequantised(call: Call) -> int:
-    return call.integer("output_dtype", 0) or call.dtype_of(1)
+    return call.of("output_dtype", 0) or call.dtype_of(1)
 
 
 def _normalised(call: Call) -> int:
-    return call.integer("stash_type", FLOAT) if call.output else call.dtype_of(0)
+    return call.of("stash_type", FLOAT) if call.output else call.dtype_of(0)
 
 
 DTYPES: dict[str, DtypeRule] = {
@@ -366,11 +349,11 @@ DTYPES: dict[str, DtypeRule] = {
     **named(lambda call: INT32, "ConvInteger MatMulInteger"),
     **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
     **named(
-        lambda call: call.integer("dtype", 0) or call.dtype_of(0),
+        lambda call: call.of("dtype", 0) or call.dtype_of(0),
         "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
     ),
     "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
-    "Cast": lambda call: call.integer("to", 0) or call.dtype_of(0),
+    "Cast": lambda call: call.of("to", 0) or call.dtype_of(0),
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _dequantised,
     "Dropout": _dropout,

@@ -1,7 +1,6 @@
 """Words for open sizes: the inputs that they grow with, and the padding as a formula of them.
 
-They also say why the content of a tensor is unknown: a graph input feeds it, or an operator is not
-evaluated.
+They also say whether the content of a tensor is unknown only as an input may replace it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import chain
-from math import lcm
 from typing import Final
 
 from onnxpad.arithmetic.size import (
@@ -18,12 +16,12 @@ from onnxpad.arithmetic.size import (
     Unknown,
     in_terms_of,
     in_words,
-    repeating,
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor
+from onnxpad.graph.walk import upstream
 from onnxpad.later import remembered
 from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
@@ -59,21 +57,6 @@ class Wording:
             if axis in found
         ]
 
-    def multiples(self, extents: Iterable[Extent]) -> dict[str, int]:
-        """For the axes of graph inputs that extents grow with, a number, by name of the dimension.
-
-        At multiples of it, from some size on, the extents are the same. Empty where some are not.
-        """
-        found: dict[str, int] = {}
-        for extent in extents:
-            steps = repeating(extent)
-            if steps is None or any(name not in self._inputs for name in steps):
-                return {}
-            for name, step in steps.items():
-                label = self._inputs[name].label
-                found[label] = lcm(step, found.get(label, 1))
-        return found
-
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
         pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
@@ -99,7 +82,7 @@ class Wording:
             if all(map(self._is_known_at_one_size, given)):
                 text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
                 return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
-            return self.unread(given, "its amounts") or RefusalError(
+            return self.overridable(given, "its amounts") or RefusalError(
                 Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
             )
         told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
@@ -112,52 +95,35 @@ class Wording:
             axes=list(pairs),
             sizes=places,
             amounts={axis: text for axis, text in told.items() if text},
-            multiples=self.multiples(extents),
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
 
-    def unread(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
-        """Why the content of tensors is unknown although a graph input need not feed it.
+    def overridable(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
+        """The refusal of tensors that are unknown only as inputs may replace initializers.
 
         Args:
             tensors: The tensors.
             what: What they give, in words.
-
-        Returns:
-            The reason; None where a graph input has to be fed, or where all of them are known.
         """
-        found: RefusalError | None = None
-        pending, seen = self._unknown(tensors), set[Tensor]()
-        while pending:
-            words, tensor = pending.pop(0)
-            if tensor in seen:
-                continue
-            seen.add(tensor)
-            graph, node, outer = words._graph, tensor.producer, words._outer
-            above = words._unknown(graph.sources(node)) if node is not None else []
-            if tensor.outer is not None and outer is not None:
-                above = outer._unknown([tensor.outer])
-            if above:
-                pending[:0] = above
-            elif node is not None or (tensor.outer is None and tensor.name not in graph.inputs):
-                label = f"{node.op} {graph.label(node)!r}" if node else f"constant {tensor.name!r}"
-                text = f"{label}, which is not evaluated, gives {what}"
-                found = found or RefusalError(Reason.NOT_EVALUATED, text)
-            elif tensor.outer is None and graph.has_default(tensor.name):
-                text = f"initializer {tensor.name!r}, which is also an input, gives {what}"
-                found = found or RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
-            else:
-                return None
-        return found
+        graph, outer, value = self._graph, self._outer, self._analysis.value
 
-    def _unknown(self, among: Iterable[Tensor]) -> list[tuple[Wording, Tensor]]:
-        """The tensors whose content is unknown, each with the words of its graph."""
-        value = self._analysis.value
-        return [(self, each) for each in among if each.name and not is_constant(value(each))]
+        def unknown(among: Iterable[Tensor]) -> list[Tensor]:
+            return [each for each in among if each.name and not is_constant(value(each))]
+
+        read = [*upstream(unknown(tensors), lambda node: unknown(graph.sources(node)))]
+        first = [each for each in read if each is None or each.producer is None]
+        names = [each.name for each in first if each is not None and graph.has_default(each.name)]
+        captured = [each.outer for each in first if each is not None and each.outer is not None]
+        if captured and outer is not None and len(captured) == len(first):
+            return outer.overridable(captured, what)
+        if not names or len(names) < len(first):
+            return None
+        text = f"initializer {names[0]!r}, which is also an input, gives {what}"
+        return RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
 
     def fill(self, pad: PadOp) -> RefusalError:
         """The reason why the value of a `Pad` is unknown."""
-        return self.unread(pad.node.inputs[2:3], "the value it pads with") or RefusalError(
+        return self.overridable(pad.node.inputs[2:3], "the value it pads with") or RefusalError(
             Reason.FILL_UNKNOWN, "the value it pads with is known only at run time"
         )
 

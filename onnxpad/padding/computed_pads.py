@@ -8,9 +8,9 @@ their axes have the same sizes, the Shape; where all else is the same too, all o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -238,12 +238,10 @@ class DynamicSites:
         """The positions of the nodes, as of the first time that amounts were computed."""
         return {id(node): place for place, node in enumerate(self._graph.nodes)}
 
-    def told(self, op: WindowOp, sizes: Mapping[int, Extent]) -> tuple[str, dict[str, int]]:
-        """SAME's pads on some axes, as formulas, and the multiples at which they are constant."""
-        odd, wording = odd_side(op.auto_pad), self._sites.wording
-        windows = {axis: op.windows[op.axes.index(axis)] for axis in sizes}
-        pairs = (same_pads(size, windows[axis], odd=odd) for axis, size in sizes.items())
-        return wording.same(windows, odd), wording.multiples(chain.from_iterable(pairs))
+    def told(self, op: WindowOp, axes: Iterable[int]) -> str:
+        """SAME's pads on some axes, as formulas."""
+        windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
+        return self._sites.wording.same(windows, odd_side(op.auto_pad))
 
     def resolves(self, op: WindowOp) -> PadOp | None:
         """The computed `Pad` before an operator, if it is in effect constant, or SAME.

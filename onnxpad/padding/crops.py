@@ -134,8 +134,8 @@ class Crops:
             try:
                 if not stage.added:
                     said = "at some size it may crop another amount, or leave nothing"
-                    unread = Wording(self._graph, self._analysis).unread
-                    bounds = unread(stage.node.inputs[1:], "its bounds")
+                    replaced = Wording(self._graph, self._analysis).overridable
+                    bounds = replaced(stage.node.inputs[1:], "its bounds")
                     raise bounds or RefusalError(Reason.MAY_BE_EMPTY, said)
                 crop = less(crop, stage.added)
                 form = form_of(self._op, crop, symmetric=symmetric)

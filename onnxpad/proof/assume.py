@@ -132,14 +132,14 @@ class Facts:
         else:
             raise DiffersError("nothing is known about the data")
 
-    def check_zeros_unseen(self, tensor: Tensor) -> None:
-        """Raises where something downstream may tell 0.0 from -0.0.
+    def check_zeros_unseen(self) -> None:
+        """Raises where something in the model may tell 0.0 from -0.0.
 
         Raises:
             DiffersError: It may.
         """
-        if teller := telling(self.analysis, tensor):
-            said = Named(*(f"{each} downstream may tell 0.0 from -0.0" for each in teller))
+        if teller := telling(self.graph):
+            said = f"{teller} in the model may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:

@@ -326,21 +326,14 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
     """
     if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
         return rule
-    _check_zeros_unseen(pair)
+    pair.facts.check_zeros_unseen()
     return LOST_SIGN
 
 
-def _check_zeros_unseen(pair: Pair) -> None:
-    """Raises where something downstream may tell 0.0 from -0.0."""
-    if pair.at is None:
-        raise DiffersError("something downstream may tell 0.0 from -0.0")
-    pair.facts.check_zeros_unseen(pair.at)
-
-
 def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
-    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win."""
-    if dtype in FLOATS and floor <= 0 and pair.at is not None:
-        pair.facts.check_zeros_unseen(pair.at)
+    """Raises where something may tell which of 0.0 and -0.0 a kernel lets win."""
+    if dtype in FLOATS and floor <= 0:
+        pair.facts.check_zeros_unseen()
 
 
 def _check_loses(
@@ -360,7 +353,7 @@ def _check_loses(
         for layer in side.layers
     ]
     if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
-        _check_zeros_unseen(pair)
+        pair.facts.check_zeros_unseen()
         return LOST_SIGN, assumptions
     if assumptions:
         _check_ties(pair, dtype, floor)

@@ -92,7 +92,7 @@ class FixReport(Struct, frozen=True):
             them.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
-            needs them, the model's metadata records them (`onnxpad.facts`), and they count as given
+            needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
             from then on.
         dims: The same by name of the dimension, as ranges.
         notes: The sizes that were taken from the model's metadata as they are, in one line.

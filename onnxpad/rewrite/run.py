@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
 from onnxpad.facts.domain import SizeDomain
-from onnxpad.facts.recorded import METADATA, record_sizes, recorded_sizes
-from onnxpad.facts.size_options import given_domain
+from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import Change, Finding, Trust
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of

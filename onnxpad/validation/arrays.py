@@ -201,7 +201,7 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
             if axis < len(shape) and shape[axis] not in sizes:
                 raise UsageError(
                     f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label}), but the model "
-                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.facts)"
+                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
                 )
 
 

@@ -86,11 +86,9 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
     says += [
         f"values {values}",
         f"residues {residues}",
-        f"repeating {size.repeating(found)}",
     ]
     if len(symbols) == 1:
         (name,) = symbols
-        says += ["climbs" if size.climbs(found) else ""]
         other = size.in_terms_of(size.floor_div(symbols[name], 2), found, "z")
         says.append(f"half of {name} by it {_unknown(other)}")
         if (low, high) == (0, 1):

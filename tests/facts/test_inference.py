@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, shape_inference
 
-from onnxpad.facts import Analysis, inference
-from onnxpad.facts.inference import Disagreement, disagreements
+from onnxpad.facts import Analysis, feasible
+from onnxpad.facts.feasible import Disagreement, disagreements
 from onnxpad.graph import Graph
 from tests.support import one, run
 from tests.support.rows import each_row
@@ -157,7 +157,7 @@ def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
         inputs="float[1, 2, 8, 4] x",
     )
     assert places(model) == ["a", "b", "c"]
-    monkeypatch.setattr(inference, "NODES", 3)
+    monkeypatch.setattr(feasible, "NODES", 3)
     assert places(model) == ["a", "b"]
 
 

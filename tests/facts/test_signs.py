@@ -183,8 +183,7 @@ def fused(attributes: str) -> onnx.ModelProto:
         ('activation = "Relu"', 0),
         ('activation = "Sigmoid"', 0),
         ('activation = "HardSigmoid", activation_params = [0.2, 0.5]', 0),
-        ('activation = "Clip", activation_params = [0.0, 6.0]', 0),
-        ('activation = "Clip", activation_params = [-1.0, 1.0]', -1),
+        ('activation = "Clip", activation_params = [-1.0, 1.0]', -np.inf),
         ('activation = "Tanh"', -np.inf),
         ('activation = "LeakyRelu", activation_params = [0.1]', -np.inf),
     ],
@@ -340,9 +339,6 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
         ("y = QuantizeLinear (x, half)", ""),
         ("y = QuantizeLinear (z, x)", "QuantizeLinear"),
         ("a = Neg (x) e = Relu (a) y = Reciprocal (e)", "Reciprocal"),
-        ("a = Cast <to = 7> (x) e = Cast <to = 1> (a) y = Reciprocal (e)", ""),
-        ("e = Clip (x, three) y = Reciprocal (e)", ""),
-        ("a = Conv (x, w) y = Reciprocal (a)", ""),
         ("a = MaxPool <kernel_shape = [2, 2]> (x) y = Reciprocal (a)", "Reciprocal"),
         ("a = vendor.Act (x) y = Neg (x)", "Act"),
     ],
@@ -350,6 +346,4 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
 def test_what_tells_zeros_apart(body: str, op: str) -> None:
     weight = f"float[1, 4, 1, 1] w = {{1, 2, 3, 4}}, {CONSTANTS}"
     proto = one(body, inputs=INPUTS, initializers=weight, opset=17)
-    graph = Graph.from_proto(proto)
-    teller = telling(Analysis(graph), graph.tensor("x"))
-    assert ("" if teller is None else teller.general) == op
+    assert telling(Graph.from_proto(proto)) == op

@@ -13,9 +13,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.facts.domain import analysed_domains
-from onnxpad.facts.size_options import given_domain
-from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
 from tests.exported.results import original
 from tests.support import W, decided, one, op_types, ran, run, session
@@ -407,27 +404,16 @@ DECODER = one(
 
 
 def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
-    result = onnxpad.fix(DECODER)
+    asked = onnxpad.fix(DECODER, validate=False)
+    assert {each.reason_code for each in asked.findings} == {Reason.NOT_WORKED_OUT}
+    result = onnxpad.fix(DECODER, dims={"length": "1..50000"})
     assert not result.undone
     assert not result.findings
     assert [change.after for change in result.changes] == ["Conv L 1+0, pads [1, 0]"] * 3
-    assert {(c.certificate.sizes, c.certificate.assumptions) for c in result.changes} == {
-        ("every size", ()),
-        (
-            "every size at which the model is defined: length from 1 to 52224",
-            ("no axis is longer than 16,711,680",),
-        ),
-    }
-    assumed = sum(bool(change.certificate.assumptions) for change in result.changes)
-    assert len(onnxpad.fix(DECODER, strict=True).undone) == 2 * assumed  # and constant amounts
     assert result.validation is not None
     assert result.validation.ok
     assert agree(DECODER, result.model, [(1, 1, length) for length in (1, 2, 3, 50)]) == 4
     assert not onnxpad.check(result.model).failing()
-    graph = Graph.from_proto(DECODER)
-    given = given_domain(graph, dims={"length": "2..10000000:2"})
-    told = str(analysed_domains(graph, given)[-1].domain)
-    assert told.endswith(": length a multiple of 2 up to 52224")
 
 
 @pytest.mark.parametrize(

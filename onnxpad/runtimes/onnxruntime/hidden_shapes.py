@@ -17,9 +17,8 @@ from msgspec import Struct
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
-from onnxpad.facts.bodies_and_calls import KNOWN, WITH_BODIES, passed_to_body
-from onnxpad.facts.feasible import stopping
-from onnxpad.facts.inference import Sizes, disagreements
+from onnxpad.facts.engine import KNOWN, WITH_BODIES, passed_to_body
+from onnxpad.facts.feasible import Inferred, disagreements, stopping
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
@@ -246,7 +245,7 @@ class _Wrong(Struct, frozen=True):
     node: Node
     hazard: Hazard
     is_misranked: bool = False
-    inferred: Sizes | None = None
+    inferred: Inferred | None = None
 
 
 class Misjudged:
