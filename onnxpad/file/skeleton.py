@@ -176,12 +176,9 @@ class Skeleton(Struct, frozen=True):
 
     def _fields(self, containers: Iterable[Record]) -> dict[int, list[Record]]:
         """The records inside some containers that have a length, by field number."""
-        fields = defaultdict(list)
-        for container in containers:
-            for part in scan(self.data, container.body, container.end):
-                if part.delimited:
-                    fields[part.field].append(part)
-        return fields
+        return _by_field(
+            chain.from_iterable(scan(self.data, each.body, each.end) for each in containers)
+        )
 
     def whole(self, record: Record, message: MessageT) -> MessageT:
         """Parses a record in full, with the weights that `light` lacks, into an empty message.
@@ -208,11 +205,13 @@ class Skeleton(Struct, frozen=True):
         """
         position = 0
         parts = iter(self.graphs)
+        chunks: Sequence[Chunk] | None
         *_, last = filter(_is_graph, self.model)
         for record in self.model:
             if _is_graph(record):
                 added = appended if record is last else ()
-                chunks = self._edited(record, next(parts), replaced, added)
+                edited = {part: replaced[part] for part in next(parts) if part in replaced}
+                chunks = self.rewritten(record, edited, added) if edited or added else None
             else:
                 chunks = replaced.get(record)
             if chunks is not None:
@@ -234,17 +233,6 @@ class Skeleton(Struct, frozen=True):
         }
         data = b"".join(self.splice({**shorter, **replaced}, appended))
         return read_bytes(memoryview(data), "the model").light
-
-    def _edited(
-        self,
-        graph: Record,
-        parts: Sequence[Record],
-        replaced: Mapping[Record, Sequence[Chunk]],
-        appended: Sequence[Chunk],
-    ) -> Sequence[Chunk] | None:
-        """A graph with some of its records replaced; None where it stays as it is."""
-        edited = {part: replaced[part] for part in parts if part in replaced}
-        return self.rewritten(graph, edited, appended) if edited or appended else None
 
     def rewritten(
         self,
@@ -366,14 +354,20 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
         raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
     if not any(getattr(light.graph, part) for part in _CONTENT):
         raise ModelError(f"{name} holds an empty graph and nothing to run; export it again")
-    fields = defaultdict(list)
-    for part in chain.from_iterable(graphs):
-        if part.delimited:
-            fields[part.field].append(part)
+    fields = _by_field(chain.from_iterable(graphs))
     # Most models have no external data: searching the bytes is faster than visiting every tensor.
     told = b"location" in body or _EXTERNAL in body
     external = external_tensors(light) if told else ()
     return Skeleton(data, light, model, tuple(graphs), fields, external)
+
+
+def _by_field(records: Iterable[Record]) -> dict[int, list[Record]]:
+    """The records that have a length, by field number."""
+    fields = defaultdict(list)
+    for each in records:
+        if each.delimited:
+            fields[each.field].append(each)
+    return fields
 
 
 def _is_graph(record: Record) -> bool:

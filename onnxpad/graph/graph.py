@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import starmap
+from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -23,6 +24,7 @@ from onnxpad import declared
 from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData
+from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.proto_walk import (
     DEFAULT_DOMAINS,
     bodies,
@@ -33,11 +35,18 @@ from onnxpad.file.proto_walk import (
     pinned,
     referred,
 )
-from onnxpad.file.skeleton import Section, WireError, read_bytes, read_file, read_proto
+from onnxpad.file.skeleton import (
+    PAYLOAD_LIMIT,
+    Section,
+    WireError,
+    read_bytes,
+    read_file,
+    read_proto,
+)
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
-from onnxpad.graph.edits import Constants, Edits, state_of, swept
-from onnxpad.graph.encode import edited_section, is_edited, node_proto, working_copy
+from onnxpad.graph.edits import Edits, state_of, swept
+from onnxpad.graph.encode import edited_section, is_edited, lacks_elements, node_proto, working_copy
 from onnxpad.graph.model import Model, Touched, contradiction, imported
 from onnxpad.graph.nodes import (
     Declared,
@@ -45,6 +54,7 @@ from onnxpad.graph.nodes import (
     Node,
     Tensor,
     Use,
+    constant_shape,
     declaration,
     describe,
     held_bodies,
@@ -62,6 +72,19 @@ SHARE_LIMIT: Final = 1024
 
 _NO_FILE: Final = "(model in memory)"
 """Stands for the file of a model in memory whose external data lies in a folder."""
+
+LIMIT: Final = 4096
+"""Constants with more elements than this are not read."""
+
+# Attributes of Constant other than tensors: the Python type of an element, and numpy's.
+_LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
+    "value_int": (int, np.int64),
+    "value_ints": (int, np.int64),
+    "value_float": (float, np.float32),
+    "value_floats": (float, np.float32),
+    "value_string": (str, np.object_),
+    "value_strings": (str, np.object_),
+}
 
 
 class Graph(Edits):
@@ -109,7 +132,8 @@ class Graph(Edits):
         self.opset = opset if is_known else 0
         self._knows_default = is_known
         self._hidden = model.standard_functions
-        self._constants = Constants(model, self, self.is_standard)
+        self._values = {}
+        self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
         self._pinned = self.outputs | (pinned(light) if self.is_main else referred(section.light))
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
         if self.is_main:
@@ -451,13 +475,64 @@ class Graph(Edits):
         skeleton = self.model.skeleton
         return any(edited_section(skeleton, view) for view in edited)
 
+    @property
+    def _folder(self) -> Path | None:
+        """Where external data lies; None where that is unknown."""
+        return self.model.path.parent if self.model.path else None
+
+    def _whole(self, name: str) -> onnx.TensorProto | None:
+        """A dense initializer with its elements; None if there is none of that name."""
+        initializer = self.initializers.get(name)
+        if initializer is None or initializer.sparse:
+            return None
+        for record in initializer.records[:1]:
+            if record.end - record.body > PAYLOAD_LIMIT:
+                return self.model.skeleton.whole(record, onnx.TensorProto())
+        return initializer.proto
+
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for other tensors.
 
         Declarations in `value_info` and of graph outputs do not count: no runtime enforces them.
         """
         graph, tensor = self.home(tensor)
-        return graph._constants.declared(tensor)
+        if tensor.name in graph.inputs:
+            return graph.inputs[tensor.name]
+        initializer = graph.initializers.get(tensor.name)
+        if initializer:
+            return initializer.declared
+        value = graph._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if value.HasField("t"):
+                return Declared(value.t.data_type, constant_shape(value.t.dims, tensor.name))
+            sparse = value.sparse_tensor
+            return Declared(sparse.values.data_type, constant_shape(sparse.dims, tensor.name))
+        if value is None:
+            return None
+        return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant are external data."""
+        graph, tensor = self.home(tensor)
+        if not graph.model.has_external_data:
+            return False
+        # An initializer that a caller may override counts as an input.
+        if tensor.name in graph.inputs:
+            return False
+        initializer = graph.initializers.get(tensor.name)
+        if initializer:
+            return is_external(initializer.proto)
+        value = graph._held(tensor)
+        return isinstance(value, onnx.AttributeProto) and is_external(value.t)
+
+    def is_raw(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant are stored as bytes."""
+        graph, tensor = self.home(tensor)
+        proto = graph._whole(tensor.name)
+        if proto is None:
+            value = graph._held(tensor)
+            proto = value.t if isinstance(value, onnx.AttributeProto) else None
+        return proto is not None and proto.HasField("raw_data")
 
     def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The value of an initializer or a Constant, read-only; None where it is not available.
@@ -469,21 +544,77 @@ class Graph(Edits):
             ModelError: Its elements do not fit its shape, or cannot be read.
         """
         graph, tensor = self.home(tensor)
-        return graph._constants.value(tensor)
+        node = tensor.producer
+        if (node is not None and node.op != "Constant") or tensor.name in graph.inputs:
+            return None  # a caller may override an initializer that is also an input
+        if tensor not in graph._values:
+            graph._values[tensor] = graph._elements(tensor)
+        return graph._values[tensor]
+
+    def _elements(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        initializer = self.initializers.get(tensor.name)
+        if initializer:
+            if not self._readable(initializer.proto):
+                return None
+            proto = self._whole(tensor.name)
+            return None if proto is None else self._array(proto, tensor.name)
+        value = self._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if not value.HasField("t") or not self._readable(value.t):
+                return None
+            record = tensor.producer.record if tensor.producer else None
+            if record is not None and lacks_elements(value.t):
+                node = self.model.skeleton.whole(record, onnx.NodeProto())
+                value = next(item for item in node.attribute if item.name == value.name)
+            return self._array(value.t, tensor.name)
+        return None if value is None or value.size > LIMIT else value
+
+    def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
+        """The value of the Constant that writes a tensor; a tensor in it may lack elements."""
+        node = tensor.producer
+        if node is None or node.op != "Constant" or not self.is_standard(node):
+            return None
+        if len(node.attrs) != 1:
+            return None
+        name, value = next(iter(node.attrs.items()))
+        if isinstance(value, onnx.AttributeProto):
+            known = value.HasField("t") or value.HasField("sparse_tensor")
+            return value if known and not value.ref_attr_name else None
+        if name not in _LISTED or isinstance(value, list) != name.endswith("s"):
+            return None
+        kind, dtype = _LISTED[name]
+        if not all(isinstance(item, kind) for item in (value if name.endswith("s") else [value])):
+            return None
+        array: np.ndarray[Any, Any] = np.array(value, dtype=dtype)
+        array.setflags(write=False)
+        return array
+
+    def _readable(self, proto: onnx.TensorProto) -> bool:
+        """Whether a tensor's elements are available: in one segment, in reach, and few enough."""
+        within_reach = self._folder is not None or not is_external(proto)
+        return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
+
+    def _array(self, proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+        shape = constant_shape(proto.dims, name)
+        if self._folder is not None and is_external(proto):
+            proto = internal(proto, self._folder)
+        key = proto.data_type, shape, proto.raw_data
+        if key[-1] and key in self._alike:  # networks repeat the same few short ones
+            return self._alike[key]
+        try:
+            array = np.array(numpy_helper.to_array(proto))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise ModelError(
+                f"the elements of tensor '{name}' do not fit its type and shape "
+                f"({list(proto.dims)}); export the model again"
+            ) from error
+        array.setflags(write=False)
+        self._alike[key] = array
+        return array
 
     def is_fixed(self, tensor: Tensor) -> bool:
         """Whether the value is a constant that no caller can override, trusted or not."""
         return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
-
-    def is_raw(self, tensor: Tensor) -> bool:
-        """Whether the elements of an initializer or a Constant are stored as bytes."""
-        graph, tensor = self.home(tensor)
-        return graph._constants.is_raw(tensor)
-
-    def is_external(self, tensor: Tensor) -> bool:
-        """Whether the elements of an initializer or a Constant are external data."""
-        graph, tensor = self.home(tensor)
-        return self.model.has_external_data and graph._constants.is_external(tensor)
 
     # Edits
 
