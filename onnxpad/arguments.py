@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from onnxpad.errors import UsageError
-from onnxpad.messages import meant
+from onnxpad.errors import UsageError, meant
 
 if TYPE_CHECKING:
     import onnx

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from onnxpad.messages import RUNTIME, counted
+from onnxpad.errors import RUNTIME, counted
 
 
 class Severity(enum.StrEnum):

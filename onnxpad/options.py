@@ -10,9 +10,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, force_setattr
 
 from onnxpad.arguments import Dims, Shapes
-from onnxpad.errors import UsageError
+from onnxpad.errors import RUNTIME, UsageError, meant
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME, meant
 
 
 class Style(enum.StrEnum):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
+from onnxpad.errors import RUNTIME
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME
 
 T = TypeVarTuple("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.graph import Tensor
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import is_padded
+from onnxpad.semantics.layers import is_padded
 
 
 class DropEmptyPad(Pass):

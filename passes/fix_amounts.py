@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxpad.arithmetic.notation import axes_text
+from onnxpad.arithmetic.window import axes_text
 from onnxpad.finding import Severity
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import is_padded, onnx_order
+from onnxpad.semantics.layers import is_padded, onnx_order
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
 

@@ -6,7 +6,7 @@ from onnxpad.padding.padding import has_amounts
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, PadBefore
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import WindowOp
 

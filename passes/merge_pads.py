@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from onnxpad.arithmetic.notation import axes_text
+from onnxpad.arithmetic.window import axes_text
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
-from onnxpad.semantics.layers import fill_of
+from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of
 from onnxpad.semantics.read_nodes import PadOp, is_pad
 
 

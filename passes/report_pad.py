@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from onnxpad.arithmetic.notation import axes_text
+from onnxpad.arithmetic.window import axes_text
+from onnxpad.errors import and_list, few, without_names
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
-from onnxpad.messages import and_list, few, without_names
-from onnxpad.padding.padding import has_amounts
-from onnxpad.padding.readers import Readers, about
+from onnxpad.padding.padding import Readers, about, has_amounts
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.window import pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, SitePass
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 
 

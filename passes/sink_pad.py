@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from onnxpad.arithmetic.notation import axes_text
+from onnxpad.arithmetic.window import axes_text
 from onnxpad.graph import Tensor
-from onnxpad.padding.readers import readers_of
+from onnxpad.padding.padding import readers_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import numbers_of
+from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
 

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.messages import and_list
+from onnxpad.errors import and_list
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
 

@@ -7,7 +7,7 @@ from onnxpad.padding.padding import split
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, SitePass
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 
 

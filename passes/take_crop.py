@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.window import pads_text
 from onnxpad.graph import Node
 from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
@@ -13,7 +13,7 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, Match, Pass, SitePass
-from onnxpad.semantics.amounts import is_padded, less, onnx_order
+from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 

@@ -11,7 +11,7 @@ from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 
 
 class Swapped(FoldPad):

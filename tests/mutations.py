@@ -31,7 +31,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
-from onnxpad.semantics import amounts, moving, pointwise, transposed
+from onnxpad.semantics import layers, moving, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
@@ -146,13 +146,13 @@ _SITES: Final = (
             "less(total, inside)", "total"),
     _mutant("split moves the Pad by one", "Conv, pad", JUDGE, padding.split,
             "less(total, inside)", "tuple((b + 1, e) for b, e in less(total, inside))"),
-    _mutant("a sum swaps sides", "Pad Conv", JUDGE, amounts.add,
+    _mutant("a sum swaps sides", "Pad Conv", JUDGE, layers.add,
             "(b0 + b1, e0 + e1)", "(b0 + e1, e0 + b1)"),
-    _mutant("a sum forgets the end", "Pad Conv", JUDGE, amounts.add,
+    _mutant("a sum forgets the end", "Pad Conv", JUDGE, layers.add,
             "e0 + e1", "e0"),
-    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", JUDGE, amounts.add,
+    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", JUDGE, layers.add,
             "b0 + b1", "b1"),
-    _mutant("a sum swaps axes", "Pad Conv", JUDGE, amounts.add,
+    _mutant("a sum swaps axes", "Pad Conv", JUDGE, layers.add,
             "zip(one, other,", "zip(one, other[::-1],"),
     _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, MergePads.rewrite,
             "set_amounts(graph, node, amounts)", "set_amounts(graph, node, amounts[::-1])"),
@@ -364,8 +364,8 @@ _OPERATORS: Final = (
     _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, pad_of,
             'call.attribute("mode")', '"constant"'),
     Mutant("pads are read and written axis by axis", "Pad Conv", CERTIFY, (
-        Text(amounts.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
-        Text(amounts.onnx_order,
+        Text(layers.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
+        Text(layers.onnx_order,
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
               "[n for pair in pairs for n in pair]"}))),
     _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, semantics_window._slide,
@@ -531,10 +531,10 @@ _TRANSPOSED: Final = (
             crops.crop_of, "(-begin, -end)", "(-end, -begin)"),
     _mutant("nothing is appended", "ConvTranspose Pad", JUDGE, crops.form_of,
             "begin, max(-end, 0)", "begin, 0"),
-    _mutant("a Slice crops the other end", "ConvTranspose Slice", JUDGE, amounts.less,
+    _mutant("a Slice crops the other end", "ConvTranspose Slice", JUDGE, layers.less,
             "(b0 - b1, e0 - e1)", "(b0 - e1, e0 - b1)"),
     _mutant("a Slice keeps what output_padding appends",
-            "ConvTranspose output_padding Tanh Slice", JUDGE, amounts.less,
+            "ConvTranspose output_padding Tanh Slice", JUDGE, layers.less,
             "e0 - e1", "e0"),
     _mutant("the form before is written", "ConvTranspose Slice", JUDGE, Crops.take,
             ", **changes(op, taking.form)", ""),

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.padding.readers import _DIFFER_BY_PLACE
+from onnxpad.padding.padding import _DIFFER_BY_PLACE
 from onnxpad.reasons import Reason
 from onnxpad.semantics.table import STEPS
 from onnxpad.semantics.window import WINDOWS

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.messages import without_names
+from onnxpad.errors import without_names
 from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Op, Question
 from onnxpad.frameworks.conventions.reaching import need
 from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
-from onnxpad.messages import meant
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Dims, ModelSource, Shapes

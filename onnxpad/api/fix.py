@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
-from onnxpad.errors import UsageError, ValidationError
+from onnxpad.errors import RUNTIME, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
-from onnxpad.messages import RUNTIME
 from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.process import gc_paused
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress, Source
+from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
-from onnxpad.messages import RUNTIME
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import (
     Validation,

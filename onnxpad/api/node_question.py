@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, few, meant
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import given_domain, recorded_sizes
 from onnxpad.frameworks.conventions.explanation import About
@@ -19,13 +19,12 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.messages import few, meant
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.semantics.amounts import numbers_of
+from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import Layout, operator_of
 from onnxpad.semantics.read_nodes import (
     PadOp,

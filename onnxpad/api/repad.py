@@ -20,13 +20,12 @@ from onnxpad.arguments import (
     require_positive,
     require_timeout,
 )
-from onnxpad.errors import UsageError, ValidationError
+from onnxpad.errors import RUNTIME, UsageError, ValidationError, meant
 from onnxpad.facts.recorded import Dims, Shapes
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
-from onnxpad.messages import RUNTIME, meant
 from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:

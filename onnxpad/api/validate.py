@@ -38,7 +38,7 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.facts.domain import SizeDomain
+    from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
     from onnxpad.validation.arrays import Arrays
@@ -337,7 +337,7 @@ def _compared(
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
-    from onnxpad.facts.domain import SizeDomain
+    from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import given_domain, recorded_by_both, require_within
     from onnxpad.inventory import padding_differences
 

@@ -13,9 +13,8 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.errors import MismatchError, UsageError, and_list
 from onnxpad.finding import Severity
-from onnxpad.messages import and_list
 from onnxpad.options import Style, Unasked, typed_options
 from onnxpad.report import Configured
 from onnxpad.targets import toml_file as toml

@@ -39,7 +39,7 @@ def docs(
     else:
         name = page.lower().removesuffix(".md")
         if name not in page_names():
-            from onnxpad.messages import meant
+            from onnxpad.errors import meant
 
             told = f"{page!r} is no page of the manual, which onnxpad docs lists"
             if name.startswith("pad") and name[3:].isdigit():

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Final, Self, TextIO
 import typer
 from msgspec import Struct
 
-from onnxpad.errors import OnnxpadError, OutputError, UsageError
-from onnxpad.messages import meant, shortened
+from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shortened
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

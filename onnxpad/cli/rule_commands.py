@@ -13,8 +13,7 @@ from onnxpad.cli.options import (
     expand_codes,
 )
 from onnxpad.cli.output import screen, write
-from onnxpad.errors import UsageError
-from onnxpad.messages import meant
+from onnxpad.errors import UsageError, meant
 
 
 def rule(

@@ -21,7 +21,7 @@ from onnxpad.cli.options import (
     path,
 )
 from onnxpad.cli.output import check_target, report_error, screen, tell_page, write, write_page
-from onnxpad.messages import RUNTIME
+from onnxpad.errors import RUNTIME
 
 
 def validate(

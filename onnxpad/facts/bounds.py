@@ -10,7 +10,8 @@ and 1.31), extreme values included.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,8 +19,9 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxpad.facts.rule_api import BOOL, INT64, NONE, Answers, Bound, Call, named
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.semantics.operators import MICROSOFT, gathering
+from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import downstream
+from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
@@ -131,24 +133,48 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
 
 
-def telling(graph: Graph) -> str:
-    """An operator anywhere in a model that may make other numbers of 0.0 and -0.0; else empty.
+def telling(analysis: Answers, tensor: Tensor) -> str:
+    """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty where nothing does.
 
-    An output that shows -0.0 for 0.0 is no other number. Edits bring none that tells them apart.
+    An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
+    to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
     """
+    graph = analysis.graph
+    if not (tellers := _tellers(graph)):
+        return ""
+    for current in downstream([tensor], partial(_keeping_signs, analysis)):
+        if current is None or (graph.is_output(current) and not graph.is_main):
+            return f"what is computed from {(current or tensor).name!r}"
+        for use in graph.uses(current):
+            inside = graph.inner_operators(use.node) if graph.runs_graphs(use.node) else None
+            if _tells(graph, use.node, use.index) if inside is None else inside & tellers:
+                return f"{use.node.op} {graph.label(use.node)!r}"
+    return ""
+
+
+def _keeping_signs(analysis: Answers, use: Use) -> Iterator[Tensor]:
+    """The results of a node in which the signs of an input's zeros may show."""
+    row = operator_of(analysis.graph, use.node)
+    if use.index or row is None or not row.loses_signs:
+        for each in use.node.outputs:
+            if analysis.dtype(each) in {None, *FLOATS} and analysis.bound(each) <= 0:
+                yield each
+
+
+def _tellers(graph: Graph) -> frozenset[str]:
+    """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
     notes = graph.model.notes
-    if telling not in notes:
+    if _tellers not in notes:
         main = graph.main
         inside = (main, *main.inside(), *main.functions())
-        ops = (
+        notes[_tellers] = frozenset(
             node.op
             for each in (*inside, *(body for one in main.functions() for body in one.inside()))
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
         )
-        notes[telling] = next(ops, "")
-    found: str = notes[telling]
+    found: frozenset[str] = notes[_tellers]
     return found
 
 

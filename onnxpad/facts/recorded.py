@@ -22,11 +22,10 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given, whole_number
 from onnxpad.arithmetic.size import NMAX, Sizes
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.errors import MismatchError, UsageError, few, meant
 from onnxpad.facts import LARGEST_SIZE, OpenAxis, open_axes
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
-from onnxpad.messages import few, meant
 
 METADATA: Final = "onnxpad.sizes"
 """Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.

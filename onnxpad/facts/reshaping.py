@@ -42,7 +42,7 @@ from onnxpad.facts.rule_api import (
     known,
     named,
 )
-from onnxpad.semantics.amounts import ExtentPairs
+from onnxpad.semantics.layers import ExtentPairs
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
 

@@ -34,7 +34,7 @@ from onnxpad.facts.rule_api import (
     ShapeRule,
     named,
 )
-from onnxpad.semantics.amounts import is_padded
+from onnxpad.semantics.layers import is_padded
 from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of

@@ -19,12 +19,12 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
+from onnxpad.errors import and_list
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.messages import and_list
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
-from onnxpad.semantics.amounts import ExtentPair
+from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.read_nodes import PadOp
 
 _OWN: Final = "the size it reads"

@@ -22,7 +22,7 @@ from onnx import numpy_helper
 
 from onnxpad import declared
 from onnxpad.arguments import InFolder, Source
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.errors import ModelError, UsageError, place_in
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.proto_walk import (
@@ -62,7 +62,6 @@ from onnxpad.graph.nodes import (
     noted,
     take_defaults,
 )
-from onnxpad.messages import place_in
 from onnxpad.process import gc_paused
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]

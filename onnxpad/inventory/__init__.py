@@ -17,23 +17,21 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import axes_text, axis_names
 from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
-from onnxpad.arithmetic.window import AnyWindow, output_size
-from onnxpad.errors import ModelError, UsageError
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.arithmetic.window import AnyWindow, axes_text, axis_names, output_size
+from onnxpad.errors import ModelError, UsageError, meant
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.walk import readable_graphs
-from onnxpad.messages import meant
 from onnxpad.padding.crops import Crops, Obstacle, Taking
-from onnxpad.padding.readers import Readers
+from onnxpad.padding.padding import Readers
 from onnxpad.padding.reading import SiteReader, added, steps_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.semantics.amounts import (
+from onnxpad.semantics.layers import (
     ExtentPair,
     ExtentPairs,
     Pairs,

@@ -24,15 +24,15 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
+from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
-from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded
+from onnxpad.semantics.layers import ExtentPairs, Pairs, is_padded
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 

@@ -18,21 +18,29 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import named
+from onnxpad.arithmetic.window import named
 from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust, WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
-from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.readers import data_inputs, readers_of
+from onnxpad.padding.padding import Padding, data_inputs, padding_of, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order
-from onnxpad.semantics.layers import Layer, total
+from onnxpad.semantics.layers import (
+    ENDLESS,
+    Layer,
+    Pair,
+    Pairs,
+    is_padded,
+    less,
+    numbers_of,
+    onnx_order,
+    total,
+)
 from onnxpad.semantics.read_nodes import TransposedOp
 from onnxpad.semantics.rows import UnreadError
 

@@ -20,12 +20,18 @@ from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
-from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.readers import data_inputs
+from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of
-from onnxpad.semantics.layers import Operand, fill_of, number_of
+from onnxpad.semantics.layers import (
+    ExtentPairs,
+    Operand,
+    Pairs,
+    fill_of,
+    is_padded,
+    number_of,
+    numbers_of,
+)
 from onnxpad.semantics.operators import Fill, Operator
 from onnxpad.semantics.read_nodes import (
     PadOp,

@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -22,14 +21,14 @@ from onnxpad.arithmetic.window import (
     end_without_ceil,
     odd_side,
     output_size,
+    pads_text,
     pool_output_size,
 )
-from onnxpad.errors import ModelError
+from onnxpad.errors import RUNTIME, ModelError
 from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
-from onnxpad.messages import RUNTIME
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, padding_of, split
 from onnxpad.padding.write import Judge
@@ -41,7 +40,7 @@ from onnxpad.runtimes.deployed import (
     runtime_pads,
     why_not_run,
 )
-from onnxpad.semantics.amounts import (
+from onnxpad.semantics.layers import (
     ExtentPair,
     Pair,
     Pairs,

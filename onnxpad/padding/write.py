@@ -15,23 +15,25 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.window import same_of
+from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
 from onnxpad.proof.term import Copied, DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.amounts import (
+from onnxpad.semantics.layers import (
     ExtentPairs,
+    Layer,
+    Operand,
     Pairs,
+    fill_of,
     is_padded,
     is_plain_zero,
     onnx_order,
 )
-from onnxpad.semantics.layers import Layer, Operand, fill_of
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import (
     PadOp,

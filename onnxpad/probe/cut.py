@@ -27,11 +27,11 @@ from onnx.numpy_helper import from_array
 
 from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate
 from onnxpad.declared import functions_of
+from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.rule_api import Shape
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import counted
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
 from onnxpad.runtimes import pool
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of

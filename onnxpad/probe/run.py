@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from onnx import TensorProto
 
-from onnxpad.messages import RUNTIME
+from onnxpad.errors import RUNTIME
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import drawn, with_seeds
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError

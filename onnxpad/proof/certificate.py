@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from onnxpad.declared import Row, op_types, operator_name
-from onnxpad.facts.domain import AnalysedDomain, AnalysedDomains
+from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.graph import row_declared

@@ -30,14 +30,15 @@ from onnxpad.proof.term import (
     Term,
     Terms,
 )
-from onnxpad.semantics.amounts import ExtentPairs, is_padded
 from onnxpad.semantics.layers import (
     NO_LAYERS,
+    ExtentPairs,
     Layer,
     Layers,
     Operand,
     around,
     fill_of,
+    is_padded,
     merged,
     never_pads,
     of_axes,

@@ -339,14 +339,14 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
     """
     if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
         return rule
-    pair.facts.check_zeros_unseen()
+    pair.facts.check_zeros_unseen(pair.at)
     return LOST_SIGN
 
 
 def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
-    """Raises where something may tell which of 0.0 and -0.0 a kernel lets win."""
-    if dtype in FLOATS and floor <= 0:
-        pair.facts.check_zeros_unseen()
+    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win."""
+    if dtype in FLOATS and floor <= 0 and pair.at is not None:
+        pair.facts.check_zeros_unseen(pair.at)
 
 
 def _check_loses(
@@ -366,7 +366,7 @@ def _check_loses(
         for layer in side.layers
     ]
     if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
-        pair.facts.check_zeros_unseen()
+        pair.facts.check_zeros_unseen(pair.at)
         return LOST_SIGN, assumptions
     if assumptions:
         _check_ties(pair, dtype, floor)
@@ -513,14 +513,14 @@ class Facts:
         else:
             raise DiffersError("nothing is known about the data")
 
-    def check_zeros_unseen(self) -> None:
-        """Raises where something in the model may tell 0.0 from -0.0.
+    def check_zeros_unseen(self, tensor: Tensor | None) -> None:
+        """Raises where something downstream may tell 0.0 from -0.0; None for what is not known.
 
         Raises:
             DiffersError: It may.
         """
-        if teller := telling(self.graph):
-            said = f"{teller} in the model may tell 0.0 from -0.0"
+        if teller := "what is" if tensor is None else telling(self.analysis, tensor):
+            said = f"{teller} downstream may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:

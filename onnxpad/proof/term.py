@@ -17,8 +17,7 @@ from msgspec.structs import astuple
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
 from onnxpad.reasons import Reason
-from onnxpad.semantics.amounts import ExtentPairs
-from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
+from onnxpad.semantics.layers import NO_LAYERS, ExtentPairs, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
 

@@ -31,16 +31,17 @@ from onnxpad.arithmetic.window import AnyWindow, meets_data
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
-from onnxpad.semantics.amounts import ExtentPair, is_padded
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
     NEGATIVE_ZERO,
+    ExtentPair,
     Layer,
     Layers,
     Operand,
     around,
+    is_padded,
     merged,
     never_pads,
     number_of,

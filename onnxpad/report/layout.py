@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from onnxpad.messages import few
+from onnxpad.errors import few
 from onnxpad.report.documents import (
     Block,
     Document,

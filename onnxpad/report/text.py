@@ -11,10 +11,9 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, and_list, few, shortened, without_names
+from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding, SiteForm, StepForm, WrittenAmounts
-from onnxpad.messages import and_list, few, shortened, without_names
-from onnxpad.messages import counted as counted
 from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.facts import Analysis, open_axes
-from onnxpad.facts.domain import AnalysedDomains, SizeDomain, analysed_domains
+from onnxpad.facts.feasible import AnalysedDomains, SizeDomain, analysed_domains
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.options import KEPT, Options, Wanted

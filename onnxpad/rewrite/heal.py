@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from onnxpad.errors import counted
 from onnxpad.finding import Finding
-from onnxpad.messages import counted
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.rewrite.transaction import Barred, Key, Made, kept_back

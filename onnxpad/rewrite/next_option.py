@@ -88,15 +88,10 @@ def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
     """
     pad, auto_pad = BY_DYNAMIC
     tried = [auto_pad, *[pad] * to_pads, _BY_SHAPE, *BY_TRUST, *BY_DEFAULT]
-    ours = [each for each in findings if each.code.startswith("PAD")]
-    named = Counter(option for each in ours for option in _told(each, "options"))
+    ours: list[Any] = [each.evidence for each in findings if each.code.startswith("PAD")]
+    named = Counter(option for each in ours for option in each.get("options") or ())
     most = max(tried, key=lambda option: named[option])
     return most if named[most] else ""
-
-
-def _told(finding: Finding, name: str) -> Any:
-    """A list of a finding's evidence; empty where it is not there."""
-    return finding.evidence.get(name) or ()
 
 
 def _untaken(findings: Iterable[Finding]) -> int:

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.window import pads_text
+from onnxpad.errors import RUNTIME
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
-from onnxpad.messages import RUNTIME
 from onnxpad.options import Wanted
 from onnxpad.padding.crops import amounts_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import Change, Finding, Trust
 from onnxpad.graph import Graph

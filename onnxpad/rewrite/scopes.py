@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
-from onnxpad.facts.domain import AnalysedDomains, SizeDomain
 from onnxpad.facts.engine import KNOWN, passed_to_body, passed_to_function
+from onnxpad.facts.feasible import AnalysedDomains, SizeDomain
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options

@@ -20,13 +20,22 @@ from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.padding.readers import Readers, about, data_inputs, needs_finite, readers_of
+from onnxpad.padding.padding import Readers, about, data_inputs, needs_finite, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import ENDLESS, is_padded, numbers_of, onnx_order
-from onnxpad.semantics.layers import Layer, Layers, Operand, is_either_zero, number_of
+from onnxpad.semantics.layers import (
+    ENDLESS,
+    Layer,
+    Layers,
+    Operand,
+    is_either_zero,
+    is_padded,
+    number_of,
+    numbers_of,
+    onnx_order,
+)
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import named
+from onnxpad.arithmetic.window import named
+from onnxpad.errors import RUNTIME
 from onnxpad.finding import (
     Assumption,
     Certificate,
@@ -27,7 +28,6 @@ from onnxpad.finding import (
 )
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
-from onnxpad.messages import RUNTIME
 from onnxpad.padding.crops import amounts_of
 from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
@@ -36,7 +36,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.registry import failed, is_own
 from onnxpad.runtimes.deployed import Hazard
-from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
+from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.table import over_axes

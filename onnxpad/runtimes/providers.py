@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx.parser
 
-from onnxpad.errors import ModelError, ProviderError, UsageError
-from onnxpad.messages import meant
+from onnxpad.errors import ModelError, ProviderError, UsageError, meant
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.sessions import CPU, open_session

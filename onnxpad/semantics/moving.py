@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.reasons import Reason
-from onnxpad.semantics.amounts import ExtentPair
 from onnxpad.semantics.layers import (
+    ExtentPair,
     Layer,
     Layers,
     around,

@@ -11,12 +11,11 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from onnxpad import declared
-from onnxpad.arithmetic.notation import named
+from onnxpad.arithmetic.window import named
 from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.nodes import noted
-from onnxpad.semantics.amounts import Pairs, is_padded
-from onnxpad.semantics.layers import EXCLUDED, LEAST
+from onnxpad.semantics.layers import EXCLUDED, LEAST, Pairs, is_padded
 from onnxpad.semantics.rows import ZERO, Row, since
 from onnxpad.semantics.table import row_named
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS

@@ -16,8 +16,14 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
-from onnxpad.semantics.layers import EXCLUDED, Operand
+from onnxpad.semantics.layers import (
+    EXCLUDED,
+    ExtentPairs,
+    Operand,
+    Pairs,
+    is_plain_zero,
+    numbers_of,
+)
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError, lowest
 from onnxpad.semantics.table import PadForm, is_known, over_axes, pad_of, row_named

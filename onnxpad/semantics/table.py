@@ -19,7 +19,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import moving, pointwise
-from onnxpad.semantics.amounts import ExtentPair, ExtentPairs
+from onnxpad.semantics.layers import ExtentPair, ExtentPairs
 from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 

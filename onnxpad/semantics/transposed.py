@@ -21,8 +21,7 @@ from typing import Final
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.reasons import Reason
-from onnxpad.semantics.amounts import ExtentPairs
-from onnxpad.semantics.layers import Fill, Layer, Operand, merged, never_pads
+from onnxpad.semantics.layers import ExtentPairs, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
 from onnxpad.semantics.window import SpreadForm, integers, kernel_of, slide_of
 

@@ -17,8 +17,7 @@ from onnxpad import declared
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, window_of
 from onnxpad.graph import Node
-from onnxpad.semantics.amounts import ExtentPairs
-from onnxpad.semantics.layers import EXCLUDED, LEAST, Fill, Operand
+from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
 from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]

@@ -10,15 +10,14 @@ from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.arithmetic.window import Window, pool_output_size
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, and_list
 from onnxpad.graph import Graph, Node, normal_domain
-from onnxpad.messages import and_list
 from onnxpad.padding.crops import Crops, crop_of
 from onnxpad.padding.reading import Front, Site, SiteReader
 from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
+from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.rows import lowest
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from onnxpad.errors import UsageError
-from onnxpad.messages import and_list, meant
+from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.form import BESIDE, UNSAID, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of

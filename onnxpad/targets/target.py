@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.messages import counted
+from onnxpad.errors import counted
 from onnxpad.targets.form import BESIDE, OF_PADS, Form
 from onnxpad.targets.target_file import Value, sites
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from onnx.defs import has as has_operator
 
-from onnxpad.messages import meant
+from onnxpad.errors import meant
 from onnxpad.options import typed_options
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets import toml_file as toml

@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from onnxpad.errors import UsageError
-from onnxpad.messages import and_list, meant
+from onnxpad.errors import UsageError, and_list, meant
 
 LARGEST: Final = 1 << 20
 """Bytes of a file that is read: nobody writes a longer one by hand."""

@@ -20,8 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import UsageError, let_through
-from onnxpad.messages import few
+from onnxpad.errors import UsageError, few, let_through
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text

@@ -22,9 +22,8 @@ from onnx import TensorProto
 from onnx.helper import get_attribute_value
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, few
 from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
-from onnxpad.messages import few
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text

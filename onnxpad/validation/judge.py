@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.messages import few
+from onnxpad.errors import few
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare

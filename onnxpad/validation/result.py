@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, cast
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from onnxpad.arithmetic.notation import Pairs, pads_text
+from onnxpad.arithmetic.window import Pairs, pads_text
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 

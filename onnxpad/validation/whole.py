@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder, Progress
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import UsageError
-from onnxpad.messages import RUNTIME, few
+from onnxpad.errors import RUNTIME, UsageError, few
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError, Optimisation

@@ -16,8 +16,7 @@ from onnxpad.arguments import (
     shapes_given,
     source,
 )
-from onnxpad.errors import OnnxpadError, UsageError
-from onnxpad.messages import shortened
+from onnxpad.errors import OnnxpadError, UsageError, shortened
 from tests.support.rows import each_row
 
 

@@ -14,8 +14,7 @@ import onnxpad
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.facts import Analysis, feasible
-from onnxpad.facts.domain import SizeDomain, analysed_domains, in_words
-from onnxpad.facts.feasible import feasible_sizes
+from onnxpad.facts.feasible import SizeDomain, analysed_domains, feasible_sizes, in_words
 from onnxpad.graph import Graph
 from tests.random_models.draw import Drawn, draw_model
 from tests.support import Array, one, ran, run, session

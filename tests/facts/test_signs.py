@@ -339,11 +339,14 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
         ("y = QuantizeLinear (x, half)", ""),
         ("y = QuantizeLinear (z, x)", "QuantizeLinear"),
         ("a = Neg (x) e = Relu (a) y = Reciprocal (e)", "Reciprocal"),
+        ("a = Cast <to = 7> (x) e = Cast <to = 1> (a) y = Reciprocal (e)", ""),
+        ("e = Clip (x, three) y = Reciprocal (e)", ""),
+        ("a = Conv (x, w) y = Reciprocal (a)", ""),
         ("a = MaxPool <kernel_shape = [2, 2]> (x) y = Reciprocal (a)", "Reciprocal"),
         ("a = vendor.Act (x) y = Neg (x)", "Act"),
     ],
 )
 def test_what_tells_zeros_apart(body: str, op: str) -> None:
     weight = f"float[1, 4, 1, 1] w = {{1, 2, 3, 4}}, {CONSTANTS}"
-    proto = one(body, inputs=INPUTS, initializers=weight, opset=17)
-    assert telling(Graph.from_proto(proto)) == op
+    graph = Graph.from_proto(one(body, inputs=INPUTS, initializers=weight, opset=17))
+    assert telling(Analysis(graph), graph.tensor("x")).partition(" ")[0] == op

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import onnxpad
 from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.facts import Analysis
-from onnxpad.facts.domain import AnalysedDomain, SizeDomain, analysed_domains
+from onnxpad.facts.feasible import AnalysedDomain, SizeDomain, analysed_domains
 from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph
 from onnxpad.proof.certificate import Prover
@@ -108,7 +108,7 @@ def test_what_is_proved_at_some_sizes_is_not_taken_for_proved_at_all() -> None:
 
 
 @pytest.mark.parametrize("last", ["Relu", "Reciprocal"])
-def test_a_sign_counts_where_anything_may_tell_it(last: str) -> None:
+def test_a_sign_that_is_lost_behind_one_tensor_may_show_behind_another(last: str) -> None:
     pool = "MaxPool <kernel_shape = [2]>"
     body = f"h = Relu (x) a = Pad (h, p_1_1) b = Pad (h, p_1_1) m = {pool} (a) n = {pool} (b)"
     proto = model(f"{body} y = Conv (m, w2) z = {last} (n)")
@@ -121,7 +121,7 @@ def test_a_sign_counts_where_anything_may_tell_it(last: str) -> None:
         assert node is not None
         graph.set_input(node, 0, graph.tensor("h"))
         graph.set_attributes(node, {"pads": [1, 1]})
-        if last == "Reciprocal":
+        if name == "n" and last == "Reciprocal":
             with pytest.raises(DiffersError):
                 prover.settle(graph.touched(mark), {tensor: tensor})
         else:

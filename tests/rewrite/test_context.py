@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.facts.domain import SizeDomain
+from onnxpad.facts.feasible import SizeDomain
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options

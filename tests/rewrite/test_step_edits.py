@@ -11,12 +11,11 @@ from onnx import helper, numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.padding import readers
+from onnxpad.padding import padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Behind
-from onnxpad.semantics.amounts import Pairs
-from onnxpad.semantics.layers import Fill, Layer, fill_of
+from onnxpad.semantics.layers import Fill, Layer, Pairs, fill_of
 from onnxpad.semantics.table import rows
 from tests.semantics import drawn_steps as drawn
 from tests.support import one, ran
@@ -60,7 +59,7 @@ def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
 
 
 def moved(graph: Graph, analysis: Analysis, node: Node, layer: Layer) -> Behind:
-    inputs = readers.data_inputs(graph, node)
+    inputs = padding.data_inputs(graph, node)
     if not inputs:
         raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
     return sinking.behind(graph, analysis, node, [layer] * len(inputs))
@@ -81,7 +80,7 @@ def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind)
     node.attribute.extend([*kept, *made])
 
 
-STEPS = sorted({op for (_, op), row in rows().items() if row.step} - readers._DIFFER_BY_PLACE)
+STEPS = sorted({op for (_, op), row in rows().items() if row.step} - padding._DIFFER_BY_PLACE)
 
 
 @each_row("op", [op for op in STEPS if op != "Swish"], at_once=8)

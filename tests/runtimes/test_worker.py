@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.messages import RUNTIME
+from onnxpad.errors import RUNTIME
 from onnxpad.runtimes import worker
 from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.runtime import EngineError, Opening

@@ -3,7 +3,7 @@
 import math
 
 from onnxpad.arithmetic.size import symbol
-from onnxpad.semantics.amounts import (
+from onnxpad.semantics.layers import (
     ENDLESS,
     add,
     is_padded,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from onnxpad.arithmetic.size import Unknown, symbol
-from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.layers import (
     EITHER_ZERO,
     EXCLUDED,
@@ -23,6 +22,7 @@ from onnxpad.semantics.layers import (
     crops,
     fill_of,
     is_finite,
+    is_padded,
     merged,
     never_pads,
     number_of,

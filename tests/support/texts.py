@@ -5,7 +5,7 @@ import re
 import onnx
 
 from onnxpad.finding import SiteForm, StepForm, WrittenAmounts
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 """The weight of a Conv of two channels, as an initializer in ONNX text."""

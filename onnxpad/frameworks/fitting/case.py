@@ -29,7 +29,7 @@ from onnxpad.frameworks.conventions.table import (
     Intent,
 )
 from onnxpad.padding.padding import Padding
-from onnxpad.semantics.amounts import Pairs, is_padded
+from onnxpad.semantics.layers import Pairs, is_padded
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""

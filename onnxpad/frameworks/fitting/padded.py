@@ -21,7 +21,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import Pairs, is_padded
+from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 _SHORT: Final[Mapping[Likeness, str]] = {

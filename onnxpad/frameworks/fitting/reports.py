@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.window import pads_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason

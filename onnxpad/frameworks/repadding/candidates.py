@@ -13,7 +13,7 @@ from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.semantics.amounts import Pair, Pairs, onnx_order, pairs_of
+from onnxpad.semantics.layers import Pair, Pairs, onnx_order, pairs_of
 
 
 class Candidate(Struct, frozen=True):

@@ -9,23 +9,23 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
     Window,
+    pads_text,
     same_of,
     same_pads,
 )
+from onnxpad.errors import RUNTIME
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
 from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
-from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.runtimes.deployed import CHANGED, misreads_same
-from onnxpad.semantics.amounts import Pair
+from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 

@@ -55,7 +55,7 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.layers import Pairs
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result, ask, layouts
 from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs

@@ -10,14 +10,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import pads_text
-from onnxpad.arithmetic.window import Window, same_of
+from onnxpad.arithmetic.window import Window, pads_text, same_of
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 

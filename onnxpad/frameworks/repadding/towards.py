@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, meant
 from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
@@ -22,12 +22,11 @@ from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import meant
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.semantics.amounts import Pairs, is_padded
+from onnxpad.semantics.layers import Pairs, is_padded
 
 
 class _Plan(Struct):

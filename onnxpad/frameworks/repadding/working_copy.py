@@ -22,7 +22,7 @@ from onnxpad.file.proto_walk import default_opset
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.reading import Site
 from onnxpad.runtimes.sessions import Array
-from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
 

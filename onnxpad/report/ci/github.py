@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from onnxpad.errors import and_list, counted
 from onnxpad.finding import Severity
-from onnxpad.messages import and_list, counted
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.ci import relative, without_folders
 from onnxpad.report.documents.check_document import finding_text

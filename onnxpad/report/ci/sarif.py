@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from onnxpad._version import __version__
+from onnxpad.errors import place_in
 from onnxpad.finding import Finding, Page, Severity
-from onnxpad.messages import place_in
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.ci import relative, without_folders
 from onnxpad.report.documents.check_document import finding_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from onnxpad.errors import without_names
 from onnxpad.finding import Finding
-from onnxpad.messages import without_names
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Block, Group, Pairs
 from onnxpad.report.layout import marked

@@ -10,15 +10,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.notation import axis_names, pads_text
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.window import Window, axis_names, pads_text
+from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Need, Reach, Totals
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.messages import and_list
 from onnxpad.report.documents import Document, Group
 from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
 from onnxpad.report.text import counted, shown

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from onnxpad.errors import RUNTIME
 from onnxpad.finding import Change, Finding, NextOption
-from onnxpad.messages import RUNTIME
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.documents import (
     Block,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from onnxpad.errors import RUNTIME, without_names
 from onnxpad.finding import Change, Finding
-from onnxpad.messages import RUNTIME, without_names
 from onnxpad.report import FixReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture
 from onnxpad.report.documents.cards import finding_cards, members, times

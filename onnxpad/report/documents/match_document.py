@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from onnxpad.messages import few
+from onnxpad.errors import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View, line_of
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from onnxpad.errors import few
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
-from onnxpad.messages import few
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Document, Group, line_of
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
+from onnxpad.errors import RUNTIME
 from onnxpad.finding import Page
-from onnxpad.messages import RUNTIME
 from onnxpad.report.documents import Block, Document, Group, Line, line_of
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import shown

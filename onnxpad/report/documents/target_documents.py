@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from onnxpad.messages import and_list, counted
+from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown

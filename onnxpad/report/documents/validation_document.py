@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from onnxpad.messages import few
+from onnxpad.errors import few
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Tallies, View
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of

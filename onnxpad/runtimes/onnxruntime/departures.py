@@ -29,14 +29,14 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, meets_data, pool_output_size
+from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.messages import counted
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.amounts import Pair
 from onnxpad.semantics.engines import Placed, onnxruntime, specification
+from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill, Operator, operator_of, windowed
 from onnxpad.semantics.read_nodes import UnreadableError, WindowOp, pad_giving, read_window
 from onnxpad.semantics.window import WindowForm

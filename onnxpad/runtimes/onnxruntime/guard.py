@@ -28,12 +28,12 @@ import onnx
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.graph.walk import downstream, nodes_upstream, upstream
-from onnxpad.padding.readers import readers_of
+from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
-from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]

@@ -15,13 +15,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from onnxpad.arithmetic.size import Size, Unknown
-from onnxpad.errors import ModelError
+from onnxpad.errors import RUNTIME, ModelError
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import KNOWN, WITH_BODIES, passed_to_body
 from onnxpad.facts.feasible import Inferred, disagreements, stopping
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard

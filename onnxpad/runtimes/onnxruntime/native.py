@@ -21,8 +21,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.errors import ProviderError
-from onnxpad.messages import shortened
+from onnxpad.errors import ProviderError, shortened
 from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.runtime import EngineError, Opening, Optimisation
 

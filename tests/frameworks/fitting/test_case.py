@@ -8,7 +8,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.fitting.case import Case, Fit
 from onnxpad.padding.padding import Padding
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.layers import Pairs
 from tests.support.rows import each_row
 
 

@@ -28,7 +28,7 @@ from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
-from onnxpad.semantics.amounts import pairs_of
+from onnxpad.semantics.layers import pairs_of
 from onnxpad.validation.answers import Execution, Result
 from tests.support import Array, one
 from tests.support.lines import Lines
