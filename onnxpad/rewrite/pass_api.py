@@ -307,4 +307,4 @@ class PadBefore(SitePass):
         known, how = pad.over(op.rank), "computed " * (pad.constant_amounts is None)
         amounts = "" if known is None else f" {op.operator.layout.text(known)}"
         said = f"{how}Pad{amounts} before {op.node.op} {label!r}"
-        return pad.node, said, {"before": label}
+        return pad.node, said, {"before": context.label(op.node)}

@@ -1,9 +1,7 @@
 """The words for groups of changes: the form before, the form after, and the amounts."""
 
 from onnxpad.finding import Certificate, Change, WrittenAmounts
-from onnxpad.report.text import (
-    change_groups,
-)
+from onnxpad.report.text import change_groups
 from tests.support import site_form
 
 CONV, UP = "Conv", "ConvTranspose"

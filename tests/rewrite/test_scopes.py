@@ -69,6 +69,7 @@ def test_a_pad_is_folded(model: onnx.ModelProto, place: str) -> None:
     assert told(result) == [("PAD201", f"{place} > Conv 'c'", FOLDED)]
     (change,) = result.changes
     assert change.removed[0] == f"{place} > Pad '<q>'"
+    assert onnxpad.check(model).findings[0].evidence["before"] == f"{place} > Conv 'c'"
     assert change.probe.startswith("equal on")
     assert not change.certificate.assumptions
 
