@@ -339,8 +339,15 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
     """
     if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
         return rule
-    pair.facts.check_zeros_unseen(pair.at)
+    _check_zeros_unseen(pair)
     return LOST_SIGN
+
+
+def _check_zeros_unseen(pair: Pair) -> None:
+    """Raises where something downstream may tell 0.0 from -0.0."""
+    if pair.at is None:
+        raise DiffersError("something downstream may tell 0.0 from -0.0")
+    pair.facts.check_zeros_unseen(pair.at)
 
 
 def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
@@ -366,7 +373,7 @@ def _check_loses(
         for layer in side.layers
     ]
     if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
-        pair.facts.check_zeros_unseen(pair.at)
+        _check_zeros_unseen(pair)
         return LOST_SIGN, assumptions
     if assumptions:
         _check_ties(pair, dtype, floor)
@@ -513,13 +520,13 @@ class Facts:
         else:
             raise DiffersError("nothing is known about the data")
 
-    def check_zeros_unseen(self, tensor: Tensor | None) -> None:
-        """Raises where something downstream may tell 0.0 from -0.0; None for what is not known.
+    def check_zeros_unseen(self, tensor: Tensor) -> None:
+        """Raises where something downstream may tell 0.0 from -0.0.
 
         Raises:
             DiffersError: It may.
         """
-        if teller := "what is" if tensor is None else telling(self.analysis, tensor):
+        if teller := telling(self.analysis, tensor):
             said = f"{teller} downstream may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
