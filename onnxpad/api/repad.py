@@ -13,15 +13,16 @@ import onnx
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import (
+    Dims,
     ModelSource,
     Progress,
+    Shapes,
     Source,
     listed,
     require_positive,
     require_timeout,
 )
 from onnxpad.errors import RUNTIME, UsageError, ValidationError, meant
-from onnxpad.facts.recorded import Dims, Shapes
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph

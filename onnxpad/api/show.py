@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
-from onnxpad.arguments import ModelSource
+from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
-from onnxpad.facts.recorded import Dims, Shapes
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding

@@ -27,8 +27,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from onnxpad.arithmetic import quasi_affine
-
 LIMIT = 4096
 
 
@@ -355,8 +353,7 @@ class Sizes(Struct, frozen=True, order=True):
 
     def by_index(self) -> QuasiAffine:
         """The values as a function of the index."""
-        multiples = quasi_affine.scale(quasi_affine.identity(self.count), self.step)
-        return quasi_affine.translate(multiples, self.first)
+        return translate(scale(identity(self.count), self.step), self.first)
 
     def common(self, other: Sizes) -> Sizes | None:
         """The values that are in both; None where there is none."""

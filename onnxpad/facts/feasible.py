@@ -2,7 +2,8 @@
 
 Concat, Reshape and broadcasting operators need axes that fit each other: a U-Net that halves its
 data, doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size
-at which such an operator stops is infeasible, provided that every output of the graph needs it.
+at which such an operator stops is infeasible, provided that every output of the graph needs it. A
+graph is analysed for ever fewer sizes, so that a proof can use the weakest assumptions.
 
 Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
 disagreement shows at the operator where it begins and not downstream of it, shapes that the model

@@ -190,8 +190,6 @@ def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) 
     graph.model.set_metadata(METADATA, json.dumps(msgspec.to_builtins(entries)))
 
 
-__all__ = ["Dims", "Shapes", "given_domain", "require_within"]
-
 _RANGE: Final = r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?"
 _RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
 

@@ -1,4 +1,7 @@
-"""Rules for the shapes of all other operators, and the table of all of them.
+"""Rules for the shapes of sliding windows and of operators that compute, and the table of them.
+
+Where onnxruntime and the specification give different sizes of a window's output, the size is
+unknown. Pools are the exception: theirs is truncated, as in onnxruntime and shape inference.
 
 The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
 specification. Where opsets differ, the code says which opset it asks for. Of onnxruntime's own

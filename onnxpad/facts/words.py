@@ -10,14 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final
 
-from onnxpad.arithmetic.size import (
-    Extent,
-    Size,
-    Unknown,
-    in_terms_of,
-    in_words,
-    symbol,
-)
+from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words, symbol
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.errors import and_list
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes

@@ -1,6 +1,7 @@
 """A model file read without its weights, and how edits are spliced into it.
 
 The wire format of protobuf comes last: records, and their headers.
+Source: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations

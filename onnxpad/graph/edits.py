@@ -15,15 +15,7 @@ import numpy as np
 
 from onnxpad.file.skeleton import Record
 from onnxpad.graph.model import Model, State
-from onnxpad.graph.nodes import (
-    Initializer,
-    Node,
-    Tensor,
-    View,
-    captures,
-    describe,
-    take_defaults,
-)
+from onnxpad.graph.nodes import Initializer, Node, Tensor, View, captures, describe, take_defaults
 
 _KNOWN: Final = frozenset({"Constant", "Identity"})
 """Operators of whose results something is kept."""

@@ -25,11 +25,7 @@ from onnxpad.file.external_data import check_external
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Functions, Names, by_key, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import (
-    Differences,
-    functions_now,
-    main_differences,
-)
+from onnxpad.graph.encode import Differences, functions_now, main_differences
 from onnxpad.graph.nodes import Node, Tensor, View
 
 State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -319,7 +315,11 @@ _NONE: Final[Schema] = 0, (0, 0, ()), (0, 0, ()), {}, ()
 
 @cache
 def schema_of(op: str, opset: int) -> Schema:
-    """The schema of an operator in an opset; one of version 0 where there is none."""
+    """The schema of an operator in an opset; one of version 0 where there is none.
+
+    `schemas.txt` has it: the first question about any schema takes onnx 13 ms, in which it makes
+    all. Only for an opset that is newer than the file, onnx is asked.
+    """
     newest, *lines = _listed()
     if opset > int(newest):
         try:
@@ -356,6 +356,10 @@ def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> list[
 
 def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     """How a node contradicts the schema of an operator of ONNX; empty if it has none, or agrees.
+
+    One that does counts as no operator of ONNX (`Graph.is_standard`), so nothing else that reads
+    nodes needs to doubt the types of their attributes, or the number of their inputs and outputs.
+    No runtime loads such a node.
 
     Args:
         node: The node.

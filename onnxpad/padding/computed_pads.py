@@ -16,13 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from onnxpad.arithmetic.size import (
-    Extent,
-    Sizes,
-    Unknown,
-    modulo,
-    symbol,
-)
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, modulo, symbol
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis

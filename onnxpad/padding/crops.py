@@ -24,7 +24,7 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust, WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
-from onnxpad.padding.padding import Padding, data_inputs, padding_of, readers_of
+from onnxpad.padding.padding import ASKING, Padding, data_inputs, padding_of, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
@@ -45,7 +45,6 @@ from onnxpad.semantics.read_nodes import TransposedOp
 from onnxpad.semantics.rows import UnreadError
 
 _MOST_STEPS: Final = 32
-_ASKING: Final = frozenset({"Shape", "Size"})
 _BESIDE: Final = ((0, 0),) * 2
 _MARK: Final = 1 << 40
 """The crop by which an axis is known again behind steps; that of the next axis is one more."""
@@ -223,7 +222,7 @@ class Crops:
         tensor = self._op.node.outputs[0]
         for _ in range(_MOST_STEPS):
             readers = readers_of(self._graph, tensor)
-            uses = [use for use in readers if use is None or use.node.op not in _ASKING]
+            uses = [use for use in readers if use is None or use.node.op not in ASKING]
             stages = [None if use is None else self._stage(use) for use in uses]
             crops = [each for each in stages if each is not None and each.added is not None]
             stage = next(iter(crops or stages), None)

@@ -26,13 +26,7 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
-from onnxpad.semantics.operators import (
-    MICROSOFT,
-    Fill,
-    key_of,
-    operator_of,
-    windowed,
-)
+from onnxpad.semantics.operators import MICROSOFT, Fill, key_of, operator_of, windowed
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import FLOATS, places_of
 from onnxpad.semantics.table import row_of
@@ -173,8 +167,8 @@ _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
-_ASKING: Final = frozenset({"Shape", "Size"})
-
+ASKING: Final = frozenset({"Shape", "Size"})
+"""Operators that read of a tensor its sizes alone."""
 
 _DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
 """What onnxruntime computes of an element depends on its place in the tensor."""
@@ -247,7 +241,7 @@ class Readers:
     def _hands_on(self, use: Use) -> bool:
         """Whether a node may pass the elements of what it reads on, changed one by one or moved."""
         key = key_of(self._graph, use.node)
-        known = key is not None and key[0] in _DOMAINS and key[1] not in _ASKING
+        known = key is not None and key[0] in _DOMAINS and key[1] not in ASKING
         return known and use.index >= 0
 
     @cached_property

@@ -34,12 +34,7 @@ from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, pa
 from onnxpad.padding.write import Judge
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.runtimes.deployed import (
-    Fusion,
-    disagreement,
-    runtime_pads,
-    why_not_run,
-)
+from onnxpad.runtimes.deployed import Fusion, disagreement, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
     ExtentPair,
     Pair,
@@ -51,11 +46,7 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import (
-    PadOp,
-    WindowOp,
-    pad_giving,
-)
+from onnxpad.semantics.read_nodes import PadOp, WindowOp, pad_giving
 
 
 class Sites:

@@ -35,11 +35,7 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import (
-    PadOp,
-    TransposedOp,
-    WindowOp,
-)
+from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.table import amounts_attribute
 

@@ -331,12 +331,7 @@ def amounts_in_words(group: ChangeGroup) -> list[str]:
 
 def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
     """The findings in groups of one code and one reason, in the order of first appearance."""
-    return grouped(findings, lambda f: (f.severity, f.code, reason_without_names(f) or f.message))
-
-
-def reason_without_names(finding: Finding) -> str:
-    """The reason without names."""
-    return without_names(finding.reason)
+    return grouped(findings, lambda f: (f.severity, f.code, without_names(f.reason) or f.message))
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

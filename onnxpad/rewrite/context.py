@@ -158,14 +158,14 @@ class Context:
         """The style in which the padding of a node is to be written."""
         return self.wanted(node).style
 
-    @cached_property
+    @property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
-        notes, model = self.graph.model.notes, self.graph.model
+        model = self.graph.model
         key = Context, self.graph.offset, model.main.trusted
-        if key not in notes:  # contexts come and go, and it stays as it is
-            notes[key] = self.load_original()
-        found: Context = notes[key]
+        if key not in model.notes:  # contexts come and go, and it stays as it is
+            model.notes[key] = self.load_original()
+        found: Context = model.notes[key]
         return found
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:

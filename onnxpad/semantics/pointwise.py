@@ -2,6 +2,11 @@
 
 Their layers get another fill, which the last part computes as the operators do. Steps between
 floats and the integers that stand for them come before it.
+
+A fill that is computed is exact, or rounded as IEEE 754 alone allows. What an engine may compute in
+another way is refused: subnormal numbers, which some flush to zero, overflow, NaN, ties of
+quotients, and any rounding in the types of 16 bits, which some compute in 32. Where only the sign
+of a zero is open, a result is both zeros.
 Sources: the operators' pages of the ONNX specification, and IEEE 754 for what becomes of a fill.
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from onnxpad.errors import without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
@@ -22,7 +23,6 @@ from onnxpad.report.text import (
     grouped,
     labelled,
     reason_groups,
-    reason_without_names,
     remarks,
     shown,
 )
@@ -247,7 +247,7 @@ def _refusal(group: Sequence[Finding]) -> str:
     first = group[0]
     if len(group) == 1:
         return f"{labelled(first)}: {finding_text(first)}"
-    alike = shown(reason_without_names(first))
+    alike = shown(without_names(first.reason))
     reason = f"each stays: {alike}" if first.reason else shown(first.message)
     return f"{counted(len(group), 'node')} ({first_names(group)}); {reason}"
 

@@ -6,19 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from onnxpad.errors import RUNTIME
+from onnxpad.errors import RUNTIME, without_names
 from onnxpad.finding import Change, Finding, NextOption
 from onnxpad.report import FixReport, Outcome
-from onnxpad.report.documents import (
-    Block,
-    Cell,
-    Document,
-    Group,
-    Line,
-    NodeNames,
-    Table,
-    Tallies,
-)
+from onnxpad.report.documents import Block, Cell, Document, Group, Line, NodeNames, Table, Tallies
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import (
     NODES_A_REASON,
@@ -33,7 +24,6 @@ from onnxpad.report.text import (
     grouped,
     kept_as_asked,
     now_in_words,
-    reason_without_names,
     remarks,
     shown,
     unrequested,
@@ -186,7 +176,7 @@ def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]
 
 def short_reason(finding: Finding) -> str:
     """The reason of a finding without names, formulas of open sizes and advice."""
-    return finding.brief or reason_without_names(finding) or finding.message
+    return finding.brief or without_names(finding.reason) or finding.message
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:

@@ -302,7 +302,15 @@ class Hazard(Struct, frozen=True):
 
 
 class BlockedPools:
-    """The pools of one graph that must not run in the NCHWc kernel.
+    """The pools of one graph that must not run in the NCHWc kernel, which crashes or is wrong.
+
+    At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels
+    if onnxruntime knows at load time that their number is a multiple of 8 or 16. Where the first
+    spatial axis then holds no window, the process dies of SIGFPE; the plain kernel gives an empty
+    tensor. Where a window of a MaxPool holds only -infinity, the NCHWc kernel gives the lowest
+    finite number. Downstream of a `Pad` with computed amounts onnxruntime does not know the shape:
+    a rewrite that makes them constant, or removes the `Pad`, can make it choose that kernel. Tried
+    with onnxruntime 1.21 to 1.32.
 
     Attributes:
         inside: Return further tensors whose shapes onnxruntime must not learn, those that bodies
