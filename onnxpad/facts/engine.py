@@ -457,8 +457,8 @@ class _Inside:
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
-    captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
-    key = graph.offset, *_distinct((*passed.values(), *captured))
+    # What a body captures is known by the analysis around it, which `begun` keeps alive.
+    key = graph.offset, id(outer) if graph.parent else 0, *_distinct(passed.values())
     notes = graph.model.notes
     inside: _Inside = notes.setdefault(_Inside, _Inside())
     if key not in inside.begun:
