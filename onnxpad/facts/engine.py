@@ -489,7 +489,10 @@ def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
     for each in facts:
         shape, value = each.shape, each.value
         yield each.dtype, None if shape is None else tuple(map(one, shape))
-        yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+        if value is None or not is_constant(value):
+            yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+        else:
+            yield value.dtype, value.data.shape, repr(value.flat)
 
 
 def passed_to_function(
