@@ -87,15 +87,7 @@ Dims: TypeAlias = Mapping[str, str | int | range]
 
 
 def source(model: ModelSource, call: str) -> Source:
-    """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`.
-
-    Args:
-        model: The argument as given.
-        call: Name of the call, for the message.
-
-    Raises:
-        UsageError: It is none of these.
-    """
+    """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`."""
     import onnx
 
     if isinstance(model, onnx.ModelProto | bytes):
@@ -117,11 +109,7 @@ def source(model: ModelSource, call: str) -> Source:
 
 
 def shapes_given(shapes: Shapes | None) -> dict[str, Shape]:
-    """Sizes by name of the input; sizes given without a name belong to the only input, named ''.
-
-    Raises:
-        UsageError: They are neither sizes nor a mapping.
-    """
+    """Sizes by name of the input; sizes given without a name belong to the only input, named ''."""
     if shapes is None:
         return {}
     if isinstance(shapes, Mapping):
@@ -138,11 +126,7 @@ def shapes_given(shapes: Shapes | None) -> dict[str, Shape]:
 
 
 def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
-    """Sizes and ranges by name of the dimension.
-
-    Raises:
-        UsageError: It is no mapping.
-    """
+    """Sizes and ranges by name of the dimension."""
     if dims is None:
         return {}
     if isinstance(dims, Mapping):
@@ -153,11 +137,7 @@ def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
 
 
 def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
-
-    Raises:
-        UsageError: A name or a size is missing, or a name is given twice.
-    """
+    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, sizes = text.rpartition("=")
@@ -176,16 +156,7 @@ RETIRED: Final = dict.fromkeys(("PAD602", "PAD603", "PAD604"), "PAD601")
 
 
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Codes or prefixes of codes; a text is split at its commas.
-
-    Args:
-        option: Name of the option, for the message; empty for a positional argument.
-        codes: The argument as given.
-        known: Every code there is.
-
-    Raises:
-        UsageError: One names no code.
-    """
+    """Codes or prefixes of codes; a text is split at its commas."""
     texts = [codes] if isinstance(codes, str) else codes
     if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{option} takes codes, as ['PAD101'], not {_kind(codes)}")

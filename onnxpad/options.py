@@ -264,12 +264,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, keywords: OptionKeywords) -> "Options":
-        """Options of the keywords of a call.
-
-        Raises:
-            UsageError: There is no such choice.
-            TypeError: There is no such option.
-        """
+        """Options of the keywords of a call."""
         for name in keywords:
             if name not in OptionKeywords.__annotations__:
                 near = meant(name, [*OptionKeywords.__annotations__])
@@ -279,10 +274,6 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
         """Options by name, as a configuration has them; a dash stands for an underscore.
-
-        Raises:
-            UsageError: There is no such option or choice, one is there twice, or what is yes or no
-                is neither.
 
         >>> Options.from_mapping({"no-ceil": True}).no_ceil
         True
@@ -322,11 +313,7 @@ def names_options(call: Call) -> Call:
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
-    """Raises unless a choice is one of those that there are.
-
-    Raises:
-        UsageError: It is none; the message names them, and the nearest.
-    """
+    """Raises unless a choice is one of those that there are."""
     if choice not in choices:
         raise UsageError(
             f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"

@@ -219,11 +219,7 @@ def _settled(f: QuasiAffine) -> int:
 
 
 def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
-    """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period.
-
-    Raises:
-        InexpressibleError: The table would be slow, or longer than the proof of equality allows.
-    """
+    """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period."""
     if not f.period:
         return list(f.values)
     length = threshold + 2 * period

@@ -235,9 +235,6 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 def solutions(cond: Size) -> Sizes | None:
     """Return the closest range around the values of the one symbol of `cond` that make it 1.
 
-    Args:
-        cond: A condition of one symbol, which is 0 or 1.
-
     Returns:
         The sizes; None where no value satisfies the condition, or the range holds all values.
     """
@@ -250,11 +247,7 @@ def solutions(cond: Size) -> Sizes | None:
 
 
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:
-    """Return the number that `a` is where the symbols of these names have these values.
-
-    Raises:
-        ValueError: A value is missing or not admitted, or `a` is unknown.
-    """
+    """Return the number that `a` is where the symbols of these names have these values."""
     if isinstance(a, int):
         return a
     if isinstance(a, Unknown):

@@ -238,12 +238,7 @@ def meets_data(
 ) -> bool:
     """Whether every window from the one at `first` to the one at `last` reads a real element.
 
-    Args:
-        window: The window.
-        size: How many elements there are.
-        first: Where the first window starts, counted from the first element.
-        last: Where the last one starts.
-        some: 1 for the sizes that matter, 0 for others.
+    That is asked at the sizes at which `some` is 1.
     """
     conditions = [
         less_equal(1, size),
@@ -321,10 +316,6 @@ def pads_text(pairs: Pairs) -> str:
 
 def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
     """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
-
-    Args:
-        pairs: The amounts, for each axis of the data or of `axes`.
-        axes: The axes that they are for.
 
     >>> axes_text(((0, 0), (0, 0), (1, 2), (0, 1))), axes_text(((1, 1),), [-1])
     ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')

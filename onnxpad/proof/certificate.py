@@ -79,10 +79,8 @@ class Prover:
     def roots(self, tensor: Tensor, *, behind: bool = False) -> tuple[str, ...]:
         """The names of the tensors that a tensor is computed from, without padding on the way.
 
-        Args:
-            tensor: The tensor.
-            behind: Whether to look through other operators than `Pad`s also where a window or a
-                `Pad` writes the tensor.
+        With `behind`, other operators than `Pad`s are looked through even where a window or a `Pad`
+        writes the tensor.
         """
         self._roots[tensor] = found = _roots(self._graph, self.facts.reader, tensor, behind=behind)
         return found
@@ -95,18 +93,8 @@ class Prover:
     ) -> list[Certificate]:
         """Proves that an edit leaves each tensor what it was.
 
-        Args:
-            touched: The nodes that it touched.
-            replaced: The tensors to prove, each with the one that it replaces; without any, each
-                that changed is to be proved.
-            trust: Whose reading of the original counts where the runtime and the specification
-                disagree; without it, nothing is proved there.
-
         Returns:
             The certificate of each tensor to prove, under the weakest assumptions that are enough.
-
-        Raises:
-            DiffersError: A tensor may be another one; the message says how.
         """
         failure: DiffersError | None = None
         assuming: tuple[_Domain, dict[Tensor, Equal], list[Certificate]] | None = None
@@ -281,18 +269,8 @@ def settle(
 ) -> dict[Tensor, Equal]:
     """Shows that an edit leaves each tensor that is read what it was.
 
-    Args:
-        facts: What is known of the terms, with the reader that read them before the edit.
-        touched: The nodes that the edit touched.
-        replaced: The tensors to prove, each with the one that it replaces, perhaps itself; without
-            any, each that changed is to be proved.
-        trust: As `refine` has it.
-
     Returns:
         What was shown of each tensor that is not literally what it was.
-
-    Raises:
-        DiffersError: A tensor may be another one.
     """
     return _Settling(facts, replaced, trust).run(touched)
 
@@ -393,9 +371,6 @@ def check_elsewhere(graph: Graph, mark: int) -> None:
     """Raises unless all other graphs of the model are as they were, but for what nothing reads.
 
     What a body captured may become unused, and is then removed from the graph around.
-
-    Raises:
-        DiffersError: A node of another graph was edited or inserted.
     """
     for each, is_there in graph.touched_elsewhere(mark):
         was, now = each.before, each.node

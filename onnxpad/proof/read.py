@@ -77,13 +77,7 @@ class Reader:
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, terms: Terms | None = None) -> None:
-        """Reads nothing yet.
-
-        Args:
-            graph: The graph.
-            analysis: An analysis of it.
-            terms: Makes the terms.
-        """
+        """Reads nothing yet."""
         self.terms = terms or Terms()
         self._graph = graph
         self._analysis = analysis
@@ -219,11 +213,8 @@ class Reader:
     def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
         """The term of a tensor whose operands are read.
 
-        Args:
-            tensor: The tensor.
-            as_written: Whether a step through which no padding is carried is told by what is
-                written, which asks for no shape, and not by what it does: until an edit makes that
-                differ.
+        With `as_written`, a step through which no padding is carried is told by what is written,
+        which asks for no shape, and not by what it does: until an edit makes that differ.
         """
         graph, node = self._graph, tensor.producer
         if node is None:
@@ -325,16 +316,7 @@ class Reader:
     # Windows
 
     def slid(self, form: WindowForm, args: tuple[Term, ...], output: int) -> Term:
-        """The term of a window: layers around the axes over which it slides belong to it.
-
-        Args:
-            form: How it slides.
-            args: Its operands, data first.
-            output: Which of its outputs the term is of.
-
-        Raises:
-            UnreadError: The data has another number of axes than the window slides over.
-        """
+        """The term of a window: layers around the axes over which it slides belong to it."""
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
             form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]

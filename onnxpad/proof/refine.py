@@ -91,16 +91,8 @@ Rule: TypeAlias = Callable[[Pair], Found | None]
 def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None = None) -> Equal:
     """Shows that a new term computes what the old one does, at every size at which that is defined.
 
-    Args:
-        new: The term of a tensor after a change.
-        old: The term of the tensor that it replaces.
-        facts: What is known of the terms.
-        at: The tensor that has the new term.
-        trust: Whose reading of the original counts where the runtime and the specification
-            disagree; without it, nothing is proved there.
-
-    Raises:
-        DiffersError: It does not, or that could not be shown.
+    Where the runtime and the specification disagree about the original, `trust` says whose reading
+    counts; without it, nothing is proved there.
     """
     if new is old:
         return Equal("same")
@@ -433,11 +425,7 @@ class Facts:
     def compared(
         self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
     ) -> Comparison:
-        """As `windows.compare`, once for each pair: networks repeat the same few windows.
-
-        Raises:
-            DiffersError: As there.
-        """
+        """As `windows.compare`, once for each pair: networks repeat the same few windows."""
         key = old, new, sizes, dtype, trust
         found = self._compared.get(key)
         if found is None:
@@ -451,16 +439,7 @@ class Facts:
         return found
 
     def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
-        """The sizes of data on some axes; symbols where they are unknown until run time.
-
-        Args:
-            data: The data.
-            axes: The axes.
-            rank: The number of axes that the data must have.
-
-        Raises:
-            DiffersError: It has another number of axes.
-        """
+        """The sizes of data on some axes; symbols where they are unknown until run time."""
         held = self.reader.around(data)
         shape = None if held is None else self.analysis.shape(held[0])
         if shape is not None and len(shape) != rank:
@@ -497,11 +476,7 @@ class Facts:
         return min([self.analysis.bound(held[0]), *map(least_of_fill, fills)])
 
     def check_finite(self, data: Term) -> None:
-        """Raises where data certainly holds infinities or NaN.
-
-        Raises:
-            DiffersError: It does; or nothing is known about it.
-        """
+        """Raises where data certainly holds infinities or NaN."""
         if not all(is_finite(layer.fill) for layer in data.layers):
             raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
         operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
@@ -521,21 +496,13 @@ class Facts:
             raise DiffersError("nothing is known about the data")
 
     def check_zeros_unseen(self, tensor: Tensor) -> None:
-        """Raises where something downstream may tell 0.0 from -0.0.
-
-        Raises:
-            DiffersError: It may.
-        """
+        """Raises where something downstream may tell 0.0 from -0.0."""
         if teller := telling(self.analysis, tensor):
             said = f"{teller} downstream may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows.
-
-        Raises:
-            DiffersError: A sign may make a difference.
-        """
+        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows."""
         graph = self.graph
         if self.analysis.dtype(tensor) not in {None, *FLOATS}:
             return

@@ -95,13 +95,6 @@ def canonical(
     Layers end at the last position that is read: padding that is never read makes no difference.
     Where a pool that rounds up reads past all padding, an outermost layer has the fill that counts
     there.
-
-    Args:
-        engine: Who places the windows.
-        window: The window.
-        places: Where the engine places it.
-        sizes: The sizes of the data.
-        defined: By axis, 1 at the sizes that count, 0 elsewhere.
     """
     form, layers = window.form, window.layers
     if form.window.loses_signs:
@@ -135,12 +128,6 @@ def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | Non
     The engines place the copies outside of the data: `edge` repeats the first and the last element,
     `reflect` mirrors the elements beside these. A window without gaps reads all between two
     elements that it reads.
-
-    Args:
-        window: The window over the data, with the copies as a layer around it.
-        copied: The copies.
-        sizes: The sizes of the data.
-        dtype: Its element type.
     """
     form = window.form
     amounts = [copied.amounts[axis] for axis in form.spatial]
@@ -264,19 +251,7 @@ class Comparison(Struct, frozen=True):
 def compare(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows under both engines, or as the trusted one reads the original.
-
-    Args:
-        old: The original.
-        new: The other one.
-        sizes: The sizes of the data.
-        dtype: The element type of the data, where that matters.
-        trust: Whose reading of the original counts, where the engines disagree about it.
-
-    Raises:
-        DiffersError: They do not read the same positions, or they read different fills and take no
-            maximum, in which these might lose; or the engines disagree and none is trusted.
-    """
+    """Compares two windows under both engines, or as the trusted one reads the original."""
     twice = old.form.says_twice and not new.form.says_twice
     disputed = twice and not _agrees_with_pads(old, new, sizes, dtype)
     if not disputed:

@@ -108,9 +108,6 @@ def _origins(
 
     Between two axes of other sizes than 1, all axes of size 1 stay, or all that are padded, in
     their order.
-
-    Raises:
-        UnreadError: More is done than that such axes come and go, which no layer pads.
     """
     old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
     if [before[axis] for axis in old] != [after[axis] for axis in new]:
@@ -207,11 +204,7 @@ def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, ExtentPair], Bounds]:
 
 
 def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, int]]:
-    """Start, end and step of a Slice for each axis that it names.
-
-    Raises:
-        UnreadError: They are unknown.
-    """
+    """Start, end and step of a Slice for each axis that it names."""
     axes: Sequence[int] | None = None
     steps: Sequence[int] | None = None
     if call.version < 10:
@@ -251,11 +244,7 @@ def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:
 
 
 def joined(inner: Sequence[Layers]) -> Layers:
-    """The layers that are the same around several inputs, apart from the signs of zeros.
-
-    Raises:
-        UnreadError: They are not.
-    """
+    """The layers that are the same around several inputs, apart from the signs of zeros."""
     first = inner[0]
     if any(without_sign(each) != without_sign(first) for each in inner):
         raise UnreadError("the inputs are not padded alike")
@@ -271,11 +260,7 @@ def joined(inner: Sequence[Layers]) -> Layers:
 
 
 def check_free(layers: Layers, axes: Iterable[int]) -> None:
-    """Checks that no layer pads or crops axes along which a step works.
-
-    Raises:
-        UnreadError: One does.
-    """
+    """Checks that no layer pads or crops axes along which a step works."""
     taken = sorted(touched_axes(layers).intersection(axes))
     if taken:
         raise UnreadError(f"it works along padded axes {taken}", Reason.AXIS_TAKEN, axes=taken)
@@ -287,11 +272,7 @@ def widened(layers: Layers, added: int) -> Layers:
 
 
 def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
-    """The rank of an input, which has these layers around it; None where unknown.
-
-    Raises:
-        UnreadError: Its shape is of another rank.
-    """
+    """The rank of an input, which has these layers around it; None where unknown."""
     rank = call.rank(place)
     if layers and rank not in (None, len(layers[0].amounts)):
         raise UnreadError("the layers are not of the rank of the data")

@@ -56,16 +56,6 @@ def filled(
     """The layers with a function of their fill, and 0 for that of layers that only crop.
 
     Where that is no single number that is certain, the fill is known by what it is made of.
-
-    Args:
-        call: A node.
-        layers: Layers around its data.
-        function: Of a number of the data's element type.
-        result: The element type of the function's result, where that is another.
-        place: The input that is the data.
-
-    Raises:
-        UnreadError: An element type is unknown.
     """
     found = []
     for layer in layers:
@@ -204,11 +194,7 @@ def operated(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
-    """The distinct elements of a constant of an element type; 0.0 and -0.0 are distinct.
-
-    Raises:
-        UnreadError: It is no such constant, is empty, or holds NaN or subnormal numbers.
-    """
+    """The distinct elements of a constant of an element type; 0.0 and -0.0 are distinct."""
     array = call.constant(place)
     if array is None or not array.size or dtype is None or call.constant_dtype(place) != dtype:
         raise UnreadError(f"input {place} of {call.node.op} is no constant of that type")
@@ -268,11 +254,7 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def _scaling(call: Call, layers: Layers) -> tuple[list[tuple[float, int]], int]:
-    """Distinct pairs of scale and zero point, per tensor or along an axis; the scales' type.
-
-    Raises:
-        UnreadError: They are unknown, or along a padded axis, or in blocks.
-    """
+    """Distinct pairs of scale and zero point, per tensor or along an axis; the scales' type."""
     if any(call.node.attrs.get(name) for name in ("block_size", "precision")):
         raise UnreadError("a quantisation in blocks, or of a precision of its own")
     scales, scaled, points = call.constant(1), call.constant_dtype(1), call.constant(2)
@@ -317,17 +299,7 @@ _FROM_A_TIE: Final = 1000
 def mapped(
     fill: Fill, function: Callable[[Number], Numbers], dtype: int, result: int | None = None
 ) -> Fill:
-    """A function of a fill.
-
-    Args:
-        fill: The fill.
-        function: Of a number of the data's element type.
-        dtype: That type.
-        result: The element type of the function's result, where that is another.
-
-    Raises:
-        UnreadError: An element type holds a number not exactly, or the function raises it.
-    """
+    """A function of a fill."""
     to = dtype if result is None else result
     numbers = [each for number in _numbers(fill, dtype) for each in function(number)]
     return _one_of([exact(number, to) for number in numbers], fill)
@@ -353,11 +325,7 @@ def _one_of(numbers: list[Number], of: Fill) -> Fill:
 
 
 def exact(number: Number, dtype: int) -> Number:
-    """A number as an element type holds it: a float in a floating-point type, else an integer.
-
-    Raises:
-        UnreadError: The type does not hold it exactly, or it is NaN or subnormal there.
-    """
+    """A number as an element type holds it, if it does so exactly, and it is normal there."""
     holds = _is_float if dtype in FORMATS else _is_integer
     if not holds(number, dtype):
         raise UnreadError(f"{number} is no normal number of element type {dtype}")
@@ -383,11 +351,7 @@ def _is_integer(number: Number, dtype: int) -> bool:
 
 
 def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
-    """The result of Add, Sub, Mul or Div of two numbers of an element type.
-
-    Raises:
-        UnreadError: Engines may differ on it.
-    """
+    """The result of Add, Sub, Mul or Div of two numbers of a type, if engines agree on it."""
     if dtype not in FORMATS:
         if op == "Div":
             raise UnreadError("a quotient of integers is not specified for every sign")
@@ -430,9 +394,7 @@ def rounded(number: Number, to_whole: Callable[[float], int]) -> Numbers:
 def quantised_number(number: Number, scale: Number, zero_point: int, dtype: int) -> int:
     """A float divided by a scale, rounded half to even, plus a zero point, saturated to a type.
 
-    Raises:
-        UnreadError: It is infinite, overflows, or is so close to a tie that engines which multiply
-            by the reciprocal of the scale may round it otherwise.
+    Close to a tie, engines that multiply by the reciprocal of the scale may round it otherwise.
     """
     low, high = INTEGERS[dtype]
     if math.isinf(number):

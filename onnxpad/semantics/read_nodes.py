@@ -251,12 +251,7 @@ def _is_settled(read: object) -> bool:
 
 @_kept
 def read_window(call: Call) -> WindowOp:
-    """Reads the node of an operator whose window gathers.
-
-    Raises:
-        ModelError: An attribute that the specification forbids (length, type, sign).
-        UnreadableError: The node cannot be interpreted.
-    """
+    """Reads the node of an operator whose window gathers."""
     form, node = form_of(call), call.node
     known: WindowOp | None = node.notes.get(form)
     if known is None:  # networks repeat the same few windows
@@ -278,12 +273,7 @@ def read_window(call: Call) -> WindowOp:
 
 @_kept
 def read_transposed(call: Call) -> TransposedOp:
-    """Reads the node of a transposed convolution.
-
-    Raises:
-        ModelError: An attribute that the specification forbids (length, type, sign).
-        UnreadableError: The node cannot be interpreted.
-    """
+    """Reads the node of a transposed convolution."""
     from onnxpad.semantics.transposed import spread_form
 
     slide, appended, wanted = spread_form(call)
@@ -301,12 +291,7 @@ def read_transposed(call: Call) -> TransposedOp:
 
 @_kept
 def read_pad(call: Call) -> PadOp:
-    """Reads a `Pad` node of any opset.
-
-    Raises:
-        ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
-        UnreadableError: A mode, axes or amounts that the specification does not define.
-    """
+    """Reads a `Pad` node of any opset."""
     form, rank, node = pad_of(call), call.rank(), call.node
     value = 0 if is_plain_zero(form.value) else form.value  # messages show it like an omitted one
     amounts, axes = form.amounts if form.axes_known else None, form.axes

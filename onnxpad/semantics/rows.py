@@ -208,11 +208,7 @@ class Call:
     __slots__ = ("_facts", "_graph", "node", "operand", "output", "row", "version")
 
     def __init__(self, graph: Graph, facts: Known, node: Node, row: Row, output: int = 0):
-        """Reads a node of a graph.
-
-        Raises:
-            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
-        """
+        """Reads a node of a graph."""
         self.node = node
         self.row = row
         self.output = output
@@ -238,11 +234,7 @@ class Call:
         return tuple(sorted((name, *frozen(value)) for name, value in attrs if name not in but))
 
     def data_places(self) -> tuple[int, ...]:
-        """The inputs whose padding a step hands on.
-
-        Raises:
-            UnreadError: There are none, or another output than the first is read.
-        """
+        """The inputs whose padding a step hands on."""
         node, row = self.node, self.row
         if not row.parts and (self.output or any(map(self._graph.is_read, node.outputs[1:]))):
             raise UnreadError("another output than the first is read")
@@ -270,11 +262,7 @@ class Call:
         return None if tensor is None else self._facts.dtype(tensor)
 
     def element_type(self, place: int = 0) -> int:
-        """As `dtype`, where it is known.
-
-        Raises:
-            UnreadError: It is not.
-        """
+        """As `dtype`, where it is known."""
         found = self.dtype(place)
         if found is None:
             name = self.node.inputs[place].name
@@ -282,11 +270,7 @@ class Call:
         return found
 
     def axes(self, since: int = 13) -> tuple[int, ...] | None:
-        """The axes that a node names, before a version by an attribute; None where it names none.
-
-        Raises:
-            UnreadError: They are unknown.
-        """
+        """The axes that a node names, before a version by an attribute; None where it names none."""
         if self.version < since:
             written = self.attribute("axes")
             return None if written is None else tuple(written)
@@ -298,22 +282,14 @@ class Call:
         return None if tensor is None else self._facts.integers(tensor)
 
     def numbers(self, place: int) -> tuple[int, ...]:
-        """As `integers`, if all are numbers.
-
-        Raises:
-            UnreadError: They are not, or unknown.
-        """
+        """As `integers`, if all are numbers."""
         found = self.integers(place)
         if found is None or not {int}.issuperset(map(type, found)):
             raise UnreadError(f"the numbers of input {place} are unknown")
         return found  # type: ignore[return-value]  # all are numbers
 
     def constant(self, place: int) -> np.ndarray[Any, Any] | None:
-        """The elements of an input that is constant; None where it is left out or computed.
-
-        Raises:
-            UnreadError: They cannot be read.
-        """
+        """The elements of an input that is constant; None where it is left out or computed."""
         tensor = self.operand(place)
         try:
             return None if tensor is None else self._graph.constant(tensor)
@@ -378,11 +354,7 @@ def frozen(value: object) -> tuple[str, object]:
 
 
 def checked_version(graph: Graph, node: Node, row: Row) -> int:
-    """The version of a node's operator, which its row must know, with all that is written.
-
-    Raises:
-        UnreadError: The version, an attribute, its type, or the number of inputs is not in the row.
-    """
+    """The version of a node's operator, which its row must know, with all that is written."""
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MalformedError("it has no data input or no output: the model is damaged")
     version, _, _, known, _ = schema_of(node.op, graph.opset)
@@ -404,11 +376,7 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
 
 
 def axis_of(axis: int, rank: int | None) -> int:
-    """An axis, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis.
-    """
+    """An axis, counted from the first one where the rank is known."""
     if rank is None:
         return axis
     if not -rank <= axis < rank:
@@ -417,11 +385,7 @@ def axis_of(axis: int, rank: int | None) -> int:
 
 
 def axes_of(axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
-    """Axes, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis, or one is named twice.
-    """
+    """Axes, counted from the first one where the rank is known."""
     found = tuple([axis_of(axis, rank) for axis in axes])
     if len(set(found)) < len(found):
         raise UnreadError("an axis is named twice")

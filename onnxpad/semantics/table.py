@@ -130,9 +130,6 @@ def pad_of(call: Call) -> PadForm:
     """What a `Pad` says.
 
     Source: the page of Pad in the ONNX specification. onnxruntime runs `wrap` before opset 19 too.
-
-    Raises:
-        UnreadError: The node is malformed.
     """
     mode = call.attribute("mode")
     if mode not in _MODES:
@@ -149,11 +146,7 @@ def pad_of(call: Call) -> PadForm:
 
 
 def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:
-    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`.
-
-    Raises:
-        UnreadError: The node is malformed.
-    """
+    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`."""
     if call.version < 11:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:

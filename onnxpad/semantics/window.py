@@ -239,11 +239,7 @@ def declared_row(declaration: declared.Row) -> Row:
 
 
 def form_of(call: Call) -> WindowForm:
-    """How the window of a node slides, whose first input is the data.
-
-    Raises:
-        UnreadError: The node is malformed, or has what its row does not list.
-    """
+    """How the window of a node slides, whose first input is the data."""
     node, window = call.node, call.row.window
     assert window is not None
     place, zero = window.weight, zero_of(call, window)
@@ -284,16 +280,7 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
 
 
 def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False) -> Slide:
-    """How a window with this kernel slides and pads, by its attributes alone.
-
-    Args:
-        node: The node, with a row or without.
-        kernel: The kernel.
-        crops: Whether `pads` crop, so that they may be negative.
-
-    Raises:
-        UnreadError: One is malformed, or has a value that is not specified.
-    """
+    """How a window with this kernel slides and pads, by its attributes alone."""
     key = slide_of, kernel, crops
     known: Slide | None = node.notes.get(key)
     if known is None:
@@ -314,11 +301,7 @@ def _slide(node: Node, kernel: tuple[int | Size, ...], crops: bool) -> Slide:
 
 
 def auto_pad_of(node: Node) -> AutoPad:
-    """The attribute `auto_pad`; `NOTSET` where it is absent or empty.
-
-    Raises:
-        UnreadError: It is none of the four values.
-    """
+    """The attribute `auto_pad`; `NOTSET` where it is absent or empty."""
     auto_pad = node.attrs.get("auto_pad", "")
     if not isinstance(auto_pad, str):
         raise MalformedError("auto_pad must be a string")
@@ -330,18 +313,7 @@ def auto_pad_of(node: Node) -> AutoPad:
 def integers(
     node: Node, name: str, count: int | None, *, least: int | None = None
 ) -> tuple[int, ...] | None:
-    """An attribute of integers; None where it is absent or empty, which means the default.
-
-    Args:
-        node: The node.
-        name: The name of the attribute.
-        count: How many integers it must have; None for any number.
-        least: The least of them that is allowed; None for any.
-
-    Raises:
-        MalformedError: It is no such list.
-        UnreadError: It has numbers beyond the length of any tensor.
-    """
+    """An attribute of so many integers; None where it is absent or empty: the default."""
     value: Any = node.attrs.get(name)
     if value is None:
         return None
@@ -359,11 +331,7 @@ def integers(
 
 
 def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
-    """The kernel of a node with its weight at a place; a symbol for a size known at run time alone.
-
-    Raises:
-        UnreadError: There is none, or the weight contradicts `kernel_shape`.
-    """
+    """The kernel of a node, with a symbol for a size that is known at run time alone."""
     written = integers(call.node, "kernel_shape", None, least=1)
     if place is None:
         if written is None:
@@ -414,11 +382,7 @@ def _spatial(call: Call) -> int:
 
 
 def zero_of(call: Call, window: Window) -> Fill:
-    """The fill that stands for 0 in a node's data; the specification wants one for all data.
-
-    Raises:
-        UnreadError: The zero point is of another type than the data.
-    """
+    """The fill that stands for 0 in a node's data; the specification wants one for all data."""
     place = window.zero_point
     if place is None or call.operand(place) is None:
         return ZERO
@@ -444,11 +408,7 @@ def _own(call: Call, window: Window, counts: bool, zero: Fill) -> Fill:
 
 
 def check_limit(node: Node, form: WindowForm) -> None:
-    """Refuses pads beyond the limit that a user declared.
-
-    Raises:
-        UnreadError: They are.
-    """
+    """Refuses pads beyond the limit that a user declared."""
     declaration = form.window.declaration
     if declaration is not None and form.auto_pad == "NOTSET":
         refusal = declaration.refuses(form.pads, node.attrs)
