@@ -22,7 +22,6 @@ from onnxpad.proof.term import (
     Applied,
     Copied,
     Equal,
-    Ranked,
     Slid,
     Source,
     Spread,
@@ -320,8 +319,6 @@ class Reader:
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
             form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]
-        if isinstance(data.head, Ranked) and data.head.rank == form.rank:
-            data = self.terms.padded(data.args[0], *data.layers)
         # Indices count positions of the tensor that is pooled, padding included.
         layers = NO_LAYERS if form.has_indices else data.layers
         if layers:
@@ -335,12 +332,9 @@ class Reader:
         """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
-        if rank is None and pad.amounts is not None and not is_padded(pad.amounts):
-            if pad.axes is not None:
-                return data
-            if pad.axes_known:
-                return self.terms.make(Ranked(len(pad.amounts)), (data,))
         amounts, axes = pad.over(rank), pad.axes
+        if rank is None and axes and pad.amounts and not is_padded(pad.amounts):
+            return data
         if amounts is not None and rank is not None:
             if not is_padded(amounts):
                 return data
@@ -403,7 +397,7 @@ def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
         return len(data.layers[0].amounts)
     if pad.axes is None and pad.axes_known and pad.amounts and is_padded(pad.amounts):
         return len(pad.amounts)
-    return data.head.rank if isinstance(data.head, Ranked) else call.rank()
+    return call.rank()
 
 
 @lru_cache(maxsize=1024)

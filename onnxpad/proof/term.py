@@ -77,13 +77,7 @@ class Copied(Struct, frozen=True):
     amounts: ExtentPairs
 
 
-class Ranked(Struct, frozen=True):
-    """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
-
-    rank: int
-
-
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied | Ranked
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied
 
 
 class Term:
@@ -107,8 +101,7 @@ class Term:
         self.layers = layers
         self.bare: Term = self if bare is None else bare
         is_open = bool(layers) or type(head) is Spread
-        hands_on = type(head) is Stepped or type(head) is Ranked
-        self.is_open: bool = is_open or (hands_on and any(arg.is_open for arg in args))
+        self.is_open: bool = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
 
 
 class Terms:

@@ -7,8 +7,7 @@ the same elements.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -20,7 +19,7 @@ from onnxpad.arithmetic.size import (
     Size,
     Unknown,
     always,
-    equal,
+    less,
     less_equal,
     maximum,
     minimum,
@@ -37,13 +36,12 @@ from onnxpad.semantics.layers import (
     LEAST,
     NEGATIVE_ZERO,
     ExtentPair,
+    Fill,
     Layer,
     Layers,
     Operand,
     around,
-    is_padded,
     merged,
-    never_pads,
     number_of,
     total,
     without_sign,
@@ -55,13 +53,7 @@ Sizes: TypeAlias = tuple[Extent, ...]
 
 
 class Reach(NamedTuple):
-    """One axis of a canonical form, in positions relative to the first element of the data.
-
-    Attributes:
-        start: The first position that is read.
-        windows: The number of windows.
-        last: The last position that is read.
-    """
+    """One axis of a canonical form; positions count from the first element of the data."""
 
     start: Extent
     windows: Extent
@@ -90,7 +82,7 @@ def placed(engine: str, window: Slid, sizes: Sizes, dtype: int | None) -> tuple[
 def canonical(
     engine: str, window: Slid, places: tuple[Placed, ...], sizes: Sizes, defined: Sizes
 ) -> Canonical:
-    """The canonical form of a window over data of some sizes.
+    """The canonical form of a window over data, at the sizes at which `defined` is 1 by axis.
 
     Layers end at the last position that is read: padding that is never read makes no difference.
     Where a pool that rounds up reads past all padding, an outermost layer has the fill that counts
@@ -211,7 +203,7 @@ _FILLS: Final = {
 
 
 class Compared(Struct, frozen=True):
-    """Two windows as one engine reads them; they read the same positions of the data.
+    """Two windows as one engine reads them: the same positions, but perhaps other fills.
 
     Attributes:
         places: Where both place their windows.
@@ -229,23 +221,18 @@ class Compared(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two windows as all engines read them.
+    """Two windows as all engines read them, each that reads them otherwise than those before it.
 
-    Attributes:
-        pair: Both windows; only outer layers, where the data includes those that they share.
-        inner: The inner layers that both share.
-        sizes: The sizes of the data with these.
-        each: What each engine that reads them otherwise than those before it makes of them.
-        same: Whether both read the same fills outside of the data too.
-        equal: How they are equal, provided that fills which differ lose.
+    They are equal as said, provided that fills which differ lose.
     """
 
-    pair: tuple[Slid, Slid]
-    inner: Layers
-    sizes: Sizes
     each: tuple[Compared, ...]
-    same: bool
     equal: Equal
+
+    @property
+    def same(self) -> bool:
+        """Whether both read the same fills outside of the data too."""
+        return not any(each.differs for each in self.each)
 
 
 def compare(
@@ -298,17 +285,13 @@ def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
 def _compared(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows; the inner layers that both share are treated as data."""
-    inner, *rest = _parted(old, new)
-    outer = rest[0], rest[1]
-    axes = zip(old.form.spatial, sizes, strict=True)
-    inner_sizes = tuple(size + around(inner, axis) for axis, size in axes)
+    pair = old, new
     each: list[tuple[str, str, tuple[tuple[Placed, ...], tuple[Placed, ...]]]] = []
     repair = False
     for engine in ENGINES:
         judge = engine if trust is None else ENGINE_OF[trust]
-        first = placed(judge, outer[0], inner_sizes, dtype)
-        second = placed(engine, outer[1], inner_sizes, dtype)
+        first = placed(judge, old, sizes, dtype)
+        second = placed(engine, new, sizes, dtype)
         if first is None and each:
             repair = True  # the specification alone decides
         elif first is None:
@@ -320,12 +303,12 @@ def _compared(
     found: list[Compared] = []
     for judge, engine, places in each:
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
-            _check_covers_less(outer, places, inner_sizes)
-        by_all = any(divides_by_all(engine, window.form) for window in outer)
+            _check_covers_less(pair, sizes)
+        by_all = any(divides_by_all(engine, window.form) for window in pair)
         if found and places == found[0].places and not by_all:
             continue  # it reads both in exactly the way of the first one
         try:
-            found.append(_as_read((judge, engine), outer, places, inner_sizes))
+            found.append(_as_read((judge, engine), pair, places, sizes))
         except DiffersError as error:
             if found and error.code is Reason.NOT_CERTIFIED:
                 error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
@@ -333,13 +316,12 @@ def _compared(
     equal = Equal(
         "windows",
         frozenset() if trust is None else frozenset({trust.assumption}),
-        _facts(old.form, found[0].first, inner_sizes, repair, trust),
-        known_sizes(inner_sizes),
+        _facts(old.form, found[0].first, sizes, repair, trust),
+        known_sizes(sizes),
         repair,
         f"with {_text(found[0].first.layers)} outside{REPAIRED * repair}",
     )
-    same = not any(each.differs for each in found)
-    return Comparison(outer, inner, inner_sizes, tuple(found), same, equal)
+    return Comparison(tuple(found), equal)
 
 
 def _not_run(engine: str, form: WindowForm) -> DiffersError:
@@ -365,50 +347,24 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
 def _facts(
     form: WindowForm, first: Canonical, sizes: Sizes, repair: bool, trust: Trust | None
 ) -> Mapping[str, Any]:
-    """An original in canonical form, as data."""
-    axes = [*zip(form.spatial, first.axes, sizes, form.axes, strict=True)]
-    found: dict[str, Any] = {
-        "axes": _axes_facts(axes),
-        "outside": [_said(layer.fill) for layer in first.layers],
-        "repair": repair,
-    }
+    """An original in canonical form, as data; by remainder, where its axes vary."""
+    axes = []
+    for axis, read, size, window in zip(form.spatial, first.axes, sizes, form.axes, strict=True):
+        varies = {"start": read.start, "windows": read.windows, "size": size}
+        table = table_of({"size": size, **varies}, size)
+        axes.append(
+            {
+                "axis": axis,
+                **{name: _datum(extent) for name, extent in varies.items()},
+                "kernel": _datum(window.kernel),
+                "stride": window.stride,
+                "dilation": window.dilation,
+                **({} if table is None else {"cases": table}),
+            }
+        )
+    outside = [_said(layer.fill) for layer in first.layers]
+    found = {"axes": axes, "outside": outside, "repair": repair}
     return found if trust is None else {**found, "trusts": str(trust)}
-
-
-def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
-    """The padding that both windows share, which is treated as data, and what each has around it.
-
-    A maximum shares none that is infinite, on which kernels differ.
-    """
-    shared: list[Layer] = []
-    one, other = [*old.layers], [*new.layers]
-    while one and other:
-        infinite = old.form.compares and one[0].fill in (math.inf, -math.inf)
-        common = _common(one[0], other[0], pads=one[0].fill == other[0].fill and not infinite)
-        shared.append(common)
-        one[0], other[0] = _without(one[0], common), _without(other[0], common)
-        if is_padded(one[0].amounts) or is_padded(other[0].amounts):
-            break
-        del one[0], other[0]
-    rest = replace(old, layers=merged(one)), replace(new, layers=merged(other))
-    return tuple(shared), *rest
-
-
-def _common(one: Layer, other: Layer, *, pads: bool) -> Layer:
-    """What two layers both crop, with `pads` also pad: amounts that are equal, or numbers."""
-
-    def least(a: Extent, b: Extent) -> Extent:
-        if a == b and (pads or never_pads([(a, b)])):
-            return a
-        return max(min(a, b), 0) if pads and isinstance(a, int) and isinstance(b, int) else 0
-
-    pairs = zip(one.amounts, other.amounts, strict=True)
-    return replace(one, amounts=tuple((least(a, c), least(b, d)) for (a, b), (c, d) in pairs))
-
-
-def _without(layer: Layer, inner: Layer) -> Layer:
-    pairs = zip(layer.amounts, inner.amounts, strict=True)
-    return replace(layer, amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
 
 
 def _as_read(
@@ -431,9 +387,8 @@ def _as_read(
                 engine=engine,
                 axis=axis,
             )
-    first = second = canonical(engines[0], pair[0], places[0], sizes, defined)
-    if engines[0] != engine or _slides(pair[0], places[0]) != _slides(pair[1], places[1]):
-        second = canonical(engine, pair[1], places[1], sizes, defined)
+    first = canonical(engines[0], pair[0], places[0], sizes, defined)
+    second = canonical(engine, pair[1], places[1], sizes, defined)
     told = "" if engine == SPECIFICATION else f"according to {engine}, "
     for axis, was, now in zip(form.spatial, first.axes, second.axes, strict=True):
         text, code = f"{told}on axis {axis} the output has", Reason.NOT_CERTIFIED
@@ -459,13 +414,6 @@ def _as_read(
     return Compared(places, first, second, defined, differs)
 
 
-def _slides(window: Slid, places: tuple[Placed, ...]) -> tuple[object, ...]:
-    """All that the canonical form of a window rests on, for one engine and data of one size."""
-    form, placed = window.form, [(each.begin, each.end, each.windows) for each in places]
-    slides = form.axes, form.before, form.after, form.ceil, form.counts
-    return window.layers, placed, slides, form.window, form.version, form.own
-
-
 def _why_fills_differ(
     forms: tuple[WindowForm, WindowForm], old: Layers, new: Layers
 ) -> tuple[Reason, dict[str, object]]:
@@ -483,41 +431,44 @@ def _why_fills_differ(
     return Reason.DIVISOR_DIFFERS, {}
 
 
-def blind_axis(comparison: Comparison, each: Compared) -> int | None:
-    """An axis on which a window may read no data; None where there is none."""
-    form, read = comparison.pair[0].form, each.first.axes
-    axes = zip(form.spatial, form.axes, read, comparison.sizes, each.defined, strict=True)
+def blind_axis(old: Slid, kept: Collection[Fill], sizes: Sizes, each: Compared) -> int | None:
+    """An axis on which a window may read no data, nor padding of some fills; None without one."""
+    form = old.form
+    axes = zip(form.spatial, form.axes, each.first.axes, sizes, each.defined, strict=True)
     for axis, window, (start, windows, _), size, some in axes:
-        if not meets_data(window, size, start, start + (windows - 1) * window.stride, some):
+        begin, end = [_hidden(old.layers, kept, axis, side) for side in (0, 1)]
+        first, left = start - begin, size - begin - end
+        if not meets_data(window, left, first, first + (windows - 1) * window.stride, some):
             return axis
     return None
 
 
-def _check_covers_less(
-    pair: tuple[Slid, Slid],
-    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
-    sizes: Sizes,
-) -> None:
-    """Raises unless two windows cover all data without padding at no size."""
-    defined = runs_where(places[0])
-    for window, its in zip(pair, places, strict=True):
-        axes = zip(window.form.spatial, window.form.axes, its, sizes, defined, strict=True)
+def _hidden(layers: Layers, kept: Collection[Fill], axis: int, side: int) -> Extent:
+    """How many elements at one end of the data are cropped; below 0 with padding that counts."""
+    found: Extent = 0
+    edge: Extent = 0
+    counts = True
+    for layer in layers:
+        counts = counts and layer.fill in kept
+        edge = edge - layer.amounts[axis][side]
+        found = edge if counts else maximum(found, edge)
+    return found
+
+
+def _check_covers_less(pair: tuple[Slid, Slid], sizes: Sizes) -> None:
+    """Raises unless the data is longer than either kernel on an axis."""
+    for window in pair:
+        axes = zip(window.form.spatial, window.form.axes, sizes, strict=True)
         if not any(
-            always(where(some, _covers(window, axis, slides, each, size), 0)) is False
-            for axis, slides, each, size, some in axes
+            always(less(slides.kernel, size + around(window.layers, axis))) is True
+            for axis, slides, size in axes
         ):
             raise DiffersError(
                 "according to onnxruntime, an average rounds otherwise where its kernel is all of "
-                "the data and nothing is padded, which may be so",
+                "the data, which may be so",
                 Reason.ROUNDING_DIFFERS,
                 kernel=[axis.kernel for axis in window.form.axes],
             )
-
-
-def _covers(window: Slid, axis: int, slides: AnyWindow, each: Placed, size: Extent) -> Extent:
-    """1 where the kernel is as long as the data on an axis and nothing is padded, else 0."""
-    bare = minimum(equal(each.begin, 0), equal(each.end, 0))
-    return minimum(equal(size + around(window.layers, axis), slides.kernel), bare)
 
 
 def _said(fill: object) -> object:
@@ -531,26 +482,6 @@ def _text(layers: Layers) -> str:
     fills = [_said(layer.fill) for layer in layers]
     told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
     return ", then ".join(told) or "nothing"
-
-
-def _axes_facts(
-    axes: Sequence[tuple[int, Reach, Extent, AnyWindow]],
-) -> list[Mapping[str, object]]:
-    """The axes of a window over data of some sizes, as data; by remainder, where they vary."""
-    found: list[Mapping[str, object]] = []
-    for axis, read, size, window in axes:
-        facts: dict[str, object] = {
-            "axis": axis,
-            "start": _datum(read.start),
-            "windows": _datum(read.windows),
-            "size": _datum(size),
-            "kernel": _datum(window.kernel),
-            "stride": window.stride,
-            "dilation": window.dilation,
-        }
-        table = table_of({"size": size, "start": read.start, "windows": read.windows}, size)
-        found.append(facts if table is None else {**facts, "cases": table})
-    return found
 
 
 def _datum(extent: Extent) -> int | str:

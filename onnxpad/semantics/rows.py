@@ -270,7 +270,7 @@ class Call:
         return found
 
     def axes(self, since: int = 13) -> tuple[int, ...] | None:
-        """The axes that a node names, before a version by an attribute; None where it names none."""
+        """The axes that a node names, before a version in an attribute; None if it names none."""
         if self.version < since:
             written = self.attribute("axes")
             return None if written is None else tuple(written)
