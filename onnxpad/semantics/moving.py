@@ -36,17 +36,6 @@ def unchanged(call: Call, inner: Sequence[Layers]) -> Passed:
     return Passed(NOTHING, layers)
 
 
-def dropout(call: Call, inner: Sequence[Layers]) -> Passed:
-    """Dropout, which does nothing unless it trains."""
-    trains = call.version < 7 and not call.attribute("is_test")
-    if call.version >= 12 and call.operand(2) is not None:
-        mode = call.constant(2)
-        trains = mode is None or mode.size != 1 or bool(mode.any())
-    if trains:
-        raise UnreadError("a Dropout that may train")
-    return unchanged(call, inner)
-
-
 def transpose(call: Call, inner: Sequence[Layers]) -> Passed:
     """Transpose."""
     (layers,) = inner
@@ -126,30 +115,6 @@ def _origins(
 def _runs_between(axes: Sequence[int], rank: int) -> list[Sequence[int]]:
     """The axes before, between and behind some axes."""
     return [range(low + 1, high) for low, high in pairwise((-1, *axes, rank))]
-
-
-def expand(call: Call, inner: Sequence[Layers]) -> Passed:
-    """Expand, which repeats data along axes that are not padded.
-
-    The key has the size of each axis that is repeated, and 1 for one that stays as it is.
-    """
-    (layers,) = inner
-    rank, entries = rank_of(call, layers), call.integers(1)
-    before, after = call.shape(), call.result_shape()
-    if rank is None or entries is None or before is None or after is None:
-        raise UnreadError("the shapes are unknown")
-    added = len(after) - rank
-    if added != max(len(entries) - rank, 0):
-        raise UnreadError("the shape of an Expand contradicts its data")
-    asked = (*(1,) * (len(after) - len(entries)), *entries)
-    repeated = [
-        1 if entry == 1 or (axis >= added and before[axis - added] == size) else size
-        for axis, (entry, size) in enumerate(zip(asked, after, strict=True))
-    ]
-    if not _are_known(repeated):
-        raise UnreadError("an axis may be repeated that is unknown")
-    check_free(layers, [axis - added for axis, size in enumerate(repeated) if size != 1])
-    return Passed(("Expand", tuple(repeated)), widened(layers, added))
 
 
 def concat(call: Call, inner: Sequence[Layers]) -> Passed:

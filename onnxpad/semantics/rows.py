@@ -174,7 +174,6 @@ class Row(Struct, frozen=True):
         step: What it makes of a padding; None where it is no step.
         data: The inputs whose padding a step hands on: `first`, `all`, or `operand` for the one
             that is no constant.
-        parts: Whether each output of a step is a part of the data; else only the first is.
         window: How its window slides; None where it has none.
         transposed: The inputs that hold the weight and the bias of an operator that spreads its
             elements over windows; None for others.
@@ -188,7 +187,6 @@ class Row(Struct, frozen=True):
     domain: str = ""
     step: Step | None = None
     data: str = "first"
-    parts: bool = False
     window: Window | None = None
     transposed: tuple[int, int] | None = None
     others: bool = False
@@ -235,12 +233,9 @@ class Call:
 
     def data_places(self) -> tuple[int, ...]:
         """The inputs whose padding a step hands on."""
-        node, row = self.node, self.row
-        if not row.parts and (self.output or any(map(self._graph.is_read, node.outputs[1:]))):
-            raise UnreadError("another output than the first is read")
-        places = places_of(self._graph, node, row)
+        places = places_of(self._graph, self.node, self.row)
         if not places:
-            raise UnreadError(f"{node.op} is no step, or not just one operand varies")
+            raise UnreadError(f"{self.node.op} is no step, or not just one operand varies")
         return places
 
     def shape(self, place: int = 0) -> tuple[Extent, ...] | None:

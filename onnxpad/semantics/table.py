@@ -211,13 +211,6 @@ def _keeps_zero(op: str, *versions: int, **attributes: Any) -> Row:
 
 _STEPS: Final = (
     Row("Identity", frozenset({1, 13, 14, 16, 19, *_TYPED}), _NONE, step=moving.unchanged),
-    Row(
-        "Dropout",
-        frozenset({1, 6, 7, 10, 12, 13, 22}),
-        {"consumed_inputs": Kind.INTS, "is_test": 0, "ratio": 0.5, "seed": Kind.INT},
-        inputs=3,
-        step=moving.dropout,
-    ),
     Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": Kind.INTS}, step=moving.transpose),
     Row(
         "Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": Kind.INTS}, 2, step=moving.unsqueeze
@@ -231,7 +224,6 @@ _STEPS: Final = (
         step=moving.reshape,
     ),
     Row("Flatten", frozenset({1, 9, 11, 13, *_TYPED}), {"axis": 1}, step=moving.reshape),
-    Row("Expand", frozenset({8, 13}), _NONE, 2, step=moving.expand),
     Row(
         "Concat",
         frozenset({1, 4, 11, 13}),
@@ -246,7 +238,6 @@ _STEPS: Final = (
         {"axis": 0, "num_outputs": Kind.INT, "split": Kind.INTS},
         inputs=2,
         step=moving.split,
-        parts=True,
     ),
     Row(
         "Slice",
@@ -264,10 +255,6 @@ _STEPS: Final = (
     _unary("Relu", 6, 13, 14, step=pointwise.unary(pointwise.rectified)),
     _unary("Neg", 6, 13, step=pointwise.unary(pointwise.negative)),
     _unary("Abs", 6, 13, step=pointwise.unary(pointwise.absolute)),
-    _unary("Sign", 9, 13, step=pointwise.unary(pointwise.sign_of)),
-    _unary("Floor", 6, 13, step=pointwise.unary(pointwise.floor)),
-    _unary("Ceil", 6, 13, step=pointwise.unary(pointwise.ceil)),
-    _unary("Round", 11, 22, step=pointwise.unary(pointwise.nearest)),
     Row(
         "Clip",
         frozenset({6, 11, 12, 13}),
@@ -297,14 +284,18 @@ _KEEPING_ZERO: Final = (
     _keeps_zero("Asinh", 9, 22),
     _keeps_zero("Atan", 7, 22),
     _keeps_zero("Atanh", 9, 22),
+    _keeps_zero("Ceil", 6, 13),
     _keeps_zero("Celu", 12, 28, alpha=1.0),
     _keeps_zero("Elu", 6, 22, alpha=1.0),
     _keeps_zero("Erf", 9, 13),
+    _keeps_zero("Floor", 6, 13),
     _keeps_zero("Gelu", 20, approximate="none"),
     _keeps_zero("HardSwish", 14, 22),
     _keeps_zero("LeakyRelu", 6, 16, alpha=0.009999999776482582),
     _keeps_zero("Mish", 18, 22),
+    _keeps_zero("Round", 11, 22),
     _keeps_zero("Selu", 6, 22, alpha=1.6732631921768188, gamma=1.0507010221481323),
+    _keeps_zero("Sign", 9, 13),
     _keeps_zero("Sin", 7, 22),
     _keeps_zero("Sinh", 9, 22),
     _keeps_zero("Softsign", 1, 22),

@@ -161,8 +161,3 @@ def test_operators_of_onnxruntime_and_of_users_have_rows() -> None:
     finally:
         declared.withdraw(own)
     assert refused(model)
-
-
-def test_a_step_reads_one_output_only() -> None:
-    with pytest.raises(UnreadError):
-        replace(node("Dropout", opset=10), outputs=2).call().data_places()
