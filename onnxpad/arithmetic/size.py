@@ -37,9 +37,6 @@ class _Arithmetic(Struct, frozen=True):
             return Size(self.constant + other, self.terms)
         return _operate(_add, self, other)
 
-    def __radd__(self, other: int) -> Extent:
-        return self + other if isinstance(other, int) else _operate(_add, other, self)
-
     def __sub__(self, other: Extent) -> Extent:
         return self + -other
 
@@ -49,20 +46,13 @@ class _Arithmetic(Struct, frozen=True):
     def __mul__(self, other: Extent) -> Extent:
         return _operate(_multiply, self, other)
 
-    def __rmul__(self, other: int) -> Extent:
-        return _operate(_multiply, other, self)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __floordiv__(self, other: Extent) -> Extent:
         return _operate(_floor_div, self, other)
 
-    def __rfloordiv__(self, other: int) -> Extent:
-        return _operate(_floor_div, other, self)
-
     def __mod__(self, other: Extent) -> Extent:
         return _operate(_modulo, self, other)
-
-    def __rmod__(self, other: int) -> Extent:
-        return _operate(_modulo, other, self)
 
     def __neg__(self) -> Extent:
         return self * -1
@@ -129,8 +119,6 @@ _EXTENTS: Final = (int, Size, Unknown)
 
 _MOST_ROWS: Final = 8
 """Most remainders that are told apart; a table begins at no lesser value, if there are some."""
-_STEPS = 64
-"""Most values that a quotient with a varying divisor may take."""
 
 
 def symbol(name: str, sizes: Sizes = ANY) -> _Known:
@@ -450,23 +438,14 @@ def _modulo(a: _Known, d: _Known) -> _Known:
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d rounded down, where it is one whole number or takes at most `_STEPS` values."""
+    """Return a / d, where it is one whole number."""
     lo, hi = _bounds(d)
     if lo <= 0 <= hi:
         raise InexpressibleError("a division by a size that may be 0")
-    least = (a if isinstance(a, int) else a.constant) // d.constant
-    if a == _scale(d, least):
-        return least
-    if hi < 0:
-        return _floor_div(_scale(a, -1), _scale(d, -1))
-    quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
-    first, last = min(quotients), max(quotients)
-    if last - first > _STEPS:
-        raise InexpressibleError("a division by a size that takes too many values")
-    total: _Known = first
-    for step in range(first + 1, last + 1):
-        total = _add(total, _less(_scale(d, step), _add(a, 1)))
-    return total
+    quotient = (a if isinstance(a, int) else a.constant) // d.constant
+    if a != _scale(d, quotient):
+        raise InexpressibleError("a division by a size that varies")
+    return quotient
 
 
 def _maximum(a: _Known, b: _Known) -> _Known:

@@ -40,6 +40,7 @@ from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
+    NO_LAYERS,
     Fill,
     Layer,
     Layers,
@@ -199,7 +200,7 @@ def windows(pair: Pair) -> Found | None:
         if of_zeros:
             of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
     else:
-        facts.check_finite(data)
+        facts.check_finite(data, old.layers)
         shared = {layer.fill for layer in old.layers if layer in new.layers}
         kept = frozenset(e for e in shared if is_finite(e) and not isinstance(e, Operand))
         floor = min([facts.bound(data), *map(_least_of, kept)])
@@ -317,7 +318,7 @@ def _check_crops(
         return frozenset()
     if all(always(less_equal(each.stride, each.extent)) is True for each in sliding.axes):
         return frozenset()
-    facts.check_finite(data)
+    facts.check_finite(data, old.layers)
     _check_finite_layers((*old.layers, *new.layers))
     return frozenset({Assumption.FINITE_DATA})
 
@@ -461,10 +462,14 @@ class Facts:
             fills = [_least_of(layer.fill) for layer in data.layers]
         return min([self.analysis.bound(held[0]), *fills])
 
-    def check_finite(self, data: Term) -> None:
-        """Raises where data certainly holds infinities or NaN, or nothing is known about it."""
+    def check_finite(self, data: Term, around: Layers = NO_LAYERS) -> None:
+        """Raises where data certainly holds infinities or NaN, or nothing is known about it.
+
+        So do values around it that an operand holds.
+        """
         _check_finite_layers(data.layers)
-        operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
+        fills = [layer.fill for layer in (*data.layers, *around)]
+        operands = [fill for fill in fills if isinstance(fill, Operand)]
         for operand in operands:
             if isinstance(operand.of, Term):
                 self.check_finite(operand.of)
