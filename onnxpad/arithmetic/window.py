@@ -150,10 +150,8 @@ def same_pads(size: S, window: AnyWindow, *, odd: Side) -> tuple[S, S]:
 def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 
-    SAME pads vary with the remainder of the size by the stride, but padding that no window
-    reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is (0, 0) or (0, 1),
-    and (0, 1) reads the same at every size. The begin has no such freedom: its padding moves
-    every window. Where SAME itself is constant, its own pads come back.
+    Padding that no window reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is
+    (0, 0) or (0, 1), and (0, 1) reads the same at every size. That at the begin moves every window.
     """
     begin, end = same_pads(size, window, odd=odd)
     if isinstance(begin, int) and isinstance(end, int):
@@ -176,9 +174,8 @@ def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> 
 def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int | None:
     """End padding with which a pool that rounds down has the windows of one with `ceil_mode`.
 
-    It is the declared one where no window reaches past it, and else reaches as far as they do. None
-    where no end padding gives the same number of windows at every admitted size: at sizes at which
-    no window fits, a pool that rounds down may still have one.
+    None where none gives the same number of windows at every admitted size: at sizes at which no
+    window fits, a pool that rounds down may still have one.
     """
     windows = pool_output_size(size, window, begin, end, ceil_mode=True)
     _, read = bounds(end_read(size, window, begin, windows))
