@@ -26,12 +26,7 @@ _NUMBER: Final = r"\s*-?[0-9]{1,19}\s*"
 
 
 class InFolder(Struct, frozen=True):
-    """A model in memory whose external data lies in a folder.
-
-    Attributes:
-        data: The model, serialised.
-        folder: The folder to which the locations of its external data are relative.
-    """
+    """A serialised model whose external data lies in a folder."""
 
     data: bytes
     folder: Path
@@ -39,10 +34,6 @@ class InFolder(Struct, frozen=True):
 
 class GraphsurgeonGraph(Protocol):
     """A model of the package onnx_graphsurgeon, its class `Graph`."""
-
-    @property
-    def nodes(self) -> Any:
-        """The nodes."""
 
     @property
     def import_domains(self) -> Any:
@@ -53,20 +44,12 @@ class IrModel(Protocol):
     """A model of the package onnx_ir, its class `Model`."""
 
     @property
-    def graph(self) -> Any:
-        """The main graph."""
-
-    @property
     def opset_imports(self) -> Any:
         """The imported opsets."""
 
 
 class TorchProgram(Protocol):
     """The result of `torch.onnx.export(..., dynamo=True)`, an `ONNXProgram`."""
-
-    @property
-    def model(self) -> Any:
-        """The model, of the package onnx_ir."""
 
     @property
     def exported_program(self) -> Any:
@@ -151,10 +134,6 @@ def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-RETIRED: Final = dict.fromkeys(("PAD602", "PAD603", "PAD604"), "PAD601")
-"""Codes that there were, and that are not used again, with those that tell the same."""
-
-
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Codes or prefixes of codes; a text is split at its commas."""
     texts = [codes] if isinstance(codes, str) else codes
@@ -163,8 +142,6 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     found = [part.strip().upper() for text in texts for part in text.split(",")]
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
-            if code in RETIRED:
-                raise UsageError(f"{option} {code!r} is retired: {RETIRED[code]} tells it".lstrip())
             raise UsageError(
                 f"{option} {code!r} names no code; there is ".lstrip()
                 + ", ".join(sorted(known))

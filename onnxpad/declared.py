@@ -1,12 +1,7 @@
-"""Declarations of users' own window operators.
+"""Declarations of users' own window operators, of which nobody else knows what they compute.
 
-Nobody but its author knows what an operator of a custom domain computes. So its declaration is its
-meaning, where ONNX's own operators have a row in a table. A proof that rests on a declaration says
-so.
-
-The registry is one for the process. Whoever reads a node asks it by domain and op type; functions
-of the model are never asked about, since their bodies say what they compute. Worker processes run
-models and know no declarations.
+The registry is one for the process. Functions of the model are never asked about, since their
+bodies say what they compute. Worker processes run models and know no declarations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Every reason to leave padding as it is, each with a code, and the conditions that give reasons.
-
-A code never changes its meaning. The numbers, names and axes of a case are kept as facts.
-"""
+"""Every reason to leave padding as it is, each with a code, which never changes its meaning."""
 
 from __future__ import annotations
 
@@ -16,21 +13,14 @@ from onnxpad.finding import Trust
 T = TypeVarTuple("T")
 
 BY_SIZE: Final = ("--shape", "--dim")
-"""The options that fix sizes."""
 BY_TRUST: Final = (Trust.SPEC.option, Trust.RUNTIME.option)
-"""The options that decide between the engines."""
 BY_DEFAULT: Final = (Trust.INITIALIZERS.option,)
-"""The option that makes initializers which are also inputs constants."""
 BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
-"""The options that write padding of open sizes otherwise."""
+"""The options that would do away with some reasons."""
 
 
 class Reason(enum.StrEnum):
-    """The code of a reason, and what it means in one line.
-
-    Attributes:
-        meaning: The reason in one line, without names and numbers.
-    """
+    """The code of a reason, and what it means in one line, without names and numbers."""
 
     meaning: str
 
@@ -150,14 +140,9 @@ class Reason(enum.StrEnum):
 
 
 class RefusalError(Exception):
-    """Why a padding stays as it is, in words that a user can act on.
+    """Why a padding stays as it is: the reason in words, and what it is about as facts.
 
-    Attributes:
-        code: The reason.
-        facts: What it is about: numbers, names, axes. `options` are command line options of which
-            each one alone would do away with the reason. They are no part of the message, since
-            some may have been given already.
-        brief: The message without formulas of open sizes; empty if it has none.
+    `brief` is the message without formulas of open sizes; empty if it has none.
     """
 
     def __init__(self, code: Reason, message: str, brief: str = "", /, **facts: object) -> None:
@@ -169,7 +154,7 @@ class RefusalError(Exception):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of which each one alone would do away with the reason."""
+        """The options of which each one alone would do away with the reason; none of the text."""
         options = self.facts.get("options", ())
         return tuple(options) if isinstance(options, tuple | list) else ()
 
@@ -179,8 +164,6 @@ def advised(message: str, options: Sequence[str]) -> str:
 
     >>> advised("the pads depend on 'height'", ["--shape", "--dim", "--dynamic pad"])
     "the pads depend on 'height'. Pass --shape, --dim or --dynamic pad"
-    >>> advised("the engines disagree", ["--trust spec", "--trust onnxruntime"])
-    'the engines disagree; --trust spec or --trust onnxruntime decides'
     """
     if not options:
         return message
