@@ -5,7 +5,6 @@ The pieces that messages are made of come last.
 
 from __future__ import annotations
 
-import functools
 import re
 import signal
 from collections.abc import Iterable, Mapping
@@ -78,7 +77,8 @@ def let_through(error: BaseException) -> None:
 
     Code of others may raise anything, and a handler too, in the midst of it.
     """
-    codes = {_code_of(signal.getsignal(each)) for each in signal.valid_signals()}
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(each, "__code__", None) for each in handlers} - {None}
     while True:
         trace = error.__traceback__
         while trace is not None:
@@ -89,15 +89,6 @@ def let_through(error: BaseException) -> None:
         if cause is None:
             return
         error = cause
-
-
-def _code_of(handler: object) -> object:
-    """The code of a signal handler in Python; None for others."""
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    handler = getattr(handler, "__func__", handler)
-    called = handler if hasattr(handler, "__code__") else type(handler).__call__
-    return getattr(called, "__code__", None)
 
 
 RUNTIME: Final = "onnxruntime"

@@ -39,7 +39,7 @@ class Reason(enum.StrEnum):
     FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
     ZERO_POINT_UNKNOWN = (
         "zero-point-unknown",
-        "the zero point that the operator pads with is not one constant number",
+        "the zero point is not one constant number",
     )
     FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
     FILL_CHANGES = "fill-changes", "an operator between makes no single certain value of the fill"
@@ -54,7 +54,7 @@ class Reason(enum.StrEnum):
     NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes in an unknown way"
     SAME_AT_EVERY_SIZE = (
         "same-at-every-size",
-        "the computed Pad equals SAME; try --dynamic auto-pad",
+        "the Pad equals SAME; try --dynamic auto-pad",
     )
     KERNEL_UNKNOWN = "kernel-unknown", "the size of the kernel is known only at run time"
     MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
@@ -68,10 +68,7 @@ class Reason(enum.StrEnum):
     DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
     ROUNDING_DIFFERS = "rounding-differs", f"{RUNTIME} would round an average otherwise"
     PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
-    CEIL_WINDOWS_DIFFER = (
-        "ceil-windows-differ",
-        "with ceil_mode there would be fewer or more windows",
-    )
+    CEIL_WINDOWS_DIFFER = "ceil-windows-differ", "with ceil_mode the number of windows would differ"
     WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
     INFINITE_DATA = "infinite-data", "the data may hold infinities"
     ENGINES_DISAGREE = "engines-disagree", f"{RUNTIME} and the specification do not pad alike"
@@ -81,11 +78,11 @@ class Reason(enum.StrEnum):
     DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
     WRONG_DECLARATION = (
         "wrong-declaration",
-        "a graph output is declared with a shape that it does not have",
+        "a graph output is declared with another shape",
     )
     SIZE_MISINFERRED = (
         "size-misinferred",
-        "onnx's shape inference is wrong upstream, and the attribute or Slice hides that",
+        "onnx's shape inference upstream is wrong, but hidden",
     )
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
@@ -96,18 +93,12 @@ class Reason(enum.StrEnum):
     LAYS_PAD_OPEN = "lays-pad-open", f"{RUNTIME}'s optimiser would fold a Pad that is exposed"
     JOINS_NEIGHBOURS = (
         "joins-neighbours",
-        f"{RUNTIME}'s optimiser would wrongly fuse operators that the padding keeps apart",
+        f"{RUNTIME} would wrongly fuse what it keeps apart",
     )
     DIFFERS = "differs", "with the change the whole model computed something else"
-    DIFFERS_OPTIMISED = (
-        "differs-optimised",
-        "with the change the whole model computed something else, at full optimisation only",
-    )
+    DIFFERS_OPTIMISED = "differs-optimised", "as differs, at full optimisation only"
     STOPS = "stops", "with the change the whole model did not run"
-    STOPS_OPTIMISED = (
-        "stops-optimised",
-        "with the change the whole model did not run, at full optimisation only",
-    )
+    STOPS_OPTIMISED = "stops-optimised", "as stops, at full optimisation only"
     NOT_CHOSEN = "not-chosen", "the code is not chosen (--select, --ignore)"
     NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
     ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
@@ -133,7 +124,7 @@ class Reason(enum.StrEnum):
     CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
     FRAMEWORK_CONVENTION = (
         "framework-convention",
-        "another framework's padding computes something else, so only repad writes it",
+        "only repad writes another framework's padding",
     )
     OWN_RULE = "own-rule", "a user's own pass reports it"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
