@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -479,15 +479,9 @@ def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Seque
     if not any(inner):
         return
     every = sorted(frozenset().union(*map(touched_axes, inner)))
-    found = []
-    for axes in chain(*[combinations(every, count) for count in range(1, len(every))]):
-        parts = [_outermost(layers, frozenset(axes)) for layers in inner]
-        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
-    found.sort(key=lambda parting: -sum(map(_count_axes, parting[1])))
-    yield from (each for each in found if any(each[1]))
+    for count in range(len(every) - 1, 0, -1):
+        for axes in combinations(every, count):
+            parts = [_outermost(layers, frozenset(axes)) for layers in inner]
+            if any(outer for _, outer in parts):
+                yield [inside for inside, _ in parts], [outer for _, outer in parts]
     yield inner, nothing
-
-
-def _count_axes(layers: Layers) -> int:
-    """How many axes the layers pad or crop, each for itself."""
-    return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

@@ -40,7 +40,6 @@ from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
-    NO_LAYERS,
     Fill,
     Layer,
     Layers,
@@ -200,9 +199,10 @@ def windows(pair: Pair) -> Found | None:
         if of_zeros:
             of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
     else:
-        facts.check_finite(data, old.layers)
-        shared = {layer.fill for layer in old.layers if layer in new.layers}
-        kept = frozenset(e for e in shared if is_finite(e) and not isinstance(e, Operand))
+        shared = [layer for layer in old.layers if layer in new.layers]
+        facts.check_finite(data, shared)
+        fills = [each.fill for each in shared if not isinstance(each.fill, Operand)]
+        kept = frozenset(filter(is_finite, fills))
         floor = min([facts.bound(data), *map(_least_of, kept)])
         losing = Losing(dtype, floor, kept)
         assumptions = _check_loses(losing, found, old, sizes)
@@ -234,8 +234,7 @@ def copied(pair: Pair) -> Found | None:
     layer = Layer(pad.head.amounts, LEAST)
     padded = reader.terms.padded(data, layer, *old.layers)
     bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
-    by = windows if bare.args[0] is pair.new.args[0] else copied  # perhaps of copies of that
-    if by is copied and not isinstance(bare.args[0].head, Copied):
+    if bare.args[0] is not pair.new.args[0]:
         return None
     window = replace(old, layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
@@ -245,7 +244,7 @@ def copied(pair: Pair) -> Found | None:
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    found = by(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
+    found = windows(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
     if found is None:
         return None
     equal, further = found
@@ -318,7 +317,7 @@ def _check_crops(
         return frozenset()
     if all(always(less_equal(each.stride, each.extent)) is True for each in sliding.axes):
         return frozenset()
-    facts.check_finite(data, old.layers)
+    facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
     _check_finite_layers((*old.layers, *new.layers))
     return frozenset({Assumption.FINITE_DATA})
 
@@ -462,7 +461,7 @@ class Facts:
             fills = [_least_of(layer.fill) for layer in data.layers]
         return min([self.analysis.bound(held[0]), *fills])
 
-    def check_finite(self, data: Term, around: Layers = NO_LAYERS) -> None:
+    def check_finite(self, data: Term, around: Sequence[Layer] = ()) -> None:
         """Raises where data certainly holds infinities or NaN, or nothing is known about it.
 
         So do values around it that an operand holds.

@@ -205,15 +205,9 @@ _FILLS: Final = {
 class Compared(Struct, frozen=True):
     """Two windows as one engine reads them: the same positions, but perhaps other fills.
 
-    Attributes:
-        places: Where both place their windows.
-        first: The original in canonical form.
-        second: The other one.
-        defined: By axis, 1 at the sizes that count.
-        differs: Whether they read other fills.
+    By axis, `defined` is 1 at the sizes that count.
     """
 
-    places: tuple[tuple[Placed, ...], tuple[Placed, ...]]
     first: Canonical
     second: Canonical
     defined: Sizes
@@ -239,8 +233,10 @@ def compare(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
     """Compares two windows under both engines, or as the trusted one reads the original."""
-    twice = old.form.says_twice and not new.form.says_twice
-    disputed = twice and not _agrees_with_pads(old, new, sizes, dtype)
+    disputed = False
+    if old.form.says_twice and not new.form.says_twice:
+        explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
+        disputed = not _are_equal(explicit, new, sizes, dtype, None)
     if not disputed:
         try:
             found = _compared(old, new, sizes, dtype, None)
@@ -262,24 +258,18 @@ def compare(
     return _compared(old, new, sizes, dtype, trust)
 
 
-def _agrees_with_pads(old: Slid, new: Slid, sizes: Sizes, dtype: int | None) -> bool:
-    """Whether the `pads` of the original say the same as the other window."""
-    explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
-    try:
-        _compared(explicit, new, sizes, dtype, None)
-    except DiffersError:
-        return False
-    return True
-
-
 def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
     """Whether both engines run a window, and read it otherwise."""
     if any(placed(engine, window, sizes, dtype) is None for engine in ENGINES):
         return False
+    return not _are_equal(window, window, sizes, dtype, Trust.SPEC)
+
+
+def _are_equal(old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None) -> bool:
     try:
-        return not _compared(window, window, sizes, dtype, Trust.SPEC).same
+        return _compared(old, new, sizes, dtype, trust).same
     except DiffersError:
-        return True
+        return False
 
 
 def _compared(
@@ -305,7 +295,7 @@ def _compared(
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
             _check_covers_less(pair, sizes)
         by_all = any(divides_by_all(engine, window.form) for window in pair)
-        if found and places == found[0].places and not by_all:
+        if found and places == each[0][2] and not by_all:
             continue  # it reads both in exactly the way of the first one
         try:
             found.append(_as_read((judge, engine), pair, places, sizes))
@@ -329,18 +319,16 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     said = f"{engine} does not run the rewritten node"
     if form.is_same:
         return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
-    pools = form.window.rounding == "pool"
+    is_pool = form.window.rounding == "pool"
     for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
-        kernel = slides.kernel
-        if pools and not (isinstance(kernel, int) and max(pair) < kernel):
-            return DiffersError(
+        kernel = slides.kernel if isinstance(slides.kernel, int) else None
+        if is_pool and (kernel is None or max(pair) >= kernel):
+            said = (
                 f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
-                f"smaller than its kernel {kernel}",
-                Reason.PADS_NOT_BELOW_KERNEL,
-                axis=axis,
-                pads=pair,
-                kernel=kernel if isinstance(kernel, int) else None,
+                f"smaller than its kernel {slides.kernel}"
             )
+            facts = {"axis": axis, "pads": pair, "kernel": kernel}
+            return DiffersError(said, Reason.PADS_NOT_BELOW_KERNEL, **facts)
     return DiffersError(said, engine=engine)
 
 
@@ -374,59 +362,56 @@ def _as_read(
     sizes: Sizes,
 ) -> Compared:
     """Compares two windows, each as one of the engines reads it."""
-    engine = engines[1]
-    defined = runs_where(places[0])
-    form = pair[0].form
-    for axis, some, new in zip(form.spatial, defined, places[1], strict=True):
-        if always(where(some, new.runs, 1)) is not True:
-            is_same = pair[1].form.is_same
-            told = "may have to be cropped by SAME" if is_same else "of the data may be empty"
-            raise DiffersError(
-                f"axis {axis} {told}, which {engine} refuses",
-                Reason.ENGINES_DISAGREE if is_same else Reason.MAY_BE_EMPTY,
-                engine=engine,
-                axis=axis,
-            )
-    first = canonical(engines[0], pair[0], places[0], sizes, defined)
+    (judge, engine), defined = engines, runs_where(places[0])
+    old, new = (window.form for window in pair)
+    for axis, some, each in zip(old.spatial, defined, places[1], strict=True):
+        if always(where(some, each.runs, 1)) is not True:
+            told = "may have to be cropped by SAME" if new.is_same else "of the data may be empty"
+            code = Reason.ENGINES_DISAGREE if new.is_same else Reason.MAY_BE_EMPTY
+            said = f"axis {axis} {told}, which {engine} refuses"
+            raise DiffersError(said, code, engine=engine, axis=axis)
+    first = canonical(judge, pair[0], places[0], sizes, defined)
     second = canonical(engine, pair[1], places[1], sizes, defined)
     told = "" if engine == SPECIFICATION else f"according to {engine}, "
-    for axis, was, now in zip(form.spatial, first.axes, second.axes, strict=True):
-        text, code = f"{told}on axis {axis} the output has", Reason.NOT_CERTIFIED
-        if form.ceil:
-            text = f"with ceil_mode, {text}"
+    for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
+        code, ceil = Reason.NOT_CERTIFIED, ""
+        if old.ceil:
             counts = isinstance(was.windows, int) and isinstance(now.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
-        starts = f"{told}on axis {axis} the first window starts at"
+            ceil = "with ceil_mode, "
         for said, why, one, other in (
-            (text, code, was.windows, now.windows),
-            (starts, Reason.NOT_CERTIFIED, was.start, now.start),
+            (f"{ceil}{told}on axis {axis} the output has", code, was.windows, now.windows),
+            (
+                f"{told}on axis {axis} the first window starts at",
+                Reason.NOT_CERTIFIED,
+                was.start,
+                now.start,
+            ),
         ):
             if not isinstance(one, int | Size) or one != other:
                 facts = {"engine": engine, "axis": axis, "found": str(other), "wanted": str(one)}
                 raise DiffersError(f"{said} {other}, not {one}", why, **facts)
-    read = [n for layer in first.layers for pair in layer.amounts for n in pair]
+    read = [n for layer in first.layers for amounts in layer.amounts for n in amounts]
     differs = Unknown in map(type, read) or first.layers != second.layers
-    if differs and not form.compares:
-        forms = pair[0].form, pair[1].form
-        code, why_other = _why_fills_differ(forms, first.layers, second.layers)
+    if differs and not old.compares:
+        code, others = _why_fills_differ(old, new, first.layers, second.layers)
         reads = f"it would read {_text(second.layers)} instead of {_text(first.layers)}"
-        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **why_other)
-    return Compared(places, first, second, defined, differs)
+        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **others)
+    return Compared(first, second, defined, differs)
 
 
 def _why_fills_differ(
-    forms: tuple[WindowForm, WindowForm], old: Layers, new: Layers
+    old: WindowForm, new: WindowForm, was: Layers, now: Layers
 ) -> tuple[Reason, dict[str, object]]:
     """The reason why a window reads other fills than the original, and its facts."""
-    form = forms[0]
-    was, now = ({each.fill for each in layers} for layers in (old, new))
-    if any(isinstance(fill, Operand) for fill in was | now):
-        is_own = any(isinstance(each.own, Operand) for each in forms)
+    fills = {layer.fill for layer in now}
+    if any(isinstance(layer.fill, Operand) for layer in (*was, *now)):
+        is_own = isinstance(old.own, Operand) or isinstance(new.own, Operand)
         return Reason.ZERO_POINT_UNKNOWN if is_own else Reason.FILL_UNKNOWN, {}
-    if form.own == EXCLUDED and (form.is_same or any(map(any, form.pads))):
-        return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*form.pads, strict=True))]}
-    others = [layer.fill for layer in old if layer.fill not in {*now, EXCLUDED}]
-    if others and (others != [0] or EXCLUDED not in now):
+    if old.own == EXCLUDED and (old.is_same or any(map(any, old.pads))):
+        return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*old.pads, strict=True))]}
+    others = [layer.fill for layer in was if layer.fill not in {*fills, EXCLUDED}]
+    if others and (others != [0] or EXCLUDED not in fills):
         return Reason.FILL_DIFFERS, {"value": number_of(others[0])}
     return Reason.DIVISOR_DIFFERS, {}
 
