@@ -303,7 +303,7 @@ _STEPS: Final = (
     _entry("Add multiplies", "Pad Add Conv", PROBES, pointwise._OPERATIONS, "Add",
            pointwise._OPERATIONS["Mul"]),
     _mutant("the first channel stands for all", "Pad Add Conv, by channel", PROBES,
-            pointwise._one_of, "set(map(fill_of, numbers))", "{fill_of(numbers[0])}"),
+            pointwise.mapped, "set(map(fill_of, made))", "{fill_of(made[0])}"),
     _mutant("a quotient is turned round", "Pad Div Conv", PROBES, pointwise.operated,
             "if place == 0 else (each, number)", ""),
     _mutant("a constant may lie along the padding", "Pad Mul Conv, along the Pad", PROBES,

@@ -4,9 +4,6 @@ A proof is about one tensor, but an edit may touch nodes on which that does not 
 of each tensor that a touched node writes is read anew. Where it is the same object, nothing
 changed. Where it is another, either nothing reads the tensor any more, or it is one that was to be
 proved, and is: facts of a tensor are kept, so what gives it may be made anew, but not altered.
-
-The cost depends on the number of touched nodes alone. The certificate says what was shown, under
-the weakest assumptions that are enough, as data and in words.
 """
 
 from __future__ import annotations
@@ -90,11 +87,7 @@ class Prover:
         replaced: Mapping[Tensor, Tensor],
         trust: Trust | None = None,
     ) -> list[Certificate]:
-        """Proves that an edit leaves each tensor what it was.
-
-        Returns:
-            The certificate of each tensor to prove, under the weakest assumptions that are enough.
-        """
+        """Proves an edit; the certificate of each tensor to prove has the weakest assumptions."""
         failure: DiffersError | None = None
         assuming: tuple[_Domain, dict[Tensor, Equal], list[Certificate]] | None = None
         for each in self._domains:
@@ -124,7 +117,7 @@ class Prover:
         equal: Mapping[Tensor, Equal],
         found: list[Certificate],
     ) -> list[Certificate]:
-        """Takes an edit for proved, in each domain; returns the certificates with declarations.
+        """Takes an edit for proved, in each domain.
 
         Terms are equal at no other sizes, and under no fewer assumptions, than at those of `at`.
         """
@@ -245,10 +238,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
 
 
 def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
-    """The sizes for which a proof without a window holds.
-
-    They are those of padded axes and of all but the first two, from which amounts may come.
-    """
+    """The sizes for which a proof without a window holds: those from which amounts may come."""
     plain = not isinstance(term.head, Stepped | Spread)
     shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
     axes = enumerate(() if shape is None else shape)
@@ -343,10 +333,7 @@ def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
 
 
 def check_elsewhere(graph: Graph, mark: int) -> None:
-    """Raises unless all other graphs of the model are as they were, but for what nothing reads.
-
-    What a body captured may become unused, and is then removed from the graph around.
-    """
+    """Raises unless other graphs are as they were, but for what a body captured and is unused."""
     for each, is_there in graph.touched_elsewhere(mark):
         was, now = each.before, each.node
         if is_there and (was is None or _says(was) != _says(now)):

@@ -70,9 +70,8 @@ _ALIKE_BY_CHANCE: Final = frozenset(
 class Reader:
     """The terms of the tensors of one graph, by an analysis of it.
 
-    Attributes:
-        terms: Makes the terms; readers that share it can compare theirs.
-        log: The tensors whose terms were kept or forgotten since `begin`, with those before.
+    Readers that share what makes them can compare theirs. The log has the tensors whose terms were
+    kept or forgotten since `begin`, with those before.
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, terms: Terms | None = None) -> None:
@@ -96,10 +95,7 @@ class Reader:
         self.begin()
 
     def read(self, tensor: Tensor) -> Term:
-        """The term of a tensor.
-
-        It is read once; so an edit must be followed by `reread`.
-        """
+        """The term of a tensor, read once; so an edit must be followed by `reread`."""
         known = self._known
         if (found := known.get(tensor)) is not None:
             return found
@@ -109,10 +105,7 @@ class Reader:
         return known[tensor]
 
     def unread(self, pending: list[Tensor]) -> Iterator[Tensor]:
-        """Tensors that were not read, from the last one on, each after what its node reads.
-
-        Each must be kept before the next one is asked for.
-        """
+        """Tensors that were not read, each after what its node reads; each must then be kept."""
         known = self._known
         while pending:
             at = pending[-1]
@@ -165,8 +158,7 @@ class Reader:
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
 
-        Its operands are read as they are kept; itself, it is not. Where the term was proved equal
-        to another before, that one comes with the proof.
+        It is not kept. Where it was proved equal to another, that one comes with the proof.
         """
         proof: Equal | None = None
         for as_written in (True, False):
@@ -389,10 +381,7 @@ def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
 
 
 def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
-    """The number of axes of the data of a `Pad`; None where unknown.
-
-    Amounts for all axes say it, if there are any: with others, the `Pad` does not run.
-    """
+    """The number of axes of the data of a `Pad`, which amounts for all axes say; None: unknown."""
     if data.layers:
         return len(data.layers[0].amounts)
     if pad.axes is None and pad.axes_known and pad.amounts and is_padded(pad.amounts):
@@ -453,10 +442,9 @@ def _taken(layers: Layers, form: WindowForm) -> tuple[Layers, Layers]:
 
 
 def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
-    """The layers in two parts: the longest outer one that pads only some axes, and what is in it.
+    """The layers in two parts: what is inside of the longest outer one that pads only some axes.
 
-    Where a layer pads other axes too, the part of it that pads these is the outer one, provided
-    that it is the innermost layer that is taken.
+    Of the innermost layer that is taken, the part that pads other axes is inside.
     """
     for count in range(len(layers)):
         outer = layers[count:]
@@ -470,10 +458,7 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
 
 
 def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
-    """The ways to part the layers around each operand in those inside of a step and outside of it.
-
-    All outside comes first, then as much as may be; last, nothing.
-    """
+    """The ways to part layers in those inside of a step and outside of it; all outside is first."""
     nothing = [NO_LAYERS] * len(inner)
     yield nothing, inner
     if not any(inner):

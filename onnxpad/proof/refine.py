@@ -1,8 +1,7 @@
 """The one comparison that decides: does a new term compute what the old one does?
 
 Rules in a fixed order look at a pair of terms. Each says that it does not apply, that the pair
-is equal, that it is equal if further pairs are, or why it is not. The order is part of the
-contract: the first rule that applies gives the reason.
+is equal if further pairs are, or why it is not. The first rule that applies gives the reason.
 """
 
 from __future__ import annotations
@@ -65,15 +64,7 @@ _LOST_SIGN: Final = Equal(
 
 
 class Pair(Struct, frozen=True):
-    """Two terms to compare.
-
-    Attributes:
-        new: The new one.
-        old: The original.
-        at: The tensor that has the new one; None for a pair inside of others.
-        trust: Whose reading of the original counts, where the engines disagree about it.
-        facts: What is known of the terms.
-    """
+    """Two terms to compare; `at` is the tensor that has the new one, None inside of others."""
 
     new: Term
     old: Term

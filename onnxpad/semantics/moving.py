@@ -246,17 +246,8 @@ def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
 
 def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:
     """The layers over other axes: the axis that each was; None for a new one."""
-    return tuple(
-        [
-            replace(
-                layer,
-                amounts=tuple(
-                    [(0, 0) if axis is None else layer.amounts[axis] for axis in sources]
-                ),
-            )
-            for layer in layers
-        ]
-    )
+    every = [[(0, 0) if at is None else each.amounts[at] for at in sources] for each in layers]
+    return tuple([Layer(tuple(now), was.fill) for was, now in zip(layers, every, strict=True)])
 
 
 def _are_known(sizes: Iterable[Extent]) -> bool:

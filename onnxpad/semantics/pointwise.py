@@ -270,61 +270,40 @@ _OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "Mul": operator.mul,
     "Div": operator.truediv,
 }
-_ZEROS: Final = (0.0, -0.0)
 
 
 def mapped(
     fill: Fill, function: Callable[[Number], Numbers], dtype: int, result: int | None = None
 ) -> Fill:
     """A function of a fill."""
-    to = dtype if result is None else result
-    numbers = [each for number in _numbers(fill, dtype) for each in function(number)]
-    return _one_of([exact(number, to) for number in numbers], fill)
-
-
-def _numbers(fill: Fill, dtype: int) -> list[Number]:
-    """The numbers that a fill may be in an element type."""
-    if is_either_zero(fill):
-        found: Iterable[Number] = _ZEROS
-    elif isinstance(fill, float | int) or is_zero(fill):
-        found = (number_of(fill),)
-    else:
+    if not isinstance(fill, float | int) and not is_zero(fill):
         raise UnreadError("padding that is no number")
-    return [exact(number, dtype) for number in found]
-
-
-def _one_of(numbers: list[Number], of: Fill) -> Fill:
-    """The one fill that all numbers are, which a step made of another one."""
-    fills = set(map(fill_of, numbers))
-    if len(fills) > 1 and any(numbers):
+    given = (0.0, -0.0) if is_either_zero(fill) else (number_of(fill),)
+    numbers = [each for number in given for each in function(exact(number, dtype))]
+    made = [exact(number, dtype if result is None else result) for number in numbers]
+    fills = set(map(fill_of, made))
+    if len(fills) == 1:
+        return fills.pop()
+    if any(made):
         raise UnreadError("the fill varies with an operand")
-    return either_zero(of) if len(fills) > 1 else fills.pop()
+    return either_zero(fill)
 
 
 def exact(number: Number, dtype: int) -> Number:
     """A number as an element type holds it, if it does so exactly, and it is normal there."""
-    holds = _is_float if dtype in FORMATS else _is_integer
-    if not holds(number, dtype):
-        raise UnreadError(f"{number} is no normal number of element type {dtype}")
-    return float(number) if dtype in FORMATS else int(number)
-
-
-def _is_float(number: Number, dtype: int) -> bool:
-    precision, low, high = FORMATS[dtype]
-    found = float(number)
-    if found == 0 or math.isinf(found):
-        return True
-    significand, exponent = math.frexp(found)
-    return (
-        found == number
-        and low <= exponent - 1 <= high
-        and math.ldexp(significand, precision).is_integer()
-    )
-
-
-def _is_integer(number: Number, dtype: int) -> bool:
-    low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
-    return math.isfinite(number) and low <= number <= high and number == int(number)
+    if dtype in FORMATS:
+        precision, least, most = FORMATS[dtype]
+        found = float(number)
+        significand, exponent = math.frexp(found)
+        is_normal = found == number and least <= exponent - 1 <= most
+        is_held = is_normal and math.ldexp(significand, precision).is_integer()
+        if found == 0 or math.isinf(found) or is_held:
+            return found
+    else:
+        low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
+        if math.isfinite(number) and low <= number <= high and number == int(number):
+            return int(number)
+    raise UnreadError(f"{number} is no normal number of element type {dtype}")
 
 
 def computed(op: str, a: Number, b: Number, dtype: int) -> Number:

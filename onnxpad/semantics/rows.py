@@ -1,9 +1,8 @@
 """What a row says of an operator, and how it reads a node.
 
-A row is all that is known of one operator. Where there is none, an operator computes something of
-its inputs and attributes, and nothing else is known. A row lists every attribute that its schema
-has in the versions that it was compared with; a node of another version, with another attribute, or
-with a value of another type has no row either.
+A row is all that is known of one operator. It lists every attribute that its schema has in the
+versions that it was compared with; a node of another version, with another attribute, or with a
+value of another type has no row.
 """
 
 from __future__ import annotations
@@ -54,12 +53,7 @@ NOTHING: Final = ("Identity",)
 
 
 class UnreadError(Exception):
-    """A row has no meaning for a node, so nothing can be proved through it; the text says why.
-
-    Attributes:
-        code: The reason to leave padding in front of the node.
-        facts: The axes or the tensor concerned.
-    """
+    """A row has no meaning for a node, so nothing can be proved through it; the text says why."""
 
     def __init__(self, text: str, code: Reason = Reason.STEPS_BETWEEN, /, **facts: object) -> None:
         """Takes another code where the type, the padded axes or the fill decided."""
@@ -73,29 +67,23 @@ class MalformedError(UnreadError):
 
 
 class Known(Protocol):
-    """What is known of the tensors of a graph."""
+    """What is known of the tensors of a graph; None is for what is not."""
 
     def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
-        """The sizes of a tensor's axes; None where its rank is unknown."""
+        """The sizes of a tensor's axes."""
 
     def dtype(self, tensor: Tensor) -> int | None:
-        """A tensor's element type; None where unknown."""
+        """A tensor's element type."""
 
     def integers(self, tensor: Tensor) -> tuple[Extent, ...] | None:
-        """The content of a small tensor; None where unknown, or not of integers."""
+        """The content of a small tensor of integers."""
 
     def scalar(self, tensor: Tensor) -> float | int | None:
-        """The one element of a tensor; None where unknown, or unless there is just one."""
+        """The one element of a tensor that has just one."""
 
 
-class Kind:
-    """The types that an attribute without a default may have; a default gives its own type."""
-
-    INT: Final = int
-    FLOAT: Final = float
-    STRING: Final = str
-    INTS: Final = (int,)
-    FLOATS: Final = (float,)
+INTS: Final = (int,)
+"""The type of an attribute of integers; a default gives its own type."""
 
 
 class Passed(Struct, frozen=True):
@@ -129,16 +117,13 @@ class Window(Struct, frozen=True):
     """How the window of an operator slides over axes of its first input.
 
     Attributes:
-        weight: The input whose axes from the third on are the kernel; None where an attribute
-            gives it.
+        weight: The input whose axes from the third on are the kernel; None for an attribute.
         rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
-        own: The fill of the operator's own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which
-            `count_include_pad` turns into `ZERO`.
-        zero_point: The input with the value that stands for `ZERO` in the data; None where that
-            is 0.
+        own: The fill of its own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which `count_include_pad`
+            turns into `ZERO`.
+        zero_point: The input with the value that stands for `ZERO` in the data; None for 0.
         bias: The input that holds the bias, if there is one.
-        last: Whether the channels are the last axis instead of the second one; None where the
-            attribute `channels_last` says that.
+        last: Whether the channels are the last axis; None where `channels_last` says that.
         declaration: What a user declared of it, which is all that is known; None for others.
         rounds_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the data
             on all axes and nothing is padded: it then runs the operator's global kin, which rounds
@@ -165,9 +150,8 @@ class Row(Struct, frozen=True):
 
     Attributes:
         op: Its name.
-        versions: The versions with this meaning, by the schema's `since_version`; of an operator
-            that onnx has no schema of, by its domain's version. None listed for a user's operator
-            of which any version is declared.
+        versions: The versions with this meaning, by the schema's `since_version`; without a schema,
+            by its domain's version. None for a user's operator of which any version is declared.
         attributes: Each attribute of these versions: its default, or its type where it has none.
         inputs: The most inputs that it has; None for any number.
         domain: Its domain; empty for ONNX's own.
@@ -193,15 +177,7 @@ class Row(Struct, frozen=True):
 
 
 class Call:
-    """One node as its row reads it: what is written, and the facts of its operands by place.
-
-    Attributes:
-        node: The node.
-        row: Its row.
-        version: The version of its operator.
-        output: Which of its outputs is asked about.
-        operand: Gives an input by its place; None where it is left out.
-    """
+    """One node as its row reads it: what is written, and the facts of its operands by place."""
 
     __slots__ = ("_facts", "_graph", "node", "operand", "output", "row", "version")
 
@@ -402,7 +378,7 @@ def since(row: Row, attribute: str) -> int:
 
 
 def _is_type(default: object) -> bool:
-    return isinstance(default, type) or default in (Kind.INTS, Kind.FLOATS)
+    return isinstance(default, type) or default in (INTS, (float,))
 
 
 def _is_of(default: object, value: object) -> bool:

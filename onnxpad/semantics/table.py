@@ -20,13 +20,13 @@ from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import moving, pointwise
 from onnxpad.semantics.layers import ExtentPair, ExtentPairs
-from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, Step, UnreadError
+from onnxpad.semantics.rows import INTS, Call, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
 _PAD: Final = Row(
     "Pad",
     frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25}),
-    {"mode": "constant", "paddings": Kind.INTS, "pads": Kind.INTS, "value": 0.0},
+    {"mode": "constant", "paddings": INTS, "pads": INTS, "value": 0.0},
     inputs=4,
 )
 _MODES = ("constant", "reflect", "edge", "wrap")
@@ -76,15 +76,7 @@ def row_of(graph: Graph, node: Node) -> Row | None:
 
 
 class PadForm(Struct, frozen=True):
-    """A `Pad`, according to the specification.
-
-    Attributes:
-        mode: `constant`, `reflect`, `edge` or `wrap`.
-        amounts: (begin, end) for each of `axes`, or for all axes; None where unknown.
-        axes: The axes it names; None for all of them.
-        axes_known: Whether the axes are known.
-        value: The fill; None where it is known only at run time.
-    """
+    """A `Pad`, according to the specification: without axes it pads all; None is unknown."""
 
     mode: str
     amounts: ExtentPairs | None
@@ -211,15 +203,13 @@ def _keeps_zero(op: str, *versions: int, **attributes: Any) -> Row:
 
 _STEPS: Final = (
     Row("Identity", frozenset({1, 13, 14, 16, 19, *_TYPED}), _NONE, step=moving.unchanged),
-    Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": Kind.INTS}, step=moving.transpose),
-    Row(
-        "Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": Kind.INTS}, 2, step=moving.unsqueeze
-    ),
-    Row("Squeeze", frozenset({1, 11, 13, *_TYPED}), {"axes": Kind.INTS}, 2, step=moving.squeeze),
+    Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": INTS}, step=moving.transpose),
+    Row("Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": INTS}, 2, step=moving.unsqueeze),
+    Row("Squeeze", frozenset({1, 11, 13, *_TYPED}), {"axes": INTS}, 2, step=moving.squeeze),
     Row(
         "Reshape",
         frozenset({1, 5, 13, 14, 19, *_TYPED}),
-        {"allowzero": 0, "consumed_inputs": Kind.INTS, "shape": Kind.INTS},
+        {"allowzero": 0, "consumed_inputs": INTS, "shape": INTS},
         inputs=2,
         step=moving.reshape,
     ),
@@ -227,7 +217,7 @@ _STEPS: Final = (
     Row(
         "Concat",
         frozenset({1, 4, 11, 13}),
-        {"axis": Kind.INT},
+        {"axis": int},
         inputs=None,
         step=moving.concat,
         data="all",
@@ -235,21 +225,21 @@ _STEPS: Final = (
     Row(
         "Split",
         frozenset({2, 11, 13, 18}),
-        {"axis": 0, "num_outputs": Kind.INT, "split": Kind.INTS},
+        {"axis": 0, "num_outputs": int, "split": INTS},
         inputs=2,
         step=moving.split,
     ),
     Row(
         "Slice",
         frozenset({1, 10, 11, 13}),
-        {"axes": Kind.INTS, "ends": Kind.INTS, "starts": Kind.INTS},
+        {"axes": INTS, "ends": INTS, "starts": INTS},
         inputs=5,
         step=moving.sliced,
     ),
     Row(
         "Cast",
         frozenset({6, 9, 13, 19, *_TYPED, 28}),
-        {"round_mode": "up", "saturate": 1, "to": Kind.INT},
+        {"round_mode": "up", "saturate": 1, "to": int},
         step=pointwise.cast,
     ),
     _unary("Relu", 6, 13, 14, step=pointwise.unary(pointwise.rectified)),

@@ -18,7 +18,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, window_of
 from onnxpad.graph import Node
 from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
-from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
+from onnxpad.semantics.rows import INTS, ZERO, Call, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
 LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
@@ -35,13 +35,7 @@ AUTO_PADS: Final[Mapping[str, AutoPad]] = {
 class Slide(Struct, frozen=True):
     """How a window slides and pads, from the attributes that all window operators share.
 
-    Attributes:
-        axes: The window along each spatial axis; a kernel that is unknown until run time is a
-            symbol.
-        auto_pad: The attribute `auto_pad`.
-        pads: (begin, end) per spatial axis, as written; zeros where absent.
-        pads_written: Whether the node has the attribute `pads`.
-        ceil: Whether the number of windows rounds up.
+    By spatial axis: a window, and (begin, end) as written, which are zeros where absent.
     """
 
     axes: tuple[AnyWindow, ...]
@@ -64,7 +58,7 @@ class WindowForm(Struct, frozen=True, eq=False):
         kind: The operator, with its domain where that is not ONNX's own.
         version: The version of the operator.
         window: How all windows of this operator slide.
-        axes: The window along each spatial axis.
+        axes: The window along each spatial axis; a kernel that only run time knows is a symbol.
         before: The number of axes before the spatial ones.
         after: The number of axes after them.
         auto_pad: The attribute `auto_pad`.
@@ -126,11 +120,11 @@ class WindowForm(Struct, frozen=True, eq=False):
 
 _PLACED: Final[Mapping[str, Any]] = {
     "auto_pad": "NOTSET",
-    "kernel_shape": Kind.INTS,
-    "pads": Kind.INTS,
-    "strides": Kind.INTS,
+    "kernel_shape": INTS,
+    "pads": INTS,
+    "strides": INTS,
 }
-_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": Kind.INTS}
+_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": INTS}
 _CONVOLVING: Final[Mapping[str, Any]] = {**_DILATED, "group": 1}
 _POOLING: Final[Mapping[str, Any]] = {**_DILATED, "ceil_mode": 0}
 _AVERAGING: Final[Mapping[str, Any]] = {**_POOLING, "count_include_pad": 0}
@@ -172,7 +166,7 @@ _ROWS: Final = (
     Row(
         "FusedConv",
         frozenset({1}),
-        {**_CONVOLVING, "activation": Kind.STRING, "activation_params": Kind.FLOATS},
+        {**_CONVOLVING, "activation": str, "activation_params": (float,)},
         inputs=4,
         domain=_MICROSOFT,
         window=_CONVOLUTION,
@@ -199,7 +193,7 @@ TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
     ("", "ConvTranspose"): Row(
         "ConvTranspose",
         frozenset({1, 11, 22}),
-        {**_CONVOLVING, "output_padding": Kind.INTS, "output_shape": Kind.INTS},
+        {**_CONVOLVING, "output_padding": INTS, "output_shape": INTS},
         inputs=3,
         transposed=(1, 2),
     )
