@@ -423,7 +423,7 @@ _WINDOW: Final = (
             window.constant_in_effect, "_, greatest", "greatest, _"),
     _mutant("no window is dropped with ceil_mode", "Conv SAME behind a MaxPool that rounds up",
             VALIDATION, window.pool_output_size,
-            "minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))",
+            "minimum(ceil_div(span, window.stride) + 1, most)",
             "ceil_div(span, window.stride) + 1"),
     _mutant("one window more", "Conv SAME behind a Conv", VALIDATION, window.output_size,
             "window.stride) + 1", "window.stride) + 2"),
