@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -81,7 +80,7 @@ class Reader:
         self._analysis = analysis
         self._known: dict[Tensor, Term] = {}
         self._holders: dict[Term, Tensor] = {}
-        self._around: dict[Term, dict[Tensor, None]] = {}
+        self._around: dict[Term, Tensor] = {}
         self._same: dict[Term, tuple[Term, Equal]] = {}
         self.log: dict[Tensor, Term | None] = {}
         self._equated: list[Term] = []
@@ -139,12 +138,11 @@ class Reader:
         for each in (term, term.bare):
             if (tensor := self.holder(each)) is not None:
                 return tensor, each.layers
-        held = [
-            (tensor, self._known[tensor].layers)
-            for tensor in self._around.get(term.bare, ())
-            if self._graph.holds(tensor) and self._known[tensor].bare is term.bare
-        ]
-        return min(held, key=lambda each: len(each[1]), default=None)
+        found = self._around.get(term.bare)
+        held = None if found is None else self._known.get(found)
+        if found is None or held is None or not self._graph.holds(found):
+            return None
+        return (found, held.layers) if held.bare is term.bare else None
 
     def keep(self, tensor: Tensor, term: Term) -> None:
         """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
@@ -153,7 +151,7 @@ class Reader:
         self._known[tensor] = term
         self._holders[term] = tensor
         if term.layers:
-            self._around.setdefault(term.bare, {})[tensor] = None
+            self._around[term.bare] = tensor
 
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
@@ -349,20 +347,25 @@ class Reader:
         assert call.row.step is not None
         places = call.data_places()
         inner = [args[place].layers for place in places]
-        for inside, outside in _partings(inner):
+        axes = frozenset[int]().union(*map(touched_axes, inner))
+        while True:
+            inside, outside = zip(*[_outermost(layers, axes) for layers in inner], strict=True)
             try:
                 passed = call.row.step(call, outside)
-            except UnreadError:
-                continue
-            data = [
-                self.terms.make(args[place].head, args[place].args, layers)
-                for place, layers in zip(places, inside, strict=True)
-            ]
-            if passed.key == NOTHING:
-                return self.terms.padded(data[0], *passed.layers)
-            others = [args[place] for place in passed.others]
-            return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
-        raise UnreadError("no part of the padding commutes with it")
+                break
+            except UnreadError as error:
+                if not axes:
+                    raise
+                taken: Any = error.facts.get("axes", ())  # along which it works
+                axes = axes.difference(taken) if axes.intersection(taken) else frozenset()
+        data = [
+            self.terms.make(args[place].head, args[place].args, layers)
+            for place, layers in zip(places, inside, strict=True)
+        ]
+        if passed.key == NOTHING:
+            return self.terms.padded(data[0], *passed.layers)
+        others = [args[place] for place in passed.others]
+        return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
 
 
 def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
@@ -455,18 +458,3 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
             inner = merged((*layers[:count], of_axes(outer[0], kept)))
             return inner, (of_axes(outer[0], axes), *outer[1:])
     return layers, NO_LAYERS
-
-
-def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
-    """The ways to part layers in those inside of a step and outside of it; all outside is first."""
-    nothing = [NO_LAYERS] * len(inner)
-    yield nothing, inner
-    if not any(inner):
-        return
-    every = sorted(frozenset().union(*map(touched_axes, inner)))
-    for count in range(len(every) - 1, 0, -1):
-        for axes in combinations(every, count):
-            parts = [_outermost(layers, frozenset(axes)) for layers in inner]
-            if any(outer for _, outer in parts):
-                yield [inside for inside, _ in parts], [outer for _, outer in parts]
-    yield inner, nothing
