@@ -80,7 +80,7 @@ class Reader:
         self._analysis = analysis
         self._known: dict[Tensor, Term] = {}
         self._holders: dict[Term, Tensor] = {}
-        self._around: dict[Term, Tensor] = {}
+        self._around: dict[Term, dict[Tensor, None]] = {}
         self._same: dict[Term, tuple[Term, Equal]] = {}
         self.log: dict[Tensor, Term | None] = {}
         self._equated: list[Term] = []
@@ -138,11 +138,11 @@ class Reader:
         for each in (term, term.bare):
             if (tensor := self.holder(each)) is not None:
                 return tensor, each.layers
-        found = self._around.get(term.bare)
-        held = None if found is None else self._known.get(found)
-        if found is None or held is None or not self._graph.holds(found):
-            return None
-        return (found, held.layers) if held.bare is term.bare else None
+        for tensor in self._around.get(term.bare, ()):
+            held = self._known.get(tensor)
+            if held and held.bare is term.bare and self._graph.holds(tensor):
+                return tensor, held.layers
+        return None
 
     def keep(self, tensor: Tensor, term: Term) -> None:
         """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
@@ -151,7 +151,7 @@ class Reader:
         self._known[tensor] = term
         self._holders[term] = tensor
         if term.layers:
-            self._around[term.bare] = tensor
+            self._around.setdefault(term.bare, {})[tensor] = None
 
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
