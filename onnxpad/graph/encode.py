@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 import onnx
 
-from onnxpad.file.external_data import is_external
-from onnxpad.file.skeleton import Chunk, Record, Skeleton, encode
+from onnxpad.file.proto_walk import is_external
+from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Declared, Node, View, declaration
 
@@ -17,19 +17,6 @@ Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
-
-_ELEMENTS: Final = frozenset(
-    {
-        "float_data",
-        "int32_data",
-        "string_data",
-        "int64_data",
-        "raw_data",
-        "double_data",
-        "uint64_data",
-    }
-)
-
 
 _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
 """All that a node says beside its computation."""
@@ -77,12 +64,14 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
-    """The replacements of the records that hold a body or a function; empty if it is unchanged."""
-    if not view.edited:
+def edited_section(
+    skeleton: Skeleton, view: View, found: Differences | None = None
+) -> dict[Record, list[Chunk]]:
+    """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
+    if not view.edited and found is None:
         return {}
-    replaced, appended = differences(skeleton, view)
-    found = {}
+    replaced, appended = found or differences(skeleton, view)
+    edited = {}
     containers = view.section.containers
     for container in containers:
         inside = {
@@ -92,8 +81,8 @@ def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
         }
         added = appended if container is containers[-1] else ()
         if inside or added:
-            found[container] = skeleton.rewritten(container, inside, added)
-    return found
+            edited[container] = skeleton.rewritten(container, inside, added)
+    return edited
 
 
 def functions_now(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
@@ -112,7 +101,10 @@ def functions_now(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onn
 
 
 def working_copy(
-    skeleton: Skeleton, view: View, found: Differences, is_cut: Callable[[str], bool]
+    skeleton: Skeleton,
+    view: View,
+    edited: Mapping[Record, Sequence[Chunk]],
+    is_cut: Callable[[str], bool],
 ) -> onnx.ModelProto:
     """The model as it is now, with graph inputs in place of large weights.
 
@@ -122,10 +114,10 @@ def working_copy(
     Args:
         skeleton: The file.
         view: The main graph.
-        found: How it differs from the file.
+        edited: How the model differs from the file.
         is_cut: Whether the constant of a name becomes an input; else it keeps its elements.
     """
-    replaced, appended = dict(found[0]), list(found[1])
+    replaced, appended = differences(skeleton, view)
     large: dict[str, tuple[int, Sequence[int | str | None], Record]] = {}
     for name, each in view.initializers.items():
         if each.records and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
@@ -141,8 +133,9 @@ def working_copy(
         if name not in inputs:
             value = onnx.helper.make_tensor_value_info(name, dtype, list(shape))
             appended.append(encode(_INPUT, value.SerializeToString()))
+    copied = {**edited, **edited_section(skeleton, view, (replaced, appended))}
     model = onnx.ModelProto()
-    model.ParseFromString(b"".join(skeleton.splice(replaced, appended)))
+    model.ParseFromString(b"".join(skeleton.splice(copied)))
     return model
 
 
@@ -150,7 +143,7 @@ def lacks_elements(tensor: onnx.TensorProto) -> bool:
     """Whether the elements of a tensor were stripped, or are in another file."""
     if is_external(tensor):
         return True
-    held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
+    held = any(field.name in ELEMENTS for field, _ in tensor.ListFields())
     return not held and prod(tensor.dims) > 0
 
 
@@ -182,26 +175,24 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
                 replaced[record] = inserted
                 inserted = []
     replaced.update((record, []) for record in _dead_annotations(view))
+    replaced.update(_redeclared(view) if view.is_main else ())
     return replaced, [*inserted, *_added(skeleton, view)]
 
 
-def main_differences(
-    skeleton: Skeleton, view: View, functions: Iterable[View], metadata: Mapping[str, str]
-) -> Differences:
-    """The replacements of records in a model and its main graph, and the records to add to that.
+def edited_model(
+    skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]
+) -> dict[Record, list[Chunk]]:
+    """The replacements of the records of a model.
 
     Args:
         skeleton: The file.
-        view: The main graph.
-        functions: The functions that were opened.
+        views: The main graph, and the functions that were opened.
         metadata: The new values of the model's metadata, by key.
     """
-    replaced, appended = differences(skeleton, view)
-    for function in functions:
-        replaced.update(edited_section(skeleton, function))
-    replaced.update(_redeclared(view))
-    replaced.update(_noted(skeleton, metadata))
-    return replaced, appended
+    edited = dict(_noted(skeleton, metadata))
+    for view in views:
+        edited.update(edited_section(skeleton, view))
+    return edited
 
 
 def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:

@@ -23,13 +23,13 @@ from onnx import numpy_helper
 from onnxpad import declared
 from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError, place_in
-from onnxpad.file.copy_external import ExternalData
-from onnxpad.file.external_data import internal, is_external
+from onnxpad.file.external import ExternalData, internal
 from onnxpad.file.proto_walk import (
     DEFAULT_DOMAINS,
     bodies,
     function_label,
     inner_tensors,
+    is_external,
     normal_domain,
     operators,
     pinned,

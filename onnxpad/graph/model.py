@@ -19,13 +19,17 @@ from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
-from onnxpad.file.atomic_write import write_whole
-from onnxpad.file.copy_external import ExternalData, behind_links, contents, follow_links
-from onnxpad.file.external_data import check_external
+from onnxpad.file.external import (
+    ExternalData,
+    check_external,
+    contents,
+    runnable,
+    write_whole,
+)
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Functions, Names, by_key, normal_domain
-from onnxpad.file.skeleton import Section, Skeleton
+from onnxpad.file.skeleton import Chunk, Record, Section, Skeleton, read_bytes
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import Differences, functions_now, main_differences
+from onnxpad.graph.encode import edited_model, functions_now
 from onnxpad.graph.nodes import Node, Tensor, View
 
 State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -129,7 +133,7 @@ class Model:
         self.journal = Journal()
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
-        self._different: tuple[int, Differences] | None = None
+        self._different: tuple[int, dict[Record, list[Chunk]]] | None = None
         self._functions_now: tuple[int, Functions] | None = None
 
     @cached_property
@@ -180,25 +184,15 @@ class Model:
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; compares every node once after an edit."""
-        return any(self.differences())
+        return bool(self.differences())
 
     def light_now(self) -> onnx.ModelProto:
-        """The model after the edits, without large weights.
-
-        Raises:
-            ModelError: The file of the original was overwritten in place.
-        """
-        return self.skeleton.light_after(*self.differences())
-
-    def kept_initializers(self) -> frozenset[str]:
-        """The names of the initializers of the main graph that are as they were."""
-        replaced, _ = self.differences()
-        initializers = self.skeleton.main.parts("initializer")
-        return frozenset(each.name for each, record in initializers if record not in replaced)
+        """The model after the edits, without large weights."""
+        return read_bytes(memoryview(self.to_bytes()), "the model").light
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self.skeleton.splice(*self.differences()))
+        return b"".join(self.skeleton.splice(self.differences()))
 
     def to_proto(self) -> onnx.ModelProto:
         """The model."""
@@ -211,14 +205,9 @@ class Model:
 
         The folder is None where the model has no external data, or came without a path.
         """
-        external = self.skeleton.external
-        if self.path is None or not external:
+        if self.path is None or not self.has_external_data:
             return self.to_bytes(), None
-        if not behind_links(self.path, external):
-            return self.to_bytes(), self.path.parent
-        model = self.to_proto()
-        folder = follow_links(model, self.path)
-        return model.SerializeToString(), folder
+        return runnable(self.to_bytes(), self.path)
 
     def write(
         self,
@@ -248,10 +237,10 @@ class Model:
         """
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"a model is saved to a path, not to {path!r}")
-        edits = self.differences()
+        chunks = self.skeleton.splice(self.differences())
         target = Path(os.fsdecode(path))
         try:
-            files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
+            files = contents(self.skeleton, self.path, chunks, target, external_data, progress)
             write_whole(files)
         except (OSError, ValueError) as error:  # from the checks before anything is written
             let_through(error)
@@ -259,22 +248,12 @@ class Model:
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
-    def _require_file(self) -> None:
-        if self.skeleton.mapped is not None:
-            self.skeleton.mapped.require_unchanged()
-
-    def differences(self) -> Differences:
-        """The differences from the original; cached until the next edit.
-
-        Raises:
-            ModelError: The file of the original was overwritten in place.
-        """
-        self._require_file()
+    def differences(self) -> dict[Record, list[Chunk]]:
+        """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
-            functions = self.functions.values()
-            found = main_differences(self.skeleton, self.main, functions, self._metadata)
-            self._different = version, found
+            views = [self.main, *self.functions.values()]
+            self._different = version, edited_model(self.skeleton, views, self._metadata)
         return self._different[1]
 
 

@@ -13,6 +13,8 @@ from onnxpad.finding import Counts
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.nodes import Node, Tensor, Use
 
+_ENDLESS: Final = 1 << 20
+
 MOST: Final = 512
 """Tensors after which a walk ends: no node so far away has to do with the one that asks."""
 
@@ -122,3 +124,18 @@ def counts_of(graph: Graph) -> Counts:
                 auto_pads += attrs.get("auto_pad", "") not in ("NOTSET", "")
                 ceil_modes += attrs.get("ceil_mode", 0) == 1
     return Counts(pads, auto_pads, nodes, ceil_modes)
+
+
+def has_open_loop(graph: Graph) -> bool:
+    """Whether a model has a Loop that no constant stops within a million iterations or so."""
+    for each in (graph, *readable_graphs(graph)):
+        for node in each.nodes:
+            if node.op == "Loop" and each.names_standard(node):
+                count = node.operand(0)
+                try:
+                    value = None if count is None else each.constant(count)
+                except ModelError:  # its elements do not fit its shape
+                    value = None
+                if value is None or value.size != 1 or value.item() > _ENDLESS:
+                    return True
+    return False

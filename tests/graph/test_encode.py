@@ -73,7 +73,7 @@ def test_each_body_of_a_list_has_a_section_of_its_own() -> None:
     proto.graph.node[0].CopyFrom(node)
     data = proto.SerializeToString()
     skeleton = read_bytes(data, "model")
-    (record,) = skeleton.fields[1]
+    (record,) = skeleton.main.fields[1]
     keys = "first", "all[0]", "all[1]", "all[2]"
     for key, body in zip(keys, [bodies[0], *bodies], strict=True):
         section = skeleton.body(record, key, body)
