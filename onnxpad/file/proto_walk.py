@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped]
@@ -100,59 +100,18 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
             yield from names(body)
 
 
-def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """The names of the tensors that the bodies of nodes define, with repetitions."""
-    for body in (body for node in walked(nodes) for body in bodies(node)):
-        for value in (*body.input, *body.initializer):
-            yield value.name
-        for sparse in body.sparse_initializer:
-            yield sparse.values.name
-        for inner in body.node:
-            yield from inner.output
-
-
-def captured(body: onnx.GraphProto) -> dict[str, None]:
-    """The names that a body reads before it defines them, in the order read.
-
-    In a body that is not sorted topologically, this includes names of its own, which is safe.
-    """
-    known = {value.name for value in body.input}
-    known.update(tensor.name for tensor in body.initializer)
-    known.update(tensor.values.name for tensor in body.sparse_initializer)
-    free: dict[str, None] = {}
-    for node in body.node:
-        names = list(node.input)
-        for inner in bodies(node):
-            names.extend(captured(inner))
-        free.update(dict.fromkeys(name for name in names if name and name not in known))
-        known.update(node.output)
-    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
-    return free
-
-
-Functions: TypeAlias = Mapping[tuple[str, str], Sequence[onnx.FunctionProto]]
-"""The functions of a model by domain and name, which overloads share."""
-
-
-def by_key(functions: Iterable[onnx.FunctionProto]) -> Functions:
-    """Functions by domain and name; the default domain is ""."""
-    found: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
-    for each in functions:
-        found.setdefault((normal_domain(each.domain), each.name), []).append(each)
-    return found
-
-
-def operators(nodes: Iterable[onnx.NodeProto], functions: Functions) -> Iterator[str]:
+def operators(
+    nodes: Iterable[onnx.NodeProto], functions: Sequence[onnx.FunctionProto]
+) -> Iterator[str]:
     """The op types of nodes, those in their bodies and in the functions they may call included."""
-    called: set[tuple[str, str]] = set()
+    bodies_of: dict[tuple[str, str], list[Iterable[onnx.NodeProto]]] = {}
+    for each in functions:
+        bodies_of.setdefault((normal_domain(each.domain), each.name), []).append(each.node)
     pending = [nodes]
     while pending:
         for node in walked(pending.pop()):
             yield node.op_type
-            key = normal_domain(node.domain), node.op_type
-            if key not in called:
-                called.add(key)
-                pending += (each.node for each in functions.get(key, ()))
+            pending += bodies_of.pop((normal_domain(node.domain), node.op_type), ())
 
 
 def unfolds(model: onnx.ModelProto) -> str:

@@ -79,7 +79,9 @@ def normal(value: object) -> Value:
         return int(value)
     if isinstance(value, float | np.floating):
         return float(np.float32(value))
-    if isinstance(value, str | bytes | onnx.AttributeProto):
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, onnx.AttributeProto) and not (value.HasField("g") or value.graphs):
         return value
     if isinstance(value, Sequence | np.ndarray):
         items = [normal(item) for item in value]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import onnx
 
 from onnxpad.file.proto_walk import is_external
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode
 from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Declared, Node, View, declaration
+from onnxpad.graph.nodes import Declared, Node, declaration
+
+if TYPE_CHECKING:
+    from onnxpad.graph.graph import Graph
+    from onnxpad.graph.model import Model
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
@@ -54,8 +58,8 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
 def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, dict[Record, list[Chunk]]] = {}
-    for view in node.bodies.values():
-        holder, edited = view.section.attribute, edited_section(skeleton, view)
+    for graph in node.bodies.values():
+        holder, edited = graph.section.attribute, edited_section(graph)
         if holder is not None and edited:
             holders.setdefault(holder, {}).update(edited)
     if not holders or node.record is None:
@@ -64,15 +68,13 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(
-    skeleton: Skeleton, view: View, found: Differences | None = None
-) -> dict[Record, list[Chunk]]:
+def edited_section(graph: Graph, found: Differences | None = None) -> dict[Record, list[Chunk]]:
     """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
-    if not view.edited and found is None:
+    if graph not in graph.model.edited and found is None:
         return {}
-    replaced, appended = found or differences(skeleton, view)
+    replaced, appended = found or differences(graph)
     edited = {}
-    containers = view.section.containers
+    containers = graph.section.containers
     for container in containers:
         inside = {
             record: chunks
@@ -81,61 +83,37 @@ def edited_section(
         }
         added = appended if container is containers[-1] else ()
         if inside or added:
-            edited[container] = skeleton.rewritten(container, inside, added)
+            edited[container] = graph.model.skeleton.rewritten(container, inside, added)
     return edited
 
 
-def functions_now(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
-    """The functions as they are now; those that were not edited without large weights.
-
-    Args:
-        skeleton: The file.
-        views: The functions that were opened, by index.
-    """
-    for place, function in enumerate(skeleton.light.functions):
-        edited = edited_section(skeleton, views[place]) if place in views else {}
-        if edited:
-            (chunks,) = edited.values()
-            function = onnx.ModelProto.FromString(b"".join(chunks)).functions[0]
-        yield function
-
-
-def working_copy(
-    skeleton: Skeleton,
-    view: View,
-    edited: Mapping[Record, Sequence[Chunk]],
-    is_cut: Callable[[str], bool],
-) -> onnx.ModelProto:
-    """The model as it is now, with graph inputs in place of large weights.
+def working_copy(graph: Graph, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+    """A model as it is now, given its main graph, with graph inputs in place of large weights.
 
     It loads and is optimised like the model, except where the elements of those weights decide.
-    Large tensors in bodies, functions and edited nodes keep their elements.
-
-    Args:
-        skeleton: The file.
-        view: The main graph.
-        edited: How the model differs from the file.
-        is_cut: Whether the constant of a name becomes an input; else it keeps its elements.
+    Large tensors in bodies, functions and edited nodes keep their elements, and so do constants of
+    which `is_cut` says no.
     """
-    replaced, appended = differences(skeleton, view)
-    large: dict[str, tuple[int, Sequence[int | str | None], Record]] = {}
-    for name, each in view.initializers.items():
-        if each.records and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
-            large[name] = each.declared.dtype, each.declared.shape or (), each.records[0]
-    for node, record in view.section.parts("node"):
+    skeleton = graph.model.skeleton
+    replaced, appended = differences(graph)
+    large: dict[str, tuple[Declared, Record]] = {}
+    for name, each in graph.initializers.items():
+        if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
+            large[name] = each.declared, each.record
+    for node, record in graph.section.parts("node"):
         held = next((item.t for item in node.attribute if item.HasField("t")), None)
         is_constant = node.op_type == "Constant" and record not in replaced
         if is_constant and held is not None and lacks_elements(held) and is_cut(node.output[0]):
-            large[node.output[0]] = held.data_type, held.dims, record
+            large[node.output[0]] = Declared(held.data_type, tuple(held.dims)), record
     inputs = {value.name for value in skeleton.light.graph.input}
-    for name, (dtype, shape, record) in large.items():
+    for name, (declared, record) in large.items():
         replaced[record] = []
         if name not in inputs:
-            value = onnx.helper.make_tensor_value_info(name, dtype, list(shape))
+            value = onnx.helper.make_tensor_value_info(name, declared.dtype, declared.shape or ())
             appended.append(encode(_INPUT, value.SerializeToString()))
-    copied = {**edited, **edited_section(skeleton, view, (replaced, appended))}
+    edited = {**graph.model.differences(), **edited_section(graph, (replaced, appended))}
     model = onnx.ModelProto()
-    model.ParseFromString(b"".join(skeleton.splice(copied)))
+    model.ParseFromString(b"".join(skeleton.splice(edited)))
     return model
 
 
@@ -147,18 +125,13 @@ def lacks_elements(tensor: onnx.TensorProto) -> bool:
     return not held and prod(tensor.dims) > 0
 
 
-def differences(skeleton: Skeleton, view: View) -> Differences:
+def differences(graph: Graph) -> Differences:
     """The replacements of records in a graph or function, and the records to add at its end."""
-    replaced: dict[Record, list[Chunk]] = {
-        record: [] for records in view.gone.values() for record in records
-    }
-    for node in view.listed:
-        if not node.alive and node.record:
-            replaced[node.record] = []
-    number = view.section.number("node")
+    skeleton, number = graph.model.skeleton, graph.section.number("node")
+    replaced: dict[Record, list[Chunk]] = {record: [] for record in _removed(graph)}
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
-    for node in view.nodes:
+    for node in graph.nodes:
         if node.record is None:
             inserted.append(encode(number, _inserted(skeleton, node).SerializeToString()))
         elif inserted or node.touched:
@@ -174,24 +147,40 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
             if inserted:
                 replaced[record] = inserted
                 inserted = []
-    replaced.update((record, []) for record in _dead_annotations(view))
-    replaced.update(_redeclared(view) if view.is_main else ())
-    return replaced, [*inserted, *_added(skeleton, view)]
+    replaced.update(_redeclared(graph) if graph.is_main else ())
+    return replaced, [*inserted, *_added(graph)]
 
 
-def edited_model(
-    skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]
-) -> dict[Record, list[Chunk]]:
-    """The replacements of the records of a model.
+def _removed(graph: Graph) -> Iterator[Record]:
+    """The records of what is gone, and of what the model says about it, or says wrongly."""
+    section, known, gone = graph.section, graph.tensors, set[str]()
+    for node, proto in zip(graph.listed, section.light.node, strict=False):
+        if node.record is not None and not node.alive:
+            yield node.record
+        if node.touched or not node.alive:
+            gone.update(proto.output)
+    for kind in ("initializer", "sparse_initializer", "input"):
+        for item, record in section.parts(kind):
+            named = getattr(item, "values", item)
+            name = getattr(named, "name", named)
+            if name not in known:
+                gone.add(name)
+                yield record
+    gone -= known.keys()
+    for value, record in section.parts("value_info"):
+        if value.name in gone or value.name in graph.undeclared:
+            yield record
+    for annotation, record in section.parts("quantization_annotation"):
+        if annotation.tensor_name in gone:
+            yield record
 
-    Args:
-        skeleton: The file.
-        views: The main graph, and the functions that were opened.
-        metadata: The new values of the model's metadata, by key.
-    """
-    edited = dict(_noted(skeleton, metadata))
-    for view in views:
-        edited.update(edited_section(skeleton, view))
+
+def edited_model(model: Model, metadata: Mapping[str, str]) -> dict[Record, list[Chunk]]:
+    """The replacements of the records of a model, with new values of its metadata by key."""
+    edited = dict(_noted(model.skeleton, metadata))
+    for graph in model.edited:
+        if graph.parent is None:
+            edited.update(edited_section(graph))
     return edited
 
 
@@ -251,25 +240,13 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
     return amended
 
 
-def _dead_annotations(view: View) -> Iterator[Record]:
-    """The records with `value_info` or annotations of removed tensors, or with wrong ones."""
-    if not view.gone and not view.undeclared:
-        return
-    for value, record in view.section.parts("value_info"):
-        if value.name in view.gone or value.name in view.undeclared:
-            yield record
-    for annotation, record in view.section.parts("quantization_annotation"):
-        if annotation.tensor_name in view.gone:
-            yield record
-
-
-def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+def _redeclared(graph: Graph) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of inputs and outputs whose declared shape changed, with their replacements."""
     for kind, field, known in (
-        ("input", _INPUT, view.inputs),
-        ("output", _OUTPUT, view.redeclared_outputs),
+        ("input", _INPUT, graph.inputs),
+        ("output", _OUTPUT, graph.redeclared),
     ):
-        for value, record in view.section.parts(kind):
+        for value, record in graph.section.parts(kind):
             declared = known.get(value.name)
             if declared is not None and declared != declaration(value):
                 yield record, [encode(field, _declaring(value, declared).SerializeToString())]
@@ -316,12 +293,12 @@ def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfo
     return proto
 
 
-def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
+def _added(graph: Graph) -> Iterator[Chunk]:
     """The added initializers; as graph inputs too, where the IR version requires that."""
-    for name in view.added:
-        if name in view.initializers:
-            proto = view.initializers[name].proto
+    for name in graph.added:
+        if name in graph.initializers:
+            proto = graph.initializers[name].proto
             yield encode(_INITIALIZER, proto.SerializeToString())
-            if skeleton.light.ir_version < 4:
+            if graph.model.ir_version < 4:
                 value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
                 yield encode(_INPUT, value.SerializeToString())

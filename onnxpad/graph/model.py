@@ -12,10 +12,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import onnx
-from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
@@ -26,37 +25,14 @@ from onnxpad.file.external import (
     runnable,
     write_whole,
 )
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Functions, Names, by_key, normal_domain
-from onnxpad.file.skeleton import Chunk, Record, Section, Skeleton, read_bytes
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
+from onnxpad.file.skeleton import Chunk, Record, Skeleton, read_bytes
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import edited_model, functions_now
-from onnxpad.graph.nodes import Node, Tensor, View
+from onnxpad.graph.encode import edited_model
+from onnxpad.graph.nodes import Node, Tensor
 
-State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...], tuple[Tensor, ...]]
-"""Operator, attributes, domain, inputs and outputs of a node."""
-
-
-class Touched(Struct, frozen=True):
-    """A node that an edit touched.
-
-    Attributes:
-        node: The node, as it is now.
-        was: The node as it was; None if it was inserted, or if its body, or a function that it may
-            run, was edited.
-        again: Whether it was edited more than once.
-    """
-
-    node: Node
-    was: State | None
-    again: bool = False
-
-    @property
-    def before(self) -> Node | None:
-        """A copy of the node as it was."""
-        if self.was is None:
-            return None
-        op, attributes, domain, inputs, outputs = self.was
-        return Node(op, self.node.name, attributes, domain, None, inputs, outputs)
+if TYPE_CHECKING:
+    from onnxpad.graph.graph import Graph
 
 
 class Journal:
@@ -64,21 +40,23 @@ class Journal:
 
     Attributes:
         count: A number that grows with edits made or undone: while it stays, so does the model.
-        inner: The number of those in bodies and functions that were made.
         declared: The number of those that declared another shape of an input.
         undone: The points to which edits were undone.
         settled: The count when the round of passes began that is under way.
         steps: Each edit: the function that undoes it, and what that is given.
+        left: The tensors that edits left unread, with their graphs and the number of edits then.
+        swept: How many of these the last sweep went through.
     """
 
     def __init__(self) -> None:
         """Starts without edits."""
         self.count = 0
-        self.inner = 0
         self.declared = 0
         self.undone: list[int] = []
         self.settled = 0
         self.steps: list[tuple[Any, ...]] = []
+        self.left: list[tuple[int, Graph, Tensor]] = []
+        self.swept = 0
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -91,11 +69,23 @@ class Journal:
             self.count += 1
             undo, *arguments = self.steps.pop()
             undo(*arguments)
+        while self.left and self.left[-1][0] > mark:
+            self.left.pop()
 
     def record(self, *step: Any) -> None:
         """Stores the function that undoes an edit, and what that is given."""
         self.count += 1
         self.steps.append(step)
+
+    def leave(self, graph: Graph, tensor: Tensor) -> None:
+        """Notes a tensor that nothing may read since the last edit."""
+        self.left.append((len(self.steps), graph, tensor))
+
+    def sweep(self, done: int) -> None:
+        """Notes how many of the tensors that were left have been gone through."""
+        if done != self.swept:
+            self.steps.append((setattr, self, "swept", self.swept))
+            self.swept = done
 
 
 class Model:
@@ -109,9 +99,10 @@ class Model:
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.
         main: The main graph.
-        functions: The functions that were opened, by index.
+        functions: The functions; for one that is not a valid graph, why.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
+        edited: The graphs that edits have touched, and those around them.
         notes: A cache for facts derived from several graphs, by who derives them.
     """
 
@@ -125,21 +116,16 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main: View
-        self.functions: dict[int, View] = {}
+        self.main: Graph
+        self.functions: list[Graph | ModelError] = []
         self.standard_functions = {
             each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
         }
         self.journal = Journal()
+        self.edited: dict[Graph, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, dict[Record, list[Chunk]]] | None = None
-        self._functions_now: tuple[int, Functions] | None = None
-
-    @cached_property
-    def function_sections(self) -> tuple[Section, ...]:
-        """The functions as they are in the file."""
-        return tuple(self.skeleton.functions())
 
     @cached_property
     def function_indices(self) -> Mapping[tuple[str, str], Sequence[int]]:
@@ -153,16 +139,6 @@ class Model:
     def names(self) -> Names:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
-
-    def functions_now(self) -> Functions:
-        """The functions as they are now, by domain and name, perhaps without large weights.
-
-        They are put together once; where some were looked into, again after an edit.
-        """
-        count = self.journal.count if self.functions else -1
-        if self._functions_now is None or self._functions_now[0] != count:
-            self._functions_now = count, by_key(functions_now(self.skeleton, self.functions))
-        return self._functions_now[1]
 
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""
@@ -252,8 +228,7 @@ class Model:
         """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
-            views = [self.main, *self.functions.values()]
-            self._different = version, edited_model(self.skeleton, views, self._metadata)
+            self._different = version, edited_model(self, self._metadata)
         return self._different[1]
 
 

@@ -94,21 +94,13 @@ def _reached(
 
 
 def readable_graphs(graph: Graph) -> Iterator[Graph]:
-    """The bodies in a graph that can be opened, and the functions of a main graph."""
+    """The bodies in a graph, and the functions of a main graph; a finding tells which are none."""
     for node in graph.running():
-        try:
-            opened = list(graph.bodies(node))
-        except ModelError:
-            continue  # a finding says so
-        for body in opened:
+        for body in () if node.broken else graph.bodies(node):
             yield body
             yield from readable_graphs(body)
-    if graph.is_main:
-        for index in range(len(graph.model.function_sections)):
-            try:
-                function = graph.function(index)
-            except ModelError:
-                continue  # a finding says so
+    for function in graph.model.functions if graph.is_main else ():
+        if isinstance(function, Graph):
             yield function
             yield from readable_graphs(function)
 

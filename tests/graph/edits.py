@@ -110,10 +110,10 @@ def _edited(verb: str, words: list[str], graph: Graph, node: Node) -> str:
             return None
         if name[0].isdigit():
             return graph.add_initializer(np.array(float(name), np.float32), "number")
-        around: Graph | None = graph
-        while around is not None and not around.has_tensor(name):
-            around = around.parent
-        return (around or graph).tensor(name) if around is graph else _captured(graph, around, name)
+        found = graph.capture(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     if verb == "set":
         value: Any = None if words[2] == "-" else float(words[2]) if "." in words[2] else words[2:]
@@ -140,10 +140,6 @@ def _edited(verb: str, words: list[str], graph: Graph, node: Node) -> str:
     elif verb == "undeclare":
         graph.undeclare(node.outputs[0])
     return ""
-
-
-def _captured(graph: Graph, around: Graph | None, name: str) -> Tensor:
-    return graph.capture((around or graph).tensor(name))
 
 
 def said(line: str) -> str:

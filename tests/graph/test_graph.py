@@ -189,7 +189,7 @@ class TestReading:
         [
             ("l () => (float o) { o = Add (a, b) }", "ab"),
             ("l () => (float o) { a = Abs (b) o = Abs (a) }", "b"),
-            ("l () => (float o) { o = Abs (a) a = Abs (b) }", "ab"),
+            ("l () => (float o) { o = Abs (a) a = Abs (b) }", "b"),
             ("l () => (float o) <float a = {1}> { o = Add (a, b) }", "b"),
             ("l (float a, float o) => (float o) { b = Abs (a) }", ""),
             ("l () => (float a) { }", "a"),
@@ -937,7 +937,7 @@ class TestAnyEdits:
         for node, other in zip(graph.nodes, again.nodes, strict=True):
             for mine, theirs in zip(node.outputs, other.outputs, strict=True):
                 assert graph.origin(mine).name == again.origin(theirs).name
-            assert graph.inner_operators(node) == again.inner_operators(other)
+            assert graph.inner_operators(node) >= again.inner_operators(other)
 
     def edit(self, graph: Graph, generator: random.Random, step: int) -> None:
         nodes = list(graph.nodes)
