@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import onnx
 
 from onnxpad.file.proto_walk import is_external
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode
 from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Declared, Node, declaration
-
-if TYPE_CHECKING:
-    from onnxpad.graph.graph import Graph
-    from onnxpad.graph.model import Model
+from onnxpad.graph.nodes import Declared, Node, View, declaration
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
@@ -58,8 +54,8 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
 def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, dict[Record, list[Chunk]]] = {}
-    for graph in node.bodies.values():
-        holder, edited = graph.section.attribute, edited_section(graph)
+    for view in node.bodies.values():
+        holder, edited = view.section.attribute, edited_section(view)
         if holder is not None and edited:
             holders.setdefault(holder, {}).update(edited)
     if not holders or node.record is None:
@@ -68,13 +64,13 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(graph: Graph, found: Differences | None = None) -> dict[Record, list[Chunk]]:
+def edited_section(view: View, found: Differences | None = None) -> dict[Record, list[Chunk]]:
     """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
-    if graph not in graph.model.edited and found is None:
+    if not view.edited and found is None:
         return {}
-    replaced, appended = found or differences(graph)
+    replaced, appended = found or differences(view)
     edited = {}
-    containers = graph.section.containers
+    containers = view.section.containers
     for container in containers:
         inside = {
             record: chunks
@@ -83,24 +79,28 @@ def edited_section(graph: Graph, found: Differences | None = None) -> dict[Recor
         }
         added = appended if container is containers[-1] else ()
         if inside or added:
-            edited[container] = graph.model.skeleton.rewritten(container, inside, added)
+            edited[container] = view.skeleton.rewritten(container, inside, added)
     return edited
 
 
-def working_copy(graph: Graph, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
-    """A model as it is now, given its main graph, with graph inputs in place of large weights.
+def working_copy(
+    view: View, edited: Mapping[Record, Sequence[Chunk]], is_cut: Callable[[str], bool]
+) -> onnx.ModelProto:
+    """A model as it is now, with graph inputs in place of large weights.
+
+    Given are its main graph, and how it differs from the file.
 
     It loads and is optimised like the model, except where the elements of those weights decide.
     Large tensors in bodies, functions and edited nodes keep their elements, and so do constants of
     which `is_cut` says no.
     """
-    skeleton = graph.model.skeleton
-    replaced, appended = differences(graph)
+    skeleton = view.skeleton
+    replaced, appended = differences(view)
     large: dict[str, tuple[Declared, Record]] = {}
-    for name, each in graph.initializers.items():
+    for name, each in view.initializers.items():
         if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
             large[name] = each.declared, each.record
-    for node, record in graph.section.parts("node"):
+    for node, record in view.section.parts("node"):
         held = next((item.t for item in node.attribute if item.HasField("t")), None)
         is_constant = node.op_type == "Constant" and record not in replaced
         if is_constant and held is not None and lacks_elements(held) and is_cut(node.output[0]):
@@ -111,9 +111,9 @@ def working_copy(graph: Graph, is_cut: Callable[[str], bool]) -> onnx.ModelProto
         if name not in inputs:
             value = onnx.helper.make_tensor_value_info(name, declared.dtype, declared.shape or ())
             appended.append(encode(_INPUT, value.SerializeToString()))
-    edited = {**graph.model.differences(), **edited_section(graph, (replaced, appended))}
+    copied = {**edited, **edited_section(view, (replaced, appended))}
     model = onnx.ModelProto()
-    model.ParseFromString(b"".join(skeleton.splice(edited)))
+    model.ParseFromString(b"".join(skeleton.splice(copied)))
     return model
 
 
@@ -125,13 +125,13 @@ def lacks_elements(tensor: onnx.TensorProto) -> bool:
     return not held and prod(tensor.dims) > 0
 
 
-def differences(graph: Graph) -> Differences:
+def differences(view: View) -> Differences:
     """The replacements of records in a graph or function, and the records to add at its end."""
-    skeleton, number = graph.model.skeleton, graph.section.number("node")
-    replaced: dict[Record, list[Chunk]] = {record: [] for record in _removed(graph)}
+    skeleton, number = view.skeleton, view.section.number("node")
+    replaced: dict[Record, list[Chunk]] = {record: [] for record in _removed(view)}
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
-    for node in graph.nodes:
+    for node in view.nodes:
         if node.record is None:
             inserted.append(encode(number, _inserted(skeleton, node).SerializeToString()))
         elif inserted or node.touched:
@@ -147,14 +147,14 @@ def differences(graph: Graph) -> Differences:
             if inserted:
                 replaced[record] = inserted
                 inserted = []
-    replaced.update(_redeclared(graph) if graph.is_main else ())
-    return replaced, [*inserted, *_added(graph)]
+    replaced.update(_redeclared(view) if view.is_main else ())
+    return replaced, [*inserted, *_added(view)]
 
 
-def _removed(graph: Graph) -> Iterator[Record]:
+def _removed(view: View) -> Iterator[Record]:
     """The records of what is gone, and of what the model says about it, or says wrongly."""
-    section, known, gone = graph.section, graph.tensors, set[str]()
-    for node, proto in zip(graph.listed, section.light.node, strict=False):
+    section, known, gone = view.section, view.tensors, set[str]()
+    for node, proto in zip(view.listed, section.light.node, strict=False):
         if node.record is not None and not node.alive:
             yield node.record
         if node.touched or not node.alive:
@@ -168,19 +168,20 @@ def _removed(graph: Graph) -> Iterator[Record]:
                 yield record
     gone -= known.keys()
     for value, record in section.parts("value_info"):
-        if value.name in gone or value.name in graph.undeclared:
+        if value.name in gone or value.name in view.undeclared:
             yield record
     for annotation, record in section.parts("quantization_annotation"):
         if annotation.tensor_name in gone:
             yield record
 
 
-def edited_model(model: Model, metadata: Mapping[str, str]) -> dict[Record, list[Chunk]]:
+def edited_model(
+    skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]
+) -> dict[Record, list[Chunk]]:
     """The replacements of the records of a model, with new values of its metadata by key."""
-    edited = dict(_noted(model.skeleton, metadata))
-    for graph in model.edited:
-        if graph.parent is None:
-            edited.update(edited_section(graph))
+    edited = dict(_noted(skeleton, metadata))
+    for view in views:
+        edited.update(edited_section(view))
     return edited
 
 
@@ -240,13 +241,13 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
     return amended
 
 
-def _redeclared(graph: Graph) -> Iterator[tuple[Record, list[Chunk]]]:
+def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of inputs and outputs whose declared shape changed, with their replacements."""
     for kind, field, known in (
-        ("input", _INPUT, graph.inputs),
-        ("output", _OUTPUT, graph.redeclared),
+        ("input", _INPUT, view.inputs),
+        ("output", _OUTPUT, view.redeclared),
     ):
-        for value, record in graph.section.parts(kind):
+        for value, record in view.section.parts(kind):
             declared = known.get(value.name)
             if declared is not None and declared != declaration(value):
                 yield record, [encode(field, _declaring(value, declared).SerializeToString())]
@@ -293,12 +294,12 @@ def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfo
     return proto
 
 
-def _added(graph: Graph) -> Iterator[Chunk]:
+def _added(view: View) -> Iterator[Chunk]:
     """The added initializers; as graph inputs too, where the IR version requires that."""
-    for name in graph.added:
-        if name in graph.initializers:
-            proto = graph.initializers[name].proto
+    for name in view.added:
+        if name in view.initializers:
+            proto = view.initializers[name].proto
             yield encode(_INITIALIZER, proto.SerializeToString())
-            if graph.model.ir_version < 4:
+            if view.skeleton.light.ir_version < 4:
                 value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
                 yield encode(_INPUT, value.SerializeToString())

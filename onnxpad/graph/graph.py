@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import chain, starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import onnx
@@ -53,6 +53,7 @@ from onnxpad.graph.nodes import (
     Tensor,
     Touched,
     Use,
+    View,
     declaration,
     describe,
     fill,
@@ -60,7 +61,6 @@ from onnxpad.graph.nodes import (
     held_in,
     looped_in,
     noted,
-    written,
 )
 from onnxpad.process import gc_paused
 
@@ -86,39 +86,17 @@ _LISTED: Final = {
 """The types of what a Constant holds in attributes that are no tensor."""
 
 
-class Graph:
+class Graph(View):
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
         model: The model, with its file and the journal of its edits.
-        section: The graph in the file.
-        parent: For a body, the graph around it, whose tensors it may read; else None.
-        owner: The node there that has it.
         scope: Where in the model it is: see `Location`.
-        is_main: Whether it is the main graph.
         is_in_function: Whether it is a function, or a body in one.
         offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
-        tensors: All tensors by name, and in a body those that it captures.
-        listed: The nodes in file order, inserted ones at the end, removed ones included.
-        head: The dummy before the first node.
-        tail: The dummy after the last node.
-        holders: The nodes that have bodies.
-        alike: The attributes and the notes of nodes by what is written in them.
-        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
-            as far as their node determines them. An initializer that is also an input counts as an
-            input from IR version 4 on, since a caller may override it, unless its default is
-            trusted.
-        trusted: The inputs whose default is taken as a constant, since a user said so.
-        outputs: Names of the outputs.
-        results: The same in order; an output may be listed twice.
-        initializers: The initializers, by name.
-        added: Names of initializers in the order they were added, those removed since included.
-        undeclared: Names of tensors whose `value_info` is to be removed.
-        redeclared: The outputs whose declared shape is to be another one, by name.
-        edited: Whether it, or a body in it, may differ from the file.
     """
 
     def __init__(
@@ -128,12 +106,13 @@ class Graph:
         parent: Graph | None = None,
         owner: Node | None = None,
         scope: tuple[str, ...] = (),
+        passed: Sequence[Declared] = (),
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = section.light
-        self.model, self.section = model, section
-        self.parent, self.owner, self.scope = parent, owner, scope
-        self.is_main = parent is None and isinstance(light, onnx.GraphProto)
+        super().__init__(model.skeleton, section, parent, owner)
+        self.parent: Graph | None
+        self.model, self.scope = model, scope
         self.is_in_function: bool = not self.is_main if parent is None else parent.is_in_function
         self.offset = -1 if self.is_main else section.containers[0].begin
         self.opsets: Mapping[str, int] = model.opsets if parent is None else parent.opsets
@@ -142,26 +121,24 @@ class Graph:
         opset = self.opsets.get("", 0)
         self._knows_default = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if self._knows_default else 0
-        self.tensors: dict[str, Tensor] = {}
-        self.listed: list[Node] = []
-        self.head, self.tail = Node("", "", {}), Node("", "", {})
-        self.holders: list[Node] = []
-        self.alike: dict[tuple[Any, ...], tuple[Mapping[str, Any], dict[object, Any]]] = {}
-        self.inputs: dict[str, Declared] = {}
-        self.trusted: frozenset[str] = frozenset()
-        self.results = tuple(getattr(each, "name", each) for each in light.output)
-        self.outputs = frozenset(self.results)
-        self.initializers: dict[str, Initializer] = {}
-        self.added: list[str] = []
-        self.undeclared: set[str] = set()
-        self.redeclared: dict[str, Declared] = {}
-        self.edited = False
         self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
+        self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
         self._pinned = self.outputs | (
             pinned(model.skeleton.light) if self.is_main else referred(light)
         )
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
-        fill(self)
+        is_unsorted = fill(self, passed)
+        self._check_identities()
+        places = {node: place for place, node in enumerate(self.listed if self.holders else ())}
+        for node in self.holders:
+            self._open_bodies(node)
+            above = (tensor.producer for tensor in node.captures)
+            is_unsorted |= any(each and places[each] > places[node] for each in above)
+        if is_unsorted and (looped := looped_in(self)):
+            raise ModelError(
+                f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
+                "export it again"
+            )
         if self.is_main:
             self._check_opset()
             if model.ir_version < 4:  # every initializer had to be an input too
@@ -235,6 +212,13 @@ class Graph:
         with _one_line(prefix):
             return cls(Model(skeleton, path), skeleton.main)
 
+    @property
+    def main(self) -> Graph:
+        """The main graph of the model."""
+        main = self.model.main
+        assert isinstance(main, Graph)
+        return main
+
     # Graphs inside
 
     def _opened(self, function: Section) -> Graph | ModelError:
@@ -246,7 +230,7 @@ class Graph:
         except ModelError as error:
             return error
 
-    def open_bodies(self, node: Node) -> None:
+    def _open_bodies(self, node: Node) -> None:
         """Opens the bodies of a node, which captures what they read then."""
         node.captures, found = {}, dict[str, Graph]()
         captured: Iterable[Tensor | None] = ()
@@ -256,7 +240,8 @@ class Graph:
                     assert node.record is not None
                     section = self.model.skeleton.body(node.record, key, light)
                     scope = (*self.scope, describe(node), key)
-                    body = found[key] = Graph(self.model, section, self, node, scope)
+                    passed = self._passed(node, light)
+                    body = found[key] = Graph(self.model, section, self, node, scope, passed)
                 captured = *captured, *(t.outer for t in body.captured() if body.is_read(t))
             node.bodies = found
         except ModelError as error:
@@ -268,6 +253,18 @@ class Graph:
                 node.captures[tensor] = None
                 self._read(node, -1, tensor)
 
+    def _passed(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
+        """The types that a node passes to its body: no runtime enforces those that it declares.
+
+        A Loop passes its iteration number and its condition, which some bodies declare as vectors
+        of one element.
+        """
+        if node.op != "Loop" or not self.is_standard(node):
+            return []
+        shapes = [declaration(value).shape for value in light.input[:2]]
+        known = zip((_Type.INT64, _Type.BOOL), shapes, strict=False)
+        return [Declared(kind, None if shape else ()) for kind, shape in known]
+
     def bodies(self, node: Node) -> Iterator[Graph]:
         """The bodies of a node.
 
@@ -276,7 +273,8 @@ class Graph:
         """
         if node.broken is not None:
             raise node.broken
-        return (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
+        found = (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
+        return cast("Iterator[Graph]", found)
 
     def inside(self) -> Iterator[Graph]:
         """All bodies in the graph, each followed by those inside it.
@@ -306,6 +304,7 @@ class Graph:
         found = self.model.functions[index]
         if isinstance(found, ModelError):
             raise found
+        assert isinstance(found, Graph)
         return found
 
     @property
@@ -319,15 +318,6 @@ class Graph:
         return place_in(self.place, f"{node.op} {describe(node)!r}", key)
 
     # Reading
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        node, tail = self.head.next, self.tail
-        while node is not tail:
-            if node.alive:
-                yield node
-            node = node.next
 
     @property
     def version(self) -> int:
@@ -349,21 +339,6 @@ class Graph:
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor that was in the graph is still there."""
         return self.tensors.get(tensor.name) is tensor
-
-    def capture(self, name: str) -> Tensor | None:
-        """The tensor of a name that nodes here may read: a body captures those around it."""
-        if name not in self.tensors and (source := self.around(name)) is not None:
-            self.tensors[name] = Tensor(name, source)
-        return self.tensors.get(name)
-
-    def around(self, name: str) -> Tensor | None:
-        """The tensor of a name that a body may capture; None where there is none."""
-        found = None if self.parent is None else self.parent.capture(name)
-        return None if found is None or found.producer is self.owner else found
-
-    def captured(self) -> Iterator[Tensor]:
-        """The tensors of a body that it captures from the graph around."""
-        return (tensor for tensor in self.tensors.values() if tensor.outer is not None)
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
@@ -400,10 +375,6 @@ class Graph:
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
-
-    def is_read(self, tensor: Tensor) -> bool:
-        """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
 
     def has_default(self, name: str) -> bool:
         """Whether an input is also an initializer, so that a caller may omit it."""
@@ -450,8 +421,8 @@ class Graph:
 
         What edits brought into any body or function counts, too.
         """
-        edited = (each for each in self.model.edited if not each.is_main)
-        return self._held_operators(node).union(inner.op for each in edited for inner in each.nodes)
+        edited = (inner.op for each in self.model.inside for inner in each.nodes)
+        return self._held_operators(node).union(edited)
 
     @noted
     def _held_operators(self, node: Node) -> frozenset[str]:
@@ -506,8 +477,7 @@ class Graph:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
         if self.is_edited(node) or not self.runs_graphs(node):
             return self.is_edited(node)
-        edited = (each for each in self.model.edited if each.offset >= 0 and each.parent is None)
-        return any(map(edited_section, edited))
+        return any(edited_section(each) for each in self.model.inside if each.parent is None)
 
     @noted
     def runs_graphs(self, node: Node) -> bool:
@@ -607,6 +577,9 @@ class Graph:
             return None
         else:
             proto = internal(proto, path.parent)
+        key = proto.data_type, tuple(proto.dims), proto.raw_data
+        if key[-1] and key in self._alike:  # networks repeat the same few short ones
+            return self._alike[key]
         try:
             array = np.array(numpy_helper.to_array(proto))
         except (ValueError, TypeError, KeyError, IndexError) as error:
@@ -615,6 +588,7 @@ class Graph:
                 f"({list(proto.dims)}); export the model again"
             ) from error
         array.setflags(write=False)
+        self._alike[key] = array
         return array
 
     # Edits
@@ -622,12 +596,14 @@ class Graph:
     def _record(self, *step: Any) -> None:
         """Journals what undoes an edit: a function and what that is given."""
         self.model.journal.record(*step)
-        graph: Graph | None = self
-        while graph is not None:
-            self.model.edited[graph] = None
-            if graph.owner is not None:
-                graph.owner.touched = True
-            graph = graph.parent
+        if not self.is_main:
+            self.model.inside[self] = None
+        view: View | None = self
+        while view is not None:
+            view.edited = True
+            if view.owner is not None:
+                view.owner.touched = True
+            view = view.parent
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -1013,18 +989,10 @@ class Graph:
 
     def _is_inside(self, name: str) -> bool:
         """Whether a body defines a tensor of a name."""
-        inside = (body for node in self.holders for body in node.bodies.values())
-        return any(
-            (name in body.tensors and body.tensors[name].outer is None) or body._is_inside(name)
-            for body in inside
-        )
-
-    def share(self, node: Node) -> bool:
-        """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
-        key = written(node)
-        own: tuple[Mapping[str, Any], dict[object, Any]] = node.attrs, {}
-        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
-        return key is not None
+        inside = [body for node in self.holders for body in node.bodies.values()]
+        found = [body.tensors[name] for body in inside if name in body.tensors]
+        deeper = (isinstance(body, Graph) and body._is_inside(name) for body in inside)
+        return any(each.outer is None for each in found) or any(deeper)
 
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
@@ -1087,7 +1055,7 @@ class Graph:
                 any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
             )
 
-        return working_copy(self, is_cut)
+        return working_copy(self.main, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
         """Raises ModelError unless the installed onnx knows the default opset of the model."""
@@ -1103,6 +1071,14 @@ class Graph:
                 f"the model imports no default operator set, yet node '{describe(node)}' "
                 f"({node.op}) needs one; export it again"
             )
+
+    def _check_identities(self) -> None:
+        """Raises ModelError where an Identity has no input: all walks go through Identities."""
+        for node in self.nodes:
+            if node.op == "Identity" and node.operand(0) is None and self.names_standard(node):
+                raise ModelError(
+                    f"node '{describe(node)}' (Identity) has no input; export the model again"
+                )
 
 
 def row_declared(graph: Graph, node: Node) -> declared.Row | None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import onnx
 
@@ -29,10 +29,7 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
 from onnxpad.file.skeleton import Chunk, Record, Skeleton, read_bytes
 from onnxpad.graph import attributes
 from onnxpad.graph.encode import edited_model
-from onnxpad.graph.nodes import Node, Tensor
-
-if TYPE_CHECKING:
-    from onnxpad.graph.graph import Graph
+from onnxpad.graph.nodes import Node, Tensor, View
 
 
 class Journal:
@@ -55,7 +52,7 @@ class Journal:
         self.undone: list[int] = []
         self.settled = 0
         self.steps: list[tuple[Any, ...]] = []
-        self.left: list[tuple[int, Graph, Tensor]] = []
+        self.left: list[tuple[int, Any, Tensor]] = []
         self.swept = 0
 
     def mark(self) -> int:
@@ -77,7 +74,7 @@ class Journal:
         self.count += 1
         self.steps.append(step)
 
-    def leave(self, graph: Graph, tensor: Tensor) -> None:
+    def leave(self, graph: View, tensor: Tensor) -> None:
         """Notes a tensor that nothing may read since the last edit."""
         self.left.append((len(self.steps), graph, tensor))
 
@@ -102,7 +99,7 @@ class Model:
         functions: The functions; for one that is not a valid graph, why.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
-        edited: The graphs that edits have touched, and those around them.
+        inside: The bodies and functions that edits have touched.
         notes: A cache for facts derived from several graphs, by who derives them.
     """
 
@@ -116,13 +113,13 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main: Graph
-        self.functions: list[Graph | ModelError] = []
+        self.main: View
+        self.functions: list[View | ModelError] = []
         self.standard_functions = {
             each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
         }
         self.journal = Journal()
-        self.edited: dict[Graph, None] = {}
+        self.inside: dict[View, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, dict[Record, list[Chunk]]] | None = None
@@ -228,7 +225,8 @@ class Model:
         """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
-            self._different = version, edited_model(self, self._metadata)
+            views = [each for each in (self.main, *self.functions) if isinstance(each, View)]
+            self._different = version, edited_model(self.skeleton, views, self._metadata)
         return self._different[1]
 
 

@@ -5,22 +5,19 @@ Both are compared by identity, not by name: two bodies may use the same name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import onnx
 from msgspec import UNSET, Struct
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import named_bodies
-from onnxpad.file.skeleton import Record
+from onnxpad.file.skeleton import Record, Section, Skeleton
 from onnxpad.graph import attributes
-
-if TYPE_CHECKING:
-    from onnxpad.graph.graph import Graph
 
 State: TypeAlias = tuple[
     str, Mapping[str, Any], str | None, tuple["Tensor", ...], tuple["Tensor", ...]
@@ -30,6 +27,7 @@ State: TypeAlias = tuple[
 _NAME: Final = attrgetter("name")
 _NONE: Final[Any] = MappingProxyType({})
 _Fact = TypeVar("_Fact")
+_Graph = TypeVar("_Graph")
 
 
 class Node(Struct, eq=False):
@@ -68,7 +66,7 @@ class Node(Struct, eq=False):
     notes: dict[object, Any] = {}
     reading: tuple[object, Any] | None = None
     like: Node | None = None
-    bodies: dict[str, Graph] = _NONE
+    bodies: Mapping[str, View] = _NONE
     broken: ModelError | None = None
     captures: dict[Tensor, None] = _NONE
     alive: bool = False
@@ -114,11 +112,11 @@ class Touched(Struct, frozen=True):
         return Node(op, self.node.name, attributes, domain, None, inputs, outputs)
 
 
-def noted(ask: Callable[[Graph, Node], _Fact]) -> Callable[[Graph, Node], _Fact]:
+def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fact]:
     """Caches a function of a graph and a node of it that looks at nothing but what is written."""
 
     @wraps(ask)
-    def answer(graph: Graph, node: Node) -> _Fact:
+    def answer(graph: _Graph, node: Node) -> _Fact:
         try:
             fact: _Fact = node.notes[ask]
         except KeyError:
@@ -190,10 +188,7 @@ class Declared(NamedTuple):
     shape: tuple[int | str | None, ...] | None
 
 
-_Type = onnx.TensorProto.DataType
-_UNDECLARED: Final = Declared(_Type.UNDEFINED, None)
-_ITERATION: Final = (_Type.INT64, _Type.BOOL)
-"""What a Loop passes to its body first: a number and a condition."""
+_UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
 
 
 class Initializer(Struct, frozen=True):
@@ -210,6 +205,92 @@ class Initializer(Struct, frozen=True):
     declared: Declared
     record: Record | None = None
     sparse: bool = False
+
+
+class View:
+    """The lists of one graph of a model, as `Graph` reads and edits them.
+
+    Attributes:
+        skeleton: The file.
+        section: The graph in the file.
+        parent: For a body, the graph around it; else None.
+        owner: The node there that has it.
+        is_main: Whether it is the main graph.
+        tensors: All tensors by name, and in a body those that it captures.
+        listed: The nodes in file order, inserted ones at the end, removed ones included.
+        head: The dummy before the first node.
+        tail: The dummy after the last node.
+        holders: The nodes that have bodies.
+        alike: The attributes and the notes of nodes by what is written in them.
+        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
+            as far as their node determines them. An initializer that is also an input counts as an
+            input from IR version 4 on, since a caller may override it, unless its default is
+            trusted.
+        trusted: The inputs whose default is taken as a constant, since a user said so.
+        outputs: Names of the outputs.
+        results: The same in order; an output may be listed twice.
+        initializers: The initializers, by name.
+        added: Names of initializers in the order they were added, those removed since included.
+        undeclared: Names of tensors whose `value_info` is to be removed.
+        redeclared: The outputs whose declared shape is to be another one, by name.
+        edited: Whether it, or a body in it, may differ from the file.
+    """
+
+    def __init__(
+        self, skeleton: Skeleton, section: Section, parent: View | None, owner: Node | None
+    ) -> None:
+        """The lists of a graph of the file, which has nothing yet."""
+        self.skeleton, self.section, self.parent, self.owner = skeleton, section, parent, owner
+        self.is_main = parent is None and isinstance(section.light, onnx.GraphProto)
+        self.tensors: dict[str, Tensor] = {}
+        self.listed: list[Node] = []
+        self.head, self.tail = Node("", "", {}), Node("", "", {})
+        self.holders: list[Node] = []
+        self.alike: dict[tuple[Any, ...], tuple[Mapping[str, Any], dict[object, Any]]] = {}
+        self.inputs: dict[str, Declared] = {}
+        self.trusted: frozenset[str] = frozenset()
+        self.results = tuple(getattr(each, "name", each) for each in section.light.output)
+        self.outputs = frozenset(self.results)
+        self.initializers: dict[str, Initializer] = {}
+        self.added: list[str] = []
+        self.undeclared: set[str] = set()
+        self.redeclared: dict[str, Declared] = {}
+        self.edited = False
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
+        node, tail = self.head.next, self.tail
+        while node is not tail:
+            if node.alive:
+                yield node
+            node = node.next
+
+    def capture(self, name: str) -> Tensor | None:
+        """The tensor of a name that nodes here may read: a body captures those around it."""
+        if name not in self.tensors and (source := self.around(name)) is not None:
+            self.tensors[name] = Tensor(name, source)
+        return self.tensors.get(name)
+
+    def around(self, name: str) -> Tensor | None:
+        """The tensor of a name that a body may capture; None where there is none."""
+        found = None if self.parent is None else self.parent.capture(name)
+        return None if found is None or found.producer is self.owner else found
+
+    def captured(self) -> Iterator[Tensor]:
+        """The tensors of a body that it captures from the graph around."""
+        return (tensor for tensor in self.tensors.values() if tensor.outer is not None)
+
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether anything reads a tensor, or it is an output of the graph."""
+        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
+
+    def share(self, node: Node) -> bool:
+        """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
+        key = written(node)
+        own: tuple[Mapping[str, Any], dict[object, Any]] = node.attrs, {}
+        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
+        return key is not None
 
 
 def held_in(item: Any, name: str, record: Record | None) -> Initializer:
@@ -259,58 +340,47 @@ def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
     return found
 
 
-def fill(graph: Graph) -> None:
-    """Adds all that a section of the file has to a graph, and checks it.
+def fill(view: View, passed: Sequence[Declared]) -> bool:
+    """Adds all that the file has in a graph; returns whether its nodes are not sorted.
+
+    Args:
+        view: The graph, which has nothing yet.
+        passed: Types and shapes of the first inputs of a body, as its node passes them.
 
     Raises:
-        ModelError: A tensor has no source or several, or the graph has a cycle.
+        ModelError: A tensor has no source or several.
     """
-    _add_sources(graph)
-    unknown, is_unsorted = _add_nodes(graph)
+    _add_sources(view, passed)
+    unknown, is_unsorted = _add_nodes(view)
     for name, node in unknown.items():
-        graph.tensors[name].outer = graph.around(name)
-        if graph.tensors[name].outer is None:
+        view.tensors[name].outer = view.around(name)
+        if view.tensors[name].outer is None:
             raise ModelError(
                 f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing "
                 "produces; export the model again, or add the tensor as graph input or initializer"
             )
-    for name in graph.results:
-        if graph.capture(name) is None:
+    for name in view.results:
+        if view.capture(name) is None:
             raise ModelError(f"graph output '{name}' is produced by nothing; rename or remove it")
-    places = {node: place for place, node in enumerate(graph.listed if graph.holders else ())}
-    for node in graph.holders:
-        graph.open_bodies(node)
-        above = (tensor.producer for tensor in node.captures)
-        is_unsorted |= any(each and places[each] > places[node] for each in above)
-    if is_unsorted and (looped := looped_in(graph)):
-        raise ModelError(
-            f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
-            "export it again"
-        )
+    return is_unsorted
 
 
-def _add_sources(graph: Graph) -> None:
+def _add_sources(view: View, passed: Sequence[Declared]) -> None:
     """Adds inputs and initializers."""
-    section, owner = graph.section, graph.owner
+    section = view.section
     for kind in ("initializer", "sparse_initializer"):
         for item, record in section.parts(kind):
             name = item.values.name if kind == "sparse_initializer" else item.name
-            _add_source(graph.tensors, name)
-            graph.initializers[name] = held_in(item, name, record)
-    # No runtime enforces what a body declares, so counts are those that its node passes.
-    passed: tuple[int, ...] = ()
-    if owner is not None and graph.parent is not None and owner.op == "Loop":
-        passed = _ITERATION if graph.parent.is_standard(owner) else ()
-    for place, (value, _) in enumerate(section.parts("input")):
+            _add_source(view.tensors, name)
+            view.initializers[name] = held_in(item, name, record)
+    known = iter(passed)
+    for value, _ in section.parts("input"):
         name = getattr(value, "name", value)
-        if name in graph.inputs:
+        if name in view.inputs:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
-        if name not in graph.initializers:
-            _add_source(graph.tensors, name)
-        graph.inputs[name] = declaration(value) if graph.is_main else _UNDECLARED
-        if place < len(passed):  # some bodies declare vectors of one element
-            shape = None if declaration(value).shape else ()
-            graph.inputs[name] = Declared(passed[place], shape)
+        if name not in view.initializers:
+            _add_source(view.tensors, name)
+        view.inputs[name] = declaration(value) if view.is_main else next(known, _UNDECLARED)
 
 
 def _add_source(tensors: dict[str, Tensor], name: str) -> None:
@@ -328,16 +398,16 @@ def _check_text(text: object, what: str) -> None:
         raise ModelError(f"the {what} {text!r} is not UTF-8; rename it")
 
 
-def _add_nodes(graph: Graph) -> tuple[dict[str, Node], bool]:
+def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
     """Adds the nodes.
 
     Returns:
         The first node that reads each tensor which no node produces, by its name; and whether a
         tensor is read before a later node produces it.
     """
-    tensors, unknown, is_unsorted = graph.tensors, dict[str, Node](), False
-    previous = graph.head
-    for proto, record in graph.section.parts("node"):
+    tensors, unknown, is_unsorted = view.tensors, dict[str, Node](), False
+    previous = view.head
+    for proto, record in view.section.parts("node"):
         values = {item.name: attributes.read(item) for item in proto.attribute}
         op, domain, label = proto.op_type, proto.domain, proto.name
         reads, gives = list(proto.input), list(proto.output)
@@ -349,7 +419,7 @@ def _add_nodes(graph: Graph) -> tuple[dict[str, Node], bool]:
                 _check_text(text, "name")
         node = Node(op, label, values, domain or None, record, alive=True, previous=previous)
         inputs, outputs = list[Tensor](), list[Tensor]()
-        graph.listed.append(node)
+        view.listed.append(node)
         previous.next = previous = node
         for index, name in enumerate(reads):
             tensor = tensors.get(name)
@@ -373,22 +443,17 @@ def _add_nodes(graph: Graph) -> tuple[dict[str, Node], bool]:
         node.outputs = tuple(outputs)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
-        if not graph.share(node) and held_bodies(node):
-            graph.holders.append(node)
-        if op == "Identity" and node.operand(0) is None and graph.names_standard(node):
-            # All walks go through Identities.
-            raise ModelError(
-                f"node '{describe(node)}' (Identity) has no input; export the model again"
-            )
-    previous.next, graph.tail.previous = graph.tail, previous
+        if not view.share(node) and held_bodies(node):
+            view.holders.append(node)
+    previous.next, view.tail.previous = view.tail, previous
     return unknown, is_unsorted
 
 
-def looped_in(graph: Graph) -> Node | None:
+def looped_in(view: View) -> Node | None:
     """A node that depends on itself; None where the nodes can be sorted topologically."""
     from graphlib import CycleError, TopologicalSorter
 
-    sources = {node: (*node.inputs, *node.captures) for node in graph.nodes}
+    sources = {node: (*node.inputs, *node.captures) for node in view.nodes}
     above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
     try:
         TopologicalSorter(above).prepare()
