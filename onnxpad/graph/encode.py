@@ -17,6 +17,7 @@ Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
+_ANNOTATION: Final = "quantization_annotation"
 
 _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
 """All that a node says beside its computation."""
@@ -153,26 +154,24 @@ def differences(view: View) -> Differences:
 
 def _removed(view: View) -> Iterator[Record]:
     """The records of what is gone, and of what the model says about it, or says wrongly."""
-    section, known, gone = view.section, view.tensors, set[str]()
-    for node, proto in zip(view.listed, section.light.node, strict=False):
-        if node.record is not None and not node.alive:
-            yield node.record
-        if node.touched or not node.alive:
-            gone.update(proto.output)
-    for kind in ("initializer", "sparse_initializer", "input"):
+    section, known = view.section, view.tensors
+    yield from (node.record for node in view.listed if node.record and not node.alive)
+    gone = set[str]()
+    for kind in ("initializer", "sparse_initializer", *["input"] * view.is_main):
         for item, record in section.parts(kind):
-            named = getattr(item, "values", item)
-            name = getattr(named, "name", named)
+            name = item.values.name if kind == "sparse_initializer" else item.name
             if name not in known:
                 gone.add(name)
                 yield record
-    gone -= known.keys()
-    for value, record in section.parts("value_info"):
-        if value.name in gone or value.name in view.undeclared:
-            yield record
-    for annotation, record in section.parts("quantization_annotation"):
-        if annotation.tensor_name in gone:
-            yield record
+    said = [(value.name, record) for value, record in section.parts("value_info")]
+    yield from (record for name, record in said if name in view.undeclared)
+    said += [(each.tensor_name, record) for each, record in section.parts(_ANNOTATION)]
+    lost = [(name, record) for name, record in said if name not in known]
+    if lost:  # and not said of what there never was
+        for node, proto in zip(view.listed, section.light.node, strict=False):
+            if node.touched or not node.alive:
+                gone.update(proto.output)
+        yield from (record for name, record in lost if name in gone)
 
 
 def edited_model(

@@ -34,6 +34,7 @@ from onnxpad.file.proto_walk import (
     referred,
 )
 from onnxpad.file.skeleton import (
+    PAYLOAD_LIMIT,
     Section,
     Skeleton,
     WireError,
@@ -558,11 +559,14 @@ class Graph(View):
 
     def _whole(self, tensor: Tensor, held: Initializer) -> onnx.TensorProto:
         """A tensor with its elements, where these are in the model."""
-        if held.record is None or is_external(held.proto) or not lacks_elements(held.proto):
+        record = held.record
+        if record is None or record.end - record.body <= PAYLOAD_LIMIT:
+            return held.proto
+        if is_external(held.proto) or not lacks_elements(held.proto):
             return held.proto
         if tensor.producer is None:
-            return self.model.skeleton.whole(held.record, onnx.TensorProto())
-        node = self.model.skeleton.whole(held.record, onnx.NodeProto())
+            return self.model.skeleton.whole(record, onnx.TensorProto())
+        node = self.model.skeleton.whole(record, onnx.NodeProto())
         (value,) = (item.t for item in node.attribute if item.HasField("t"))
         tensor_proto: onnx.TensorProto = value
         return tensor_proto
@@ -1108,9 +1112,13 @@ def _with(
     values: Mapping[str, attributes.Value], changed: Mapping[str, object | None]
 ) -> dict[str, attributes.Value]:
     """Attributes with other values for some of them; None leaves one out."""
-    found = {name: value for name, value in values.items() if changed.get(name, "") is not None}
-    given = {name: value for name, value in changed.items() if value is not None}
-    return found | {name: attributes.normal(value) for name, value in given.items()}
+    found = dict(values)
+    for name, value in changed.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = attributes.normal(value)
+    return found
 
 
 def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
