@@ -242,14 +242,12 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
 
 def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of inputs and outputs whose declared shape changed, with their replacements."""
-    for kind, field, known in (
-        ("input", _INPUT, view.inputs),
-        ("output", _OUTPUT, view.redeclared),
-    ):
+    shapes = {name: each.shape for name, each in view.inputs.items()}
+    for kind, field, known in (("input", _INPUT, shapes), ("output", _OUTPUT, view.redeclared)):
         for value, record in view.section.parts(kind):
-            declared = known.get(value.name)
-            if declared is not None and declared != declaration(value):
-                yield record, [encode(field, _declaring(value, declared).SerializeToString())]
+            shape = known.get(value.name)
+            if shape is not None and shape != declaration(value).shape:
+                yield record, [encode(field, _declaring(value, shape).SerializeToString())]
 
 
 def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
@@ -273,11 +271,13 @@ def _metadata(key: str, value: str) -> Chunk:
     return encode(_METADATA, entry.SerializeToString())
 
 
-def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
+def _declaring(
+    value: onnx.ValueInfoProto, shape: tuple[int | str | None, ...]
+) -> onnx.ValueInfoProto:
     """An input or output with another shape; axes whose size did not change keep all fields."""
     proto = onnx.ValueInfoProto()
     proto.CopyFrom(value)
-    was, shape = declaration(value).shape, declared.shape or ()
+    was = declaration(value).shape
     dims = proto.type.tensor_type.shape.dim
     for axis, size in enumerate(shape):
         if axis == len(dims):

@@ -93,6 +93,7 @@ class Graph(View):
     Attributes:
         model: The model, with its file and the journal of its edits.
         scope: Where in the model it is: see `Location`.
+        place: The same in words, as `If 'x' > then_branch`; empty for the main graph.
         is_in_function: Whether it is a function, or a body in one.
         offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
@@ -107,13 +108,14 @@ class Graph(View):
         parent: Graph | None = None,
         owner: Node | None = None,
         scope: tuple[str, ...] = (),
+        place: str = "",
         passed: Sequence[Declared] = (),
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = section.light
         super().__init__(model.skeleton, section, parent, owner)
         self.parent: Graph | None
-        self.model, self.scope = model, scope
+        self.model, self.scope, self.place = model, scope, place
         self.is_in_function: bool = not self.is_main if parent is None else parent.is_in_function
         self.offset = -1 if self.is_main else section.containers[0].begin
         self.opsets: Mapping[str, int] = model.opsets if parent is None else parent.opsets
@@ -227,7 +229,7 @@ class Graph(View):
         name = function_label(function.light)
         try:
             with _one_line(f"function {name}: "):
-                return Graph(self.model, function, scope=(name,))
+                return Graph(self.model, function, scope=(name,), place=name)
         except ModelError as error:
             return error
 
@@ -237,12 +239,13 @@ class Graph(View):
         captured: Iterable[Tensor | None] = ()
         try:
             for key, light in held_bodies(node):
-                with _one_line(f"{self._place_of_body(node, key)}: "):
+                place = place_in(self.place, f"{node.op} {describe(node)!r}", key)
+                with _one_line(f"{place}: "):
                     assert node.record is not None
-                    section = self.model.skeleton.body(node.record, key, light)
-                    scope = (*self.scope, describe(node), key)
-                    passed = self._passed(node, light)
-                    body = found[key] = Graph(self.model, section, self, node, scope, passed)
+                    section = self.skeleton.body(node.record, key, light)
+                    scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
+                    body = Graph(self.model, section, self, node, scope, place, passed)
+                found[key] = body
                 captured = *captured, *(t.outer for t in body.captured() if body.is_read(t))
             node.bodies = found
         except ModelError as error:
@@ -255,10 +258,9 @@ class Graph(View):
                 self._read(node, -1, tensor)
 
     def _passed(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
-        """The types that a node passes to its body: no runtime enforces those that it declares.
+        """The types that a Loop passes to its body first: no runtime enforces what that declares.
 
-        A Loop passes its iteration number and its condition, which some bodies declare as vectors
-        of one element.
+        Some declare the iteration number and the condition as vectors of one element.
         """
         if node.op != "Loop" or not self.is_standard(node):
             return []
@@ -267,56 +269,30 @@ class Graph(View):
         return [Declared(kind, None if shape else ()) for kind, shape in known]
 
     def bodies(self, node: Node) -> Iterator[Graph]:
-        """The bodies of a node.
-
-        Raises:
-            ModelError: A body is not a valid graph.
-        """
+        """The bodies of a node; raises ModelError where one is not a valid graph."""
         if node.broken is not None:
             raise node.broken
         found = (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
         return cast("Iterator[Graph]", found)
 
     def inside(self) -> Iterator[Graph]:
-        """All bodies in the graph, each followed by those inside it.
-
-        Raises:
-            ModelError: A body is not a valid graph.
-        """
+        """All bodies in the graph, each followed by those inside it; ModelError as for `bodies`."""
         for node in self.running():
             for body in self.bodies(node):
                 yield body
                 yield from body.inside()
 
     def functions(self) -> Iterator[Graph]:
-        """The functions of the model; only the main graph has them.
-
-        Raises:
-            ModelError: A function is not a valid graph.
-        """
+        """The functions of the model; only the main graph has them. ModelError as for one."""
         return map(self.function, range(len(self.model.functions) if self.is_main else 0))
 
     def function(self, index: int) -> Graph:
-        """A function of the model, by index.
-
-        Raises:
-            ModelError: It is not a valid graph.
-        """
+        """A function of the model, by index; raises ModelError where it is not a valid graph."""
         found = self.model.functions[index]
         if isinstance(found, ModelError):
             raise found
         assert isinstance(found, Graph)
         return found
-
-    @property
-    def place(self) -> str:
-        """Where in the model it is, as `If 'x' > then_branch`; empty for the main graph."""
-        if self.parent is None or self.owner is None:
-            return "".join(self.scope)
-        return self.parent._place_of_body(self.owner, self.scope[-1])
-
-    def _place_of_body(self, node: Node, key: str) -> str:
-        return place_in(self.place, f"{node.op} {describe(node)!r}", key)
 
     # Reading
 
@@ -326,16 +302,8 @@ class Graph(View):
         return self.model.journal.count
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor of that name.
-
-        Raises:
-            KeyError: The graph has no such tensor.
-        """
+        """The tensor of that name; raises KeyError where there is none."""
         return self.tensors[name]
-
-    def has_tensor(self, name: str) -> bool:
-        """Whether the graph, as it is now, has a tensor of that name."""
-        return name in self.tensors
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor that was in the graph is still there."""
@@ -377,16 +345,9 @@ class Graph(View):
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
-    def has_default(self, name: str) -> bool:
-        """Whether an input is also an initializer, so that a caller may omit it."""
-        return name in self.initializers
-
     @noted
     def is_standard(self, node: Node) -> bool:
-        """Whether a node is an operator of ONNX itself, written as its schema asks.
-
-        It is no custom operator, no function, and does not contradict its schema.
-        """
+        """Whether a node is an operator of ONNX itself, written as its schema asks."""
         return self.names_standard(node) and not self.contradiction(node)
 
     def names_standard(self, node: Node) -> bool:
@@ -409,11 +370,7 @@ class Graph(View):
         return bool(self._callees(node))
 
     def called(self, node: Node) -> Graph | None:
-        """The function that a node calls; None where there is none, or several of that name.
-
-        Raises:
-            ModelError: It is not a valid graph.
-        """
+        """The function that a node calls; None where there is none, or several of that name."""
         found = self._callees(node)
         return self.function(found[0]) if len(found) == 1 else None
 
@@ -493,10 +450,7 @@ class Graph(View):
     # Constants
 
     def declared(self, tensor: Tensor) -> Declared | None:
-        """Type and shape of a graph input, an initializer or a Constant; None for other tensors.
-
-        Declarations in `value_info` and of graph outputs do not count: no runtime enforces them.
-        """
+        """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
         graph, tensor = self.home(tensor)
         if tensor.name in graph.inputs:
             return graph.inputs[tensor.name]
@@ -521,11 +475,9 @@ class Graph(View):
     def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The value of an initializer or a Constant, read-only; None where it is not available.
 
-        It is not available where a caller may override it, for sparse tensors and those with over
-        4,096 elements, and for external data of a model that came without a path.
-
-        Raises:
-            ModelError: Its elements do not fit its shape, or cannot be read.
+        That is where a caller may override it, for sparse tensors and those with over 4,096
+        elements, and for external data of a model that came without a path. Raises ModelError where
+        its elements do not fit its shape, or cannot be read.
         """
         graph, tensor = self.home(tensor)
         node = tensor.producer
@@ -634,10 +586,7 @@ class Graph(View):
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
 
-        The declared shapes of outputs and in `value_info` stay as they are.
-
-        Raises:
-            ValueError: It is not an input of the main graph.
+        Raises ValueError where it is not an input of the main graph.
         """
         if not self.is_main or name not in self.inputs:
             raise ValueError(f"'{name}' is no input of the main graph")
@@ -648,17 +597,9 @@ class Graph(View):
             self.model.journal.declared += 1
 
     def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
-        """Changes the declared shape of an output, for edits that make it another one.
-
-        Raises:
-            ValueError: It is not an output of the main graph that declares a shape.
-        """
-        values = (value for value, _ in self.section.parts("output") if self.is_main)
-        known = {value.name: declaration(value) for value in values}
-        if name not in known or known[name].shape is None:
-            raise ValueError(f"'{name}' is no output of the main graph with a shape")
+        """Changes the declared shape of an output of the main graph that declares one."""
         self._record(setattr, self, "redeclared", self.redeclared)
-        self.redeclared = {**self.redeclared, name: known[name]._replace(shape=shape)}
+        self.redeclared = {**self.redeclared, name: shape}
 
     def claims(
         self, *kinds: Literal["value_info", "output", "input"]
@@ -765,14 +706,11 @@ class Graph(View):
         self._change(node, op=op, attrs=values, domain=domain, inputs=reads)
 
     def absorb(self, node: Node) -> tuple[str, ...]:
-        """Removes an Identity: the node upstream writes its output directly.
+        """Removes an Identity: the node upstream writes its output, which all read then.
 
-        All readers of the Identity's input read its output instead. Nothing happens where the input
-        must keep its name (it is a graph input or output, or a body reads it), or where a body has
-        a tensor with the name of the output.
-
-        Returns:
-            The names of the removed nodes: that of the Identity, or none.
+        Nothing happens where the input must keep its name (it is a graph input or output, or a body
+        reads it), or where a body has a tensor with the name of the output. Returns the names of
+        the removed nodes.
         """
         if node.op != "Identity" or not self.is_standard(node):
             return ()
@@ -794,12 +732,9 @@ class Graph(View):
     ) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
-        It is stored as bytes, or `as_numbers`, which must be of int64 then.
-        A small constant that was added before is shared. In a body or a function, the constant is a
-        Constant node in front of all nodes, since functions have no initializers.
-
-        Raises:
-            ValueError: There is no node, in a body or function, that it could stand in front of.
+        It is stored as bytes, or `as_numbers`, which must be of int64 then. A small one that was
+        added before is shared. In a body or a function it is a Constant in front of all nodes, of
+        which there must be one.
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
@@ -830,22 +765,15 @@ class Graph(View):
         return tensor
 
     def remove(self, node: Node) -> None:
-        """Removes a node whose outputs nothing reads.
-
-        Raises:
-            ValueError: Something reads one, or the node is not in the graph.
-        """
+        """Removes a node; raises ValueError where something reads it, or it is gone."""
         if not node.alive or not all(map(self._is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
         self._turn(node, node.state, None)
 
     def sweep(self) -> tuple[str, ...]:
-        """Removes the nodes and initializers that edits since the last sweep left unused.
+        """Removes what edits since the last sweep left unused; returns the names of the nodes.
 
-        Their `value_info` is removed too. Nodes that no edit concerns stay, unused or not.
-
-        Returns:
-            The names of the removed nodes.
+        Nodes that no edit concerns stay, unused or not.
         """
         removed = list[str]()
         journal = self.model.journal
@@ -1001,8 +929,7 @@ class Graph(View):
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
 
-        Nodes whose bodies were edited count; where a function was edited, so do all nodes that may
-        run it. Nodes of graphs around this one do not count.
+        Nodes whose bodies were edited count; where a function was edited, so do all that run one.
         """
         found: dict[Node, Touched] = {}
         inside: dict[Node, Touched] = {}
@@ -1026,13 +953,10 @@ class Graph(View):
         node = touched.node
         return node.state != touched.was or not node.alive
 
-    def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
-        """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
-
-        Each with whether it is still there.
-        """
+    def touched_elsewhere(self, mark: int) -> Sequence[Touched]:
+        """The nodes of other graphs that edits since a mark touched, but for bodies in this one."""
         return [
-            (Touched(node, was), node.alive)
+            Touched(node, was)
             for graph, node, _, was in self._changes(mark)
             if graph is not self and graph.owner_in(self) is None
         ]
@@ -1046,11 +970,8 @@ class Graph(View):
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
 
-        Constants stay where a node reads nothing but constants, so that constant folding does the
-        same as in the model.
-
-        Args:
-            is_fed: Whether a tensor depends on the elements of graph inputs.
+        Constants stay where a node reads nothing that is fed, that is, depends on graph inputs, so
+        that constant folding does the same as in the model.
         """
 
         def is_cut(name: str) -> bool:

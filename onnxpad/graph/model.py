@@ -139,20 +139,15 @@ class Model:
 
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""
-        if key in self._metadata:
-            return self._metadata[key]
         entries = self.skeleton.light.metadata_props
-        return next((entry.value for entry in entries if entry.key == key), None)
+        before = next((entry.value for entry in entries if entry.key == key), None)
+        return self._metadata.get(key, before)
 
     def set_metadata(self, key: str, value: str) -> None:
         """Sets the metadata value of a key."""
-        if self.metadata(key) == value:
-            return
-        if key in self._metadata:
-            self.journal.record(self._metadata.__setitem__, key, self._metadata[key])
-        else:
-            self.journal.record(self._metadata.pop, key)
-        self._metadata[key] = value
+        if self.metadata(key) != value:
+            self.journal.record(setattr, self, "_metadata", self._metadata)
+            self._metadata = {**self._metadata, key: value}
 
     @property
     def changed(self) -> bool:
@@ -242,20 +237,7 @@ def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) 
     return opsets or ({"": 1} if ir_version < 3 else {})
 
 
-_Type = onnx.AttributeProto.AttributeType
 _Parameter = onnx.defs.OpSchema.FormalParameterOption
-
-_NOUNS: Final[Mapping[int, str]] = {
-    _Type.INT: "an integer",
-    _Type.FLOAT: "a float",
-    _Type.STRING: "a string",
-    _Type.INTS: "a list of integers",
-    _Type.FLOATS: "a list of floats",
-    _Type.STRINGS: "a list of strings",
-    _Type.TENSOR: "a tensor",
-    _Type.GRAPH: "a graph",
-}
-
 
 _Places: TypeAlias = tuple[int, int, Sequence[int]]
 """The least and the most inputs or outputs, and which of them may be left out."""
@@ -322,31 +304,26 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     if not version:
         return ""
     for name, value in node.attrs.items():
-        wanted = types.get(name)
-        if wanted is not None and (why := _mismatch(value, wanted, in_function=in_function)):
-            return f"its attribute {name} {why}"
+        if name in types and not _fits(value, types[name], in_function=in_function):
+            return f"its attribute {name} is not of its type"
     for name in needed:
         if name not in node.attrs:
             return f"it has no attribute {name}, which opset {opset} requires"
     return _misplaced(node.inputs, inputs, "input") or _misplaced(node.outputs, outputs, "output")
 
 
-def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str:
-    """How an attribute that must be of a type fails to be; empty where it is."""
+def _fits(value: attributes.Value, wanted: int, *, in_function: bool) -> bool:
+    """Whether an attribute is of a type, or refers to one of the function around."""
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
-        fits = in_function and value.type in (0, wanted)
-        return "" if fits else f"refers to {value.ref_attr_name!r}, which is no such attribute"
-    return "" if attributes.is_of(value, wanted) else f"is not {_NOUNS.get(wanted, 'of its type')}"
+        return in_function and value.type in (0, wanted)
+    return attributes.is_of(value, wanted)
 
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
     """How a node has too few or too many inputs or outputs, or leaves out a required one."""
     least, most, optional = places
-    count = len(tensors)
-    if not least <= count <= most:
-        up_to = f" to {most}" if most < 2**31 - 1 else " or more"
-        wanted = f"{least}{up_to if most != least else ''}"
-        return f"it has {count} {what}{'s' * (count != 1)}, where the operator has {wanted}"
+    if not least <= len(tensors) <= most:
+        return f"its number of {what}s is {len(tensors)}, which the operator does not take"
     for place, tensor in enumerate(tensors):
         if not tensor.name and place not in optional:
             return f"its {what} {place} is left out, which the operator requires"

@@ -254,7 +254,7 @@ class View:
         self.initializers: dict[str, Initializer] = {}
         self.added: list[str] = []
         self.undeclared: set[str] = set()
-        self.redeclared: dict[str, Declared] = {}
+        self.redeclared: dict[str, tuple[int | str | None, ...]] = {}
         self.edited = False
 
     @property

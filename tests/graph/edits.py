@@ -166,7 +166,7 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
         if own := " ".join(_touched(each, start)) if each is not graph else "":
             said.append(f"in {each.place} {own}")
         elsewhere = each.touched_elsewhere(start)
-        names = [f"{describe(one.node)} {stays}" for one, stays in elsewhere]
+        names = [f"{describe(one.node)} {one.node.alive}" for one in elsewhere]
         said.append(f"elsewhere than {each.place or 'main'} {' '.join(names)}" if names else "")
     runs = [describe(node) for node in graph.nodes if graph.runs_edited(node)]
     said.append("runs edited " + " ".join(runs))

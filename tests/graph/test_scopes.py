@@ -726,7 +726,7 @@ class TestAnyEdits:
             before = itertools.takewhile(lambda other: other is not scope.owner, around.nodes)
             known = [tensor for other in before for tensor in other.outputs]
             known += [around.tensor(name) for name in around.inputs]
-            names = [each.name for each in known if not scope.has_tensor(each.name)]
+            names = [each.name for each in known if each.name not in scope.tensors]
             earlier += [each for each in map(scope.capture, names) if each is not None]
         match generator.randrange(7):
             case 0:
