@@ -98,12 +98,10 @@ def normal(value: object) -> Value:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Whether two values are encoded alike."""
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, float):
-        return isinstance(right, float) and left.hex() == right.hex()  # -0.0 is not 0.0
-    return type(left) is type(right) and left == right
+    """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
+    if isinstance(left, onnx.AttributeProto) or isinstance(right, onnx.AttributeProto):
+        return left == right
+    return repr(left) == repr(right)
 
 
 def write(attribute: onnx.AttributeProto, value: Value) -> None:

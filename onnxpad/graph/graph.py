@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import chain, starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import numpy as np
 import onnx
@@ -43,9 +43,17 @@ from onnxpad.file.skeleton import (
     read_proto,
 )
 from onnxpad.finding import Location
-from onnxpad.graph import attributes
-from onnxpad.graph.encode import edited_section, is_edited, lacks_elements, node_proto, working_copy
-from onnxpad.graph.model import Model, contradiction, imported
+from onnxpad.graph.attributes import Value, normal
+from onnxpad.graph.model import (
+    Model,
+    contradiction,
+    edited_section,
+    imported,
+    is_edited,
+    lacks_elements,
+    node_proto,
+    working_copy,
+)
 from onnxpad.graph.nodes import (
     Declared,
     Initializer,
@@ -60,7 +68,6 @@ from onnxpad.graph.nodes import (
     fill,
     held_bodies,
     held_in,
-    looped_in,
     noted,
 )
 from onnxpad.process import gc_paused
@@ -137,7 +144,7 @@ class Graph(View):
             self._open_bodies(node)
             above = (tensor.producer for tensor in node.captures)
             is_unsorted |= any(each and places[each] > places[node] for each in above)
-        if is_unsorted and (looped := looped_in(self)):
+        if is_unsorted and (looped := self.on_cycle()):
             raise ModelError(
                 f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
                 "export it again"
@@ -215,13 +222,6 @@ class Graph(View):
         with _one_line(prefix):
             return cls(Model(skeleton, path), skeleton.main)
 
-    @property
-    def main(self) -> Graph:
-        """The main graph of the model."""
-        main = self.model.main
-        assert isinstance(main, Graph)
-        return main
-
     # Graphs inside
 
     def _opened(self, function: Section) -> Graph | ModelError:
@@ -272,8 +272,7 @@ class Graph(View):
         """The bodies of a node; raises ModelError where one is not a valid graph."""
         if node.broken is not None:
             raise node.broken
-        found = (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
-        return cast("Iterator[Graph]", found)
+        return (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
 
     def inside(self) -> Iterator[Graph]:
         """All bodies in the graph, each followed by those inside it; ModelError as for `bodies`."""
@@ -291,8 +290,8 @@ class Graph(View):
         found = self.model.functions[index]
         if isinstance(found, ModelError):
             raise found
-        assert isinstance(found, Graph)
-        return found
+        graph: Graph = found
+        return graph
 
     # Reading
 
@@ -319,8 +318,16 @@ class Graph(View):
 
     def on_cycle(self) -> Node | None:
         """A node of this graph, or of one around it, that depends on itself; None without any."""
-        found = looped_in(self)
-        return self.parent.on_cycle() if found is None and self.parent is not None else found
+        from graphlib import CycleError, TopologicalSorter
+
+        sources = {node: self.sources(node) for node in self.nodes}
+        above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
+        try:
+            TopologicalSorter(above).prepare()
+        except CycleError as error:
+            node: Node = error.args[1][0]
+            return node
+        return None if self.parent is None else self.parent.on_cycle()
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
@@ -923,8 +930,7 @@ class Graph(View):
         """Whether a body defines a tensor of a name."""
         inside = [body for node in self.holders for body in node.bodies.values()]
         found = [body.tensors[name] for body in inside if name in body.tensors]
-        deeper = (isinstance(body, Graph) and body._is_inside(name) for body in inside)
-        return any(each.outer is None for each in found) or any(deeper)
+        return any(t.outer is None for t in found) or any(body._is_inside(name) for body in inside)
 
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
@@ -980,7 +986,7 @@ class Graph(View):
                 any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
             )
 
-        return working_copy(self.main, self.model.differences(), is_cut)
+        return working_copy(self, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
         """Raises ModelError unless the installed onnx knows the default opset of the model."""
@@ -1029,16 +1035,14 @@ def _one_line(prefix: str) -> Iterator[None]:
         raise ModelError(f"{prefix}damaged at byte {error.position}; export it again") from None
 
 
-def _with(
-    values: Mapping[str, attributes.Value], changed: Mapping[str, object | None]
-) -> dict[str, attributes.Value]:
+def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> dict[str, Value]:
     """Attributes with other values for some of them; None leaves one out."""
     found = dict(values)
     for name, value in changed.items():
         if value is None:
             found.pop(name, None)
         else:
-            found[name] = attributes.normal(value)
+            found[name] = normal(value)
     return found
 
 

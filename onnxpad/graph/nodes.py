@@ -66,7 +66,7 @@ class Node(Struct, eq=False):
     notes: dict[object, Any] = {}
     reading: tuple[object, Any] | None = None
     like: Node | None = None
-    bodies: Mapping[str, View] = _NONE
+    bodies: Mapping[str, Any] = _NONE
     broken: ModelError | None = None
     captures: dict[Tensor, None] = _NONE
     alive: bool = False
@@ -447,17 +447,3 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             view.holders.append(node)
     previous.next, view.tail.previous = view.tail, previous
     return unknown, is_unsorted
-
-
-def looped_in(view: View) -> Node | None:
-    """A node that depends on itself; None where the nodes can be sorted topologically."""
-    from graphlib import CycleError, TopologicalSorter
-
-    sources = {node: (*node.inputs, *node.captures) for node in view.nodes}
-    above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
-    try:
-        TopologicalSorter(above).prepare()
-    except CycleError as error:
-        node: Node = error.args[1][0]
-        return node
-    return None

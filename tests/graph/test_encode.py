@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.file.skeleton import read_bytes
 from onnxpad.graph import Graph
-from onnxpad.graph.encode import _declaring
+from onnxpad.graph.model import _declaring
 from tests.support import parsed
 
 
