@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import chain, starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import onnx
@@ -58,6 +58,7 @@ from onnxpad.graph.nodes import (
     Declared,
     Initializer,
     Node,
+    Shape,
     State,
     Tensor,
     Touched,
@@ -72,6 +73,8 @@ from onnxpad.graph.nodes import (
 )
 from onnxpad.process import gc_paused
 
+Array: TypeAlias = np.ndarray[Any, Any]
+
 SHARE_LIMIT: Final = 1024
 """Equal initializers of at most this many bytes are added only once."""
 
@@ -83,15 +86,8 @@ _ABSENT: Final[State] = "", {}, None, (), ()
 """The state of a node that is not in the graph."""
 
 _Type = onnx.TensorProto.DataType
-_LISTED: Final = {
-    "value_int": _Type.INT64,
-    "value_ints": _Type.INT64,
-    "value_float": _Type.FLOAT,
-    "value_floats": _Type.FLOAT,
-    "value_string": _Type.STRING,
-    "value_strings": _Type.STRING,
-}
-"""The types of what a Constant holds in attributes that are no tensor."""
+_LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
+"""The types of what a Constant holds in attributes that are no tensor, such as `value_ints`."""
 
 
 class Graph(View):
@@ -131,8 +127,8 @@ class Graph(View):
         opset = self.opsets.get("", 0)
         self._knows_default = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if self._knows_default else 0
-        self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
-        self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
+        self._values: dict[Tensor, Array | None] = {}
+        self._alike: dict[tuple[object, ...], Array] = {}
         self._pinned = self.outputs | (
             pinned(model.skeleton.light) if self.is_main else referred(light)
         )
@@ -212,7 +208,7 @@ class Graph(View):
     @gc_paused()
     def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
-        graph = self._of(self.model.skeleton, self.model.path)
+        graph = self._of(self.skeleton, self.model.path)
         if self.model.main.trusted:
             graph.take_defaults()
         return graph
@@ -391,7 +387,7 @@ class Graph(View):
 
     @noted
     def _held_operators(self, node: Node) -> frozenset[str]:
-        functions = self.model.skeleton.light.functions
+        functions = self.skeleton.light.functions
         held = [inner for _, body in held_bodies(node) for inner in body.node]
         for index in self._callees(node):
             held += functions[index].node
@@ -399,14 +395,10 @@ class Graph(View):
 
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
-        if self.is_main or not self.is_in_function:
-            return ""
-        given = (
-            name
-            for name, value in node.attrs.items()
-            if isinstance(value, onnx.AttributeProto) and value.ref_attr_name
-        )
-        return next(given, "")
+        for name, value in node.attrs.items() if self.is_in_function else ():
+            if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
+                return name
+        return ""
 
     def is_there(self) -> bool:
         """Whether the model still has this graph: the node that has a body may be gone."""
@@ -436,13 +428,13 @@ class Graph(View):
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
-        return is_edited(self.model.skeleton, node)
+        return is_edited(self.skeleton, node)
 
     def runs_edited(self, node: Node) -> bool:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
         if self.is_edited(node) or not self.runs_graphs(node):
             return self.is_edited(node)
-        return any(edited_section(each) for each in self.model.inside if each.parent is None)
+        return any(edited_section(each) for each in self.model.functions if isinstance(each, Graph))
 
     @noted
     def runs_graphs(self, node: Node) -> bool:
@@ -479,7 +471,7 @@ class Graph(View):
         held = graph._held(tensor)
         return held is not None and graph._whole(tensor, held).HasField("raw_data")
 
-    def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    def constant(self, tensor: Tensor) -> Array | None:
         """The value of an initializer or a Constant, read-only; None where it is not available.
 
         That is where a caller may override it, for sparse tensors and those with over 4,096
@@ -510,11 +502,11 @@ class Graph(View):
         if isinstance(value, onnx.AttributeProto):
             item = value.t if value.HasField("t") else value.sparse_tensor
             return None if value.ref_attr_name else held_in(item, tensor.name, node.record)
-        if name not in _LISTED or self.opset < 12:
+        kind = _LISTED.get(name.removeprefix("value_").removesuffix("s"))
+        if kind is None or self.opset < 12:
             return None
-        dims = [len(value)] if isinstance(value, list) else []
-        listed = value if isinstance(value, list) else [value]
-        return held_in(onnx.helper.make_tensor("", _LISTED[name], dims, listed), tensor.name, None)
+        dims, items = ([len(value)], value) if isinstance(value, list) else ([], [value])
+        return held_in(onnx.helper.make_tensor("", kind, dims, items), tensor.name, None)
 
     def _whole(self, tensor: Tensor, held: Initializer) -> onnx.TensorProto:
         """A tensor with its elements, where these are in the model."""
@@ -524,13 +516,13 @@ class Graph(View):
         if is_external(held.proto) or not lacks_elements(held.proto):
             return held.proto
         if tensor.producer is None:
-            return self.model.skeleton.whole(record, onnx.TensorProto())
-        node = self.model.skeleton.whole(record, onnx.NodeProto())
-        (value,) = (item.t for item in node.attribute if item.HasField("t"))
-        tensor_proto: onnx.TensorProto = value
-        return tensor_proto
+            return self.skeleton.whole(record, onnx.TensorProto())
+        node = onnx.NodeProto()
+        self.skeleton.whole(record, node)
+        value: onnx.TensorProto = next(item.t for item in node.attribute if item.HasField("t"))
+        return value
 
-    def _elements(self, tensor: Tensor, held: Initializer) -> np.ndarray[Any, Any] | None:
+    def _elements(self, tensor: Tensor, held: Initializer) -> Array | None:
         proto, path = held.proto, self.model.path
         if held.sparse or proto.HasField("segment") or prod(proto.dims) > LIMIT:
             return None
@@ -578,11 +570,11 @@ class Graph(View):
 
     def take_defaults(self) -> None:
         """Takes the initializers that are also inputs as constants, which no caller overrides."""
-        taken = self.inputs.keys() & self.initializers.keys()
-        self._record(setattr, self, "inputs", self.inputs)
-        self._record(setattr, self, "trusted", self.trusted)
-        self.inputs = {name: each for name, each in self.inputs.items() if name not in taken}
-        self.trusted |= taken
+        if taken := self.inputs.keys() & self.initializers.keys():
+            self._record(setattr, self, "inputs", self.inputs)
+            self._record(setattr, self, "trusted", self.trusted)
+            self.inputs = {name: each for name, each in self.inputs.items() if name not in taken}
+            self.trusted |= taken
 
     def undeclare(self, tensor: Tensor) -> None:
         """Drops the `value_info` of a tensor."""
@@ -590,7 +582,7 @@ class Graph(View):
             self.undeclared.add(tensor.name)
             self._record(self.undeclared.discard, tensor.name)
 
-    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+    def declare(self, name: str, shape: Shape) -> None:
         """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
 
         Raises ValueError where it is not an input of the main graph.
@@ -603,14 +595,14 @@ class Graph(View):
             inputs[name] = inputs[name]._replace(shape=shape)
             self.model.journal.declared += 1
 
-    def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+    def declare_output(self, name: str, shape: Shape) -> None:
         """Changes the declared shape of an output of the main graph that declares one."""
         self._record(setattr, self, "redeclared", self.redeclared)
         self.redeclared = {**self.redeclared, name: shape}
 
     def claims(
         self, *kinds: Literal["value_info", "output", "input"]
-    ) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+    ) -> Iterator[tuple[Tensor, Shape]]:
         """Shapes that no runtime enforces: of `value_info`, outputs, and inputs of bodies."""
         for kind in kinds:
             for value, _ in () if kind == "input" and self.is_main else self.section.parts(kind):
@@ -734,9 +726,7 @@ class Graph(View):
         self._change(source, outputs=outputs)
         return (self.place_of(node),)
 
-    def add_initializer(
-        self, values: np.ndarray[Any, Any], name: str, *, as_numbers: bool = False
-    ) -> Tensor:
+    def add_initializer(self, values: Array, name: str, *, as_numbers: bool = False) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
         It is stored as bytes, or `as_numbers`, which must be of int64 then. A small one that was
@@ -790,7 +780,9 @@ class Graph(View):
             done += 1
             if (node := graph._drop(tensor)) is not None:
                 removed.append(graph.place_of(node))
-        journal.sweep(done)
+        if done != journal.swept:
+            journal.steps.append((setattr, journal, "swept", journal.swept))
+            journal.swept = done
         return tuple(removed)
 
     def _drop(self, tensor: Tensor) -> Node | None:
@@ -971,7 +963,7 @@ class Graph(View):
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
-        return node_proto(self.model.skeleton, node)
+        return node_proto(self.skeleton, node)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.

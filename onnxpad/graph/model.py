@@ -29,7 +29,12 @@ from onnxpad.file.external import (
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Declared, Node, Tensor, View, declaration
+from onnxpad.graph.nodes import Declared, Node, Shape, Tensor, View, declaration
+
+Edited: TypeAlias = dict[Record, list[Chunk]]
+"""The records that stand in the place of others."""
+Differences: TypeAlias = tuple[Edited, list[Chunk]]
+"""Those in a graph or function, and what is added at its end."""
 
 
 class Journal:
@@ -78,25 +83,19 @@ class Journal:
         """Notes a tensor that nothing may read since the last edit."""
         self.left.append((len(self.steps), graph, tensor))
 
-    def sweep(self, done: int) -> None:
-        """Notes how many of the tensors that were left have been gone through."""
-        if done != self.swept:
-            self.steps.append((setattr, self, "swept", self.swept))
-            self.swept = done
-
 
 class Model:
     """A model, and the journal of all edits of its graphs.
 
     Attributes:
         skeleton: The file, as it was loaded.
-        path: The path of the file, or None. There need not be a file: for a model in memory, the
-            path says in which folder its external data lies.
+        path: Its path, or None; of a model in memory, a path in the folder of its external data.
         ir_version: The IR version.
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.
         main: The main graph.
         functions: The functions; for one that is not a valid graph, why.
+        function_indices: Their indices by domain and name, which overloads share.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
         inside: The bodies and functions that edits have touched.
@@ -115,22 +114,18 @@ class Model:
             check_external(skeleton.external, path)
         self.main: Any  # a Graph, which knows models
         self.functions: list[Any] = []
-        self.standard_functions = {
-            each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
-        }
+        self.standard_functions = set[str]()
+        self.function_indices: dict[tuple[str, str], list[int]] = {}
+        for index, each in enumerate(light.functions):
+            key = normal_domain(each.domain), each.name
+            self.function_indices.setdefault(key, []).append(index)
+            if not key[0]:
+                self.standard_functions.add(each.name)
         self.journal = Journal()
         self.inside: dict[View, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
-        self._different: tuple[int, dict[Record, list[Chunk]]] | None = None
-
-    @cached_property
-    def function_indices(self) -> Mapping[tuple[str, str], Sequence[int]]:
-        """The indices of the functions by domain and name, which overloads share."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for index, each in enumerate(self.skeleton.light.functions):
-            found.setdefault((normal_domain(each.domain), each.name), []).append(index)
-        return found
+        self._different: tuple[int, Edited] | None = None
 
     @cached_property
     def names(self) -> Names:
@@ -169,10 +164,7 @@ class Model:
         return model
 
     def to_run(self) -> tuple[bytes, Path | None]:
-        """The model, serialised, and the folder where a runtime finds its external data.
-
-        The folder is None where the model has no external data, or came without a path.
-        """
+        """The model, serialised, and the folder where a runtime finds its external data, if any."""
         if self.path is None or not self.has_external_data:
             return self.to_bytes(), None
         return runnable(self.to_bytes(), self.path)
@@ -184,22 +176,14 @@ class Model:
         external_data: ExternalData = "copy",
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
-        """Saves the model, whole or not at all.
+        """Saves the model, whole or not at all; returns the other files that were written.
 
         In the folder of the original, it shares the external data. For another folder, that data is
         copied before the model appears there, or embedded in the model. A model without a path
         keeps its references as they are.
 
-        Args:
-            path: The file to write.
-            external_data: `copy` or `inline`.
-            progress: Called with the name of a step, how much of it is done, and how much there is.
-
-        Returns:
-            The other files that were written.
-
         Raises:
-            UsageError: `external_data` is neither.
+            UsageError: `external_data` is neither `copy` nor `inline`.
             OutputError: A file cannot be written, or another file is in the way.
             ModelError: External data cannot be read.
         """
@@ -216,7 +200,7 @@ class Model:
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
-    def differences(self) -> dict[Record, list[Chunk]]:
+    def differences(self) -> Edited:
         """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
@@ -236,8 +220,6 @@ def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) 
     # Before IR version 3 there was one opset, and models imported none.
     return opsets or ({"": 1} if ir_version < 3 else {})
 
-
-Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
@@ -278,7 +260,7 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
 
 def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
-    holders: dict[Record, dict[Record, list[Chunk]]] = {}
+    holders: dict[Record, Edited] = {}
     for view in node.bodies.values():
         holder, edited = view.section.attribute, edited_section(view)
         if holder is not None and edited:
@@ -289,7 +271,7 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(view: View, found: Differences | None = None) -> dict[Record, list[Chunk]]:
+def edited_section(view: View, found: Differences | None = None) -> Edited:
     """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
     if not view.edited and found is None:
         return {}
@@ -353,7 +335,7 @@ def lacks_elements(tensor: onnx.TensorProto) -> bool:
 def differences(view: View) -> Differences:
     """The replacements of records in a graph or function, and the records to add at its end."""
     skeleton, number = view.skeleton, view.section.number("node")
-    replaced: dict[Record, list[Chunk]] = {record: [] for record in _removed(view)}
+    replaced: Edited = {record: [] for record in _removed(view)}
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
     for node in view.nodes:
@@ -398,9 +380,7 @@ def _removed(view: View) -> Iterator[Record]:
         yield from (record for name, record in lost if name in gone)
 
 
-def edited_model(
-    skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]
-) -> dict[Record, list[Chunk]]:
+def edited_model(skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]) -> Edited:
     """The replacements of the records of a model, with new values of its metadata by key."""
     edited = dict(_noted(skeleton, metadata))
     for view in views:
@@ -492,9 +472,7 @@ def _metadata(key: str, value: str) -> Chunk:
     return encode(_METADATA, entry.SerializeToString())
 
 
-def _declaring(
-    value: onnx.ValueInfoProto, shape: tuple[int | str | None, ...]
-) -> onnx.ValueInfoProto:
+def _declaring(value: onnx.ValueInfoProto, shape: Shape) -> onnx.ValueInfoProto:
     """An input or output with another shape; axes whose size did not change keep all fields."""
     proto = onnx.ValueInfoProto()
     proto.CopyFrom(value)

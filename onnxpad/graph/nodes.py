@@ -24,6 +24,9 @@ State: TypeAlias = tuple[
 ]
 """Operator, attributes, domain, inputs and outputs of a node."""
 
+Shape: TypeAlias = tuple[int | str | None, ...]
+"""Known, named and (None) unknown dimensions."""
+
 _NAME: Final = attrgetter("name")
 _NONE: Final[Any] = MappingProxyType({})
 _Fact = TypeVar("_Fact")
@@ -90,13 +93,9 @@ class Node(Struct, eq=False):
 
 
 class Touched(Struct, frozen=True):
-    """A node that an edit touched.
+    """A node that an edit touched, how it was, and whether it was edited more than once.
 
-    Attributes:
-        node: The node, as it is now.
-        was: The node as it was; None if it was inserted, or if its body, or a function that it may
-            run, was edited.
-        again: Whether it was edited more than once.
+    It was nothing if it was inserted, or if its body, or a function that it may run, was edited.
     """
 
     node: Node
@@ -147,11 +146,9 @@ class Tensor:
 
 
 class Use(NamedTuple):
-    """One place where a tensor is read.
+    """One place where a tensor is read: the node, and the position in its inputs.
 
-    Attributes:
-        node: The node that reads it.
-        index: Position in `node.inputs`; -1 if a body of that node (of If, Loop or Scan) reads it.
+    That is -1 if a body of the node (of If, Loop or Scan) reads it.
     """
 
     node: Node
@@ -185,7 +182,7 @@ class Declared(NamedTuple):
     """
 
     dtype: int
-    shape: tuple[int | str | None, ...] | None
+    shape: Shape | None
 
 
 _UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
@@ -194,11 +191,8 @@ _UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
 class Initializer(Struct, frozen=True):
     """An initializer of the graph, or what a Constant holds.
 
-    Attributes:
-        proto: The tensor, perhaps without its elements; for a sparse one, its values.
-        declared: Its type and shape.
-        record: Its record in the file; None if it was added.
-        sparse: Whether it is sparse.
+    The tensor may lack its elements; a sparse one is its values. The record is that in the file,
+    None if it was added.
     """
 
     proto: onnx.TensorProto
@@ -254,7 +248,7 @@ class View:
         self.initializers: dict[str, Initializer] = {}
         self.added: list[str] = []
         self.undeclared: set[str] = set()
-        self.redeclared: dict[str, tuple[int | str | None, ...]] = {}
+        self.redeclared: dict[str, Shape] = {}
         self.edited = False
 
     @property
@@ -294,11 +288,7 @@ class View:
 
 
 def held_in(item: Any, name: str, record: Record | None) -> Initializer:
-    """A tensor or a sparse one, as an initializer has it.
-
-    Raises:
-        ModelError: A dimension is negative.
-    """
+    """A tensor or a sparse one, as an initializer has it; ModelError for a negative dimension."""
     is_sparse = isinstance(item, onnx.SparseTensorProto)
     proto, shape = item.values if is_sparse else item, tuple(item.dims)
     if min(shape, default=0) < 0:
@@ -343,12 +333,8 @@ def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
 def fill(view: View, passed: Sequence[Declared]) -> bool:
     """Adds all that the file has in a graph; returns whether its nodes are not sorted.
 
-    Args:
-        view: The graph, which has nothing yet.
-        passed: Types and shapes of the first inputs of a body, as its node passes them.
-
-    Raises:
-        ModelError: A tensor has no source or several.
+    Given are also types and shapes of the first inputs of a body, as its node passes them. Raises
+    ModelError where a tensor has no source or several.
     """
     _add_sources(view, passed)
     unknown, is_unsorted = _add_nodes(view)
@@ -366,7 +352,6 @@ def fill(view: View, passed: Sequence[Declared]) -> bool:
 
 
 def _add_sources(view: View, passed: Sequence[Declared]) -> None:
-    """Adds inputs and initializers."""
     section = view.section
     for kind in ("initializer", "sparse_initializer"):
         for item, record in section.parts(kind):
@@ -399,11 +384,9 @@ def _check_text(text: object, what: str) -> None:
 
 
 def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
-    """Adds the nodes.
+    """Adds the nodes; returns the first reader of each tensor that nothing produces, by its name.
 
-    Returns:
-        The first node that reads each tensor which no node produces, by its name; and whether a
-        tensor is read before a later node produces it.
+    And whether a tensor is read before a later node produces it.
     """
     tensors, unknown, is_unsorted = view.tensors, dict[str, Node](), False
     previous = view.head

@@ -26,10 +26,7 @@ def upstream(
 ) -> Iterator[Tensor | None]:
     """The tensors upstream of some, and these themselves, each once; None at last if cut short.
 
-    Args:
-        tensors: The tensors to begin with.
-        through: The inputs of a node to go on with, once what it computes was given.
-        most: The number of tensors after which the walk is cut short; None for all.
+    It goes on with the inputs that `through` has of a node, once what it computes was given.
     """
 
     def onward(tensor: Tensor) -> Iterable[Tensor]:
@@ -45,13 +42,11 @@ def nodes_upstream(
     most: int | None = MOST,
 ) -> Iterator[Node | None]:
     """The nodes that compute these tensors, each once; None at last if cut short."""
-    seen = set[int]()
+    seen: set[Node | None] = {None}
     for tensor in upstream(tensors, through, most):
         node = None if tensor is None else tensor.producer
-        if tensor is None:
-            yield None
-        elif node is not None and id(node) not in seen:
-            seen.add(id(node))
+        if tensor is None or node not in seen:
+            seen.add(node)
             yield node
 
 
@@ -62,10 +57,7 @@ def downstream(
 ) -> Iterator[Tensor | None]:
     """The tensors downstream of some, and these themselves, each once; None at last if cut short.
 
-    Args:
-        tensors: The tensors to begin with.
-        through: The outputs to go on with of a node that reads a tensor, once that was given.
-        most: The number of tensors after which the walk is cut short; None for all.
+    It goes on with the outputs that `through` has of a node that reads a tensor.
     """
 
     def onward(tensor: Tensor) -> Iterator[Tensor]:
