@@ -966,10 +966,10 @@ class Graph(View):
         return node_proto(self.skeleton, node)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
-        """The model as it is now, with graph inputs in place of long or external constants.
+        """The model as it is now, with graph inputs in place of long or external initializers.
 
-        Constants stay where a node reads nothing that is fed, that is, depends on graph inputs, so
-        that constant folding does the same as in the model.
+        They stay where a node reads nothing that is fed, that is, depends on graph inputs, so that
+        constant folding does the same as in the model.
         """
 
         def is_cut(name: str) -> bool:

@@ -29,7 +29,7 @@ from onnxpad.file.external import (
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Declared, Node, Shape, Tensor, View, declaration
+from onnxpad.graph.nodes import Node, Shape, Tensor, View, declaration
 
 Edited: TypeAlias = dict[Record, list[Chunk]]
 """The records that stand in the place of others."""
@@ -290,37 +290,24 @@ def edited_section(view: View, found: Differences | None = None) -> Edited:
     return edited
 
 
-def working_copy(
-    view: View, edited: Mapping[Record, Sequence[Chunk]], is_cut: Callable[[str], bool]
-) -> onnx.ModelProto:
-    """A model as it is now, with graph inputs in place of large weights.
+def working_copy(view: View, edited: Edited, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+    """A model as it is now, with graph inputs in place of large initializers.
 
-    Given are its main graph, and how it differs from the file.
-
-    It loads and is optimised like the model, except where the elements of those weights decide.
-    Large tensors in bodies, functions and edited nodes keep their elements, and so do constants of
-    which `is_cut` says no.
+    Given are its main graph, how it differs from the file, and which of these become inputs. It
+    loads and is optimised like the model, except where their elements decide.
     """
-    skeleton = view.skeleton
     replaced, appended = differences(view)
-    large: dict[str, tuple[Declared, Record]] = {}
+    inputs = {value.name for value in view.skeleton.light.graph.input}
     for name, each in view.initializers.items():
         if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
-            large[name] = each.declared, each.record
-    for node, record in view.section.parts("node"):
-        held = next((item.t for item in node.attribute if item.HasField("t")), None)
-        is_constant = node.op_type == "Constant" and record not in replaced
-        if is_constant and held is not None and lacks_elements(held) and is_cut(node.output[0]):
-            large[node.output[0]] = Declared(held.data_type, tuple(held.dims)), record
-    inputs = {value.name for value in skeleton.light.graph.input}
-    for name, (declared, record) in large.items():
-        replaced[record] = []
-        if name not in inputs:
-            value = onnx.helper.make_tensor_value_info(name, declared.dtype, declared.shape or ())
-            appended.append(encode(_INPUT, value.SerializeToString()))
+            replaced[each.record] = []
+            if name not in inputs:
+                dtype, shape = each.declared
+                value = onnx.helper.make_tensor_value_info(name, dtype, shape or ())
+                appended.append(encode(_INPUT, value.SerializeToString()))
     copied = {**edited, **edited_section(view, (replaced, appended))}
     model = onnx.ModelProto()
-    model.ParseFromString(b"".join(skeleton.splice(copied)))
+    model.ParseFromString(b"".join(view.skeleton.splice(copied)))
     return model
 
 
