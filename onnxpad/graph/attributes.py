@@ -74,11 +74,7 @@ def is_of(value: Value, kind: int) -> bool:
 
 
 def normal(value: object) -> Value:
-    """A value as `read` would return it after it was written.
-
-    Raises:
-        TypeError: No attribute can hold it.
-    """
+    """A value as `read` would return it after it was written; TypeError where none can hold it."""
     if type(value) is list and {int}.issuperset(map(type, value)):
         return list(value)  # a short way for pads
     if isinstance(value, bool | int | np.integer):

@@ -157,11 +157,7 @@ class Graph(View):
     @classmethod
     @gc_paused()
     def load(cls, path: str | os.PathLike[str]) -> Graph:
-        """The main graph of a model file.
-
-        Raises:
-            ModelError: The file cannot be read, is not a valid model, or lacks its external data.
-        """
+        """The main graph of a model file; ModelError where it is none, or lacks external data."""
         file = Path(path)
         try:
             return cls._of(read_file(file), file, f"{file}: ")
@@ -172,11 +168,7 @@ class Graph(View):
     @classmethod
     @gc_paused()
     def from_proto(cls, proto: onnx.ModelProto) -> Graph:
-        """The main graph of a model in memory, which is never changed.
-
-        Raises:
-            ModelError: It is not a valid model, or over 2 GiB.
-        """
+        """The main graph of a model in memory, which is never changed; ModelError over 2 GiB."""
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
         return cls._of(read_proto(proto), None)
@@ -184,21 +176,13 @@ class Graph(View):
     @classmethod
     @gc_paused()
     def from_bytes(cls, data: bytes, folder: Path | None = None) -> Graph:
-        """The main graph of a serialised model, whose external data lies in a folder, if known.
-
-        Raises:
-            ModelError: It is not a valid model, or lacks its external data.
-        """
+        """The main graph of a serialised model, whose external data lies in a folder, if known."""
         path = None if folder is None else folder / "(model in memory)"
         return cls._of(read_bytes(memoryview(data), "the model"), path)
 
     @classmethod
     def read(cls, source: Source) -> Graph:
-        """The main graph of a model file, of a serialised model, or of one in memory.
-
-        Raises:
-            ModelError: It is not a valid model.
-        """
+        """The main graph of a model file, of a serialised model, or of one in memory."""
         if isinstance(source, Path):
             return cls.load(source)
         if isinstance(source, InFolder):
@@ -254,10 +238,7 @@ class Graph(View):
                 self._read(node, -1, tensor)
 
     def _passed(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
-        """The types that a Loop passes to its body first: no runtime enforces what that declares.
-
-        Some declare the iteration number and the condition as vectors of one element.
-        """
+        """What a Loop passes to its body first, which some declare as vectors of one element."""
         if node.op != "Loop" or not self.is_standard(node):
             return []
         shapes = [declaration(value).shape for value in light.input[:2]]
@@ -583,10 +564,7 @@ class Graph(View):
             self._record(self.undeclared.discard, tensor.name)
 
     def declare(self, name: str, shape: Shape) -> None:
-        """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
-
-        Raises ValueError where it is not an input of the main graph.
-        """
+        """Changes the declared shape of an input of the main graph."""
         if not self.is_main or name not in self.inputs:
             raise ValueError(f"'{name}' is no input of the main graph")
         inputs = self.inputs
@@ -645,12 +623,9 @@ class Graph(View):
         before: Node,
         name: str,
     ) -> Tensor:
-        """Inserts a node of the default domain with one output, in front of another node.
+        """Inserts a node of the default domain in front of another; returns its only output.
 
         Node and output get fresh names derived from `name`.
-
-        Returns:
-            The output.
         """
         label = self._fresh(name)
         output = Tensor(self._fresh(f"{label}_output"))
@@ -803,7 +778,6 @@ class Graph(View):
         return name
 
     def _insert(self, node: Node, before: Node) -> None:
-        """Inserts a node with its outputs, which are new, in front of another one."""
         if not before.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
         node.previous, node.next = before.previous, before
@@ -814,7 +788,6 @@ class Graph(View):
             self.model.journal.leave(self, tensor)
 
     def _change(self, node: Node, **changed: Any) -> None:
-        """Changes some of a node's operator, attributes, domain, inputs and outputs."""
         was = node.state
         op, attrs, domain, inputs, outputs = map(changed.get, _STATE, was)
         self._turn(node, was, (op, attrs, domain, inputs, outputs))
@@ -888,7 +861,6 @@ class Graph(View):
             (around._read if is_read else around._unread)(owner, -1, tensor)
 
     def _write(self, node: Node, old: Tensor | None, new: Tensor | None) -> None:
-        """Replaces an output of a node by another tensor."""
         if old is not None:
             old.producer = None
             if old.name:
@@ -915,11 +887,9 @@ class Graph(View):
         return tensor.name in self._pinned or tensor.name in self.inputs
 
     def _is_unused(self, tensor: Tensor) -> bool:
-        """Whether nothing reads a tensor or refers to it."""
         return not tensor.name or not (tensor.uses or self._is_pinned(tensor))
 
     def _is_inside(self, name: str) -> bool:
-        """Whether a body defines a tensor of a name."""
         inside = [body for node in self.holders for body in node.bodies.values()]
         found = [body.tensors[name] for body in inside if name in body.tensors]
         return any(t.outer is None for t in found) or any(body._is_inside(name) for body in inside)

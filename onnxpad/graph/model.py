@@ -179,13 +179,8 @@ class Model:
         """Saves the model, whole or not at all; returns the other files that were written.
 
         In the folder of the original, it shares the external data. For another folder, that data is
-        copied before the model appears there, or embedded in the model. A model without a path
-        keeps its references as they are.
-
-        Raises:
-            UsageError: `external_data` is neither `copy` nor `inline`.
-            OutputError: A file cannot be written, or another file is in the way.
-            ModelError: External data cannot be read.
+        copied before the model appears there, or embedded in the model (`inline`). A model without
+        a path keeps its references as they are. Raises OutputError where that cannot be.
         """
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"a model is saved to a path, not to {path!r}")
@@ -546,12 +541,7 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
 
     One that does counts as no operator of ONNX (`Graph.is_standard`), so nothing else that reads
     nodes needs to doubt the types of their attributes, or the number of their inputs and outputs.
-    No runtime loads such a node.
-
-    Args:
-        node: The node.
-        opset: The opset that its graph imports.
-        in_function: Whether its attributes may refer to those of a function around it.
+    No runtime loads such a node. In a function, attributes may refer to those of that.
     """
     version, inputs, outputs, types, needed = schema_of(node.op, opset)
     if not version:

@@ -55,8 +55,7 @@ class Node(Struct, eq=False):
         captures: The tensors that its bodies capture.
         alive: Whether it is in a graph.
         touched: Whether it may differ from the file.
-        previous: The node before it.
-        next: The node after it.
+        previous, next: The nodes before and after it.
     """
 
     op: str
@@ -92,15 +91,15 @@ class Node(Struct, eq=False):
         return self.op, self.attrs, self.domain, self.inputs, self.outputs
 
 
-class Touched(Struct, frozen=True):
+class Touched:
     """A node that an edit touched, how it was, and whether it was edited more than once.
 
     It was nothing if it was inserted, or if its body, or a function that it may run, was edited.
     """
 
-    node: Node
-    was: State | None
-    again: bool = False
+    def __init__(self, node: Node, was: State | None, again: bool = False) -> None:
+        """Of one edit."""
+        self.node, self.was, self.again = node, was, again
 
     @property
     def before(self) -> Node | None:
@@ -125,24 +124,17 @@ def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fac
     return answer
 
 
-class Tensor:
+class Tensor(Struct, eq=False):
     """A tensor by its name, with the places that write and read it.
 
-    Attributes:
-        name: Its name; empty for one that is left out.
-        outer: In a body, the tensor of the graph around that it captures; else None.
-        producer: The node that computes it; None for inputs and initializers.
-        uses: Its uses: the node that reads it, and the index of the input, as `Use` has them.
+    Its name is empty for one that is left out. `outer` is that of the graph around which a body
+    captures, `producer` the node that computes it, `uses` who reads it, as `Use` has that.
     """
 
-    __slots__ = ("name", "outer", "producer", "uses")
-
-    def __init__(self, name: str, outer: Tensor | None = None) -> None:
-        """A tensor that no node writes or reads yet."""
-        self.name: str = name
-        self.outer = outer
-        self.producer: Node | None = None
-        self.uses: dict[tuple[Node, int], None] = {}
+    name: str
+    outer: Tensor | None = None
+    producer: Node | None = None
+    uses: dict[tuple[Node, int], None] = {}
 
 
 class Use(NamedTuple):
@@ -176,9 +168,7 @@ def written(node: Node) -> tuple[object, ...] | None:
 class Declared(NamedTuple):
     """The declared type and shape of a graph input or an initializer.
 
-    Attributes:
-        dtype: `onnx.TensorProto.DataType`; UNDEFINED for anything but a dense tensor.
-        shape: Known, named and (None) unknown dimensions; None where even the rank is unknown.
+    The type is UNDEFINED for anything but a dense tensor, the shape None where the rank is unknown.
     """
 
     dtype: int
@@ -205,24 +195,19 @@ class View:
     """The lists of one graph of a model, as `Graph` reads and edits them.
 
     Attributes:
-        skeleton: The file.
-        section: The graph in the file.
-        parent: For a body, the graph around it; else None.
-        owner: The node there that has it.
+        skeleton, section: The file, and the graph in it.
+        parent, owner: For a body, the graph around it, and the node there that has it; else None.
         is_main: Whether it is the main graph.
         tensors: All tensors by name, and in a body those that it captures.
         listed: The nodes in file order, inserted ones at the end, removed ones included.
-        head: The dummy before the first node.
-        tail: The dummy after the last node.
+        head, tail: The dummies before the first node and after the last one.
         holders: The nodes that have bodies.
         alike: The attributes and the notes of nodes by what is written in them.
-        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
-            as far as their node determines them. An initializer that is also an input counts as an
-            input from IR version 4 on, since a caller may override it, unless its default is
-            trusted.
+        inputs: Types and shapes of the inputs, in order, as declared; for bodies as far as their
+            node determines them. An initializer that is also an input counts as an input from IR
+            version 4 on, since a caller may override it, unless its default is trusted.
         trusted: The inputs whose default is taken as a constant, since a user said so.
-        outputs: Names of the outputs.
-        results: The same in order; an output may be listed twice.
+        outputs, results: Names of the outputs; in order, where one may be listed twice.
         initializers: The initializers, by name.
         added: Names of initializers in the order they were added, those removed since included.
         undeclared: Names of tensors whose `value_info` is to be removed.
