@@ -27,14 +27,8 @@ _FIELDS: Final[dict[Any, str]] = {
     _STRINGS: "strings",
 }
 """The fields of what is read as a Python value."""
-_ITEMS: Final[dict[int, type | tuple[type, ...]]] = {
-    _INT: int,
-    _FLOAT: float,
-    _STRING: (str, bytes),
-    _INTS: int,
-    _FLOATS: float,
-    _STRINGS: (str, bytes),
-}
+_ITEMS: Final[dict[int, Any]] = dict(zip(_FIELDS, (int, float, (str, bytes)) * 2, strict=True))
+"""The Python types of these, or of what is in a list of them."""
 _OTHERS: Final[dict[int, str]] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",

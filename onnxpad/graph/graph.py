@@ -134,7 +134,6 @@ class Graph(View):
         )
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
         is_unsorted = fill(self, passed)
-        self._check_identities()
         places = {node: place for place, node in enumerate(self.listed if self.holders else ())}
         for node in self.holders:
             self._open_bodies(node)
@@ -964,14 +963,6 @@ class Graph(View):
                 f"the model imports no default operator set, yet node '{describe(node)}' "
                 f"({node.op}) needs one; export it again"
             )
-
-    def _check_identities(self) -> None:
-        """Raises ModelError where an Identity has no input: all walks go through Identities."""
-        for node in self.nodes:
-            if node.op == "Identity" and node.operand(0) is None and self.names_standard(node):
-                raise ModelError(
-                    f"node '{describe(node)}' (Identity) has no input; export the model again"
-                )
 
 
 def row_declared(graph: Graph, node: Node) -> declared.Row | None:

@@ -15,7 +15,7 @@ import onnx
 from msgspec import UNSET, Struct
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import named_bodies
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, named_bodies
 from onnxpad.file.skeleton import Record, Section, Skeleton
 from onnxpad.graph import attributes
 
@@ -413,5 +413,10 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
         if not view.share(node) and held_bodies(node):
             view.holders.append(node)
+        if op == "Identity" and domain in DEFAULT_DOMAINS and node.operand(0) is None:
+            # All walks go through Identities.
+            raise ModelError(
+                f"node '{describe(node)}' (Identity) has no input; export the model again"
+            )
     previous.next, view.tail.previous = view.tail, previous
     return unknown, is_unsorted
