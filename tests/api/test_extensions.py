@@ -255,7 +255,7 @@ def test_a_cycle_is_undone_in_a_body_and_through_one(inside: bool) -> None:
             graph = context.graph
             assert graph.owner is not None
             (unread,) = (node for node in graph.nodes if node.op == "Neg")
-            around = graph.capture(graph.owner.outputs[0])
+            around = graph.capture(graph.owner.outputs[0].name)
             graph.set_input(unread, 0, unread.outputs[0] if inside else around)
 
     model = one(
