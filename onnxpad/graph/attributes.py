@@ -71,7 +71,7 @@ def normal(value: object) -> Value:
     """A value as `read` would return it after it was written; TypeError where none can hold it."""
     if type(value) is list and {int}.issuperset(map(type, value)):
         return list(value)  # a short way for pads
-    if isinstance(value, bool | int | np.integer):
+    if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
         return float(np.float32(value))

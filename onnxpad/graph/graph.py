@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import chain, starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -55,6 +55,7 @@ from onnxpad.graph.model import (
     working_copy,
 )
 from onnxpad.graph.nodes import (
+    NAME,
     Declared,
     Initializer,
     Node,
@@ -95,13 +96,11 @@ class Graph(View):
 
     Attributes:
         model: The model, with its file and the journal of its edits.
-        scope: Where in the model it is: see `Location`.
-        place: The same in words, as `If 'x' > then_branch`; empty for the main graph.
+        scope, place: Where in the model it is (see `Location`); in words, as `If 'x' > body`.
         is_in_function: Whether it is a function, or a body in one.
         offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
-        opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
-            installed onnx does not know that version.
+        opset: That of the default domain; 0 without one, or in a function one that is not known.
     """
 
     def __init__(
@@ -392,14 +391,11 @@ class Graph(View):
             return self.owner
         return self.parent.owner_in(graph)
 
-    def label(self, node: Node) -> str:
-        """The name of a node, or that of its first output in angle brackets."""
-        return describe(node)
+    label = staticmethod(describe)
 
     def location(self, node: Node) -> Location:
         """Where a node is."""
-        outputs = [tensor.name for tensor in node.outputs if tensor.name] or [""]
-        return Location(self.scope, node.name, outputs[0])
+        return Location(self.scope, node.name, next(filter(None, map(NAME, node.outputs)), ""))
 
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
@@ -529,7 +525,6 @@ class Graph(View):
     # Edits
 
     def _record(self, *step: Any) -> None:
-        """Journals what undoes an edit: a function and what that is given."""
         self.model.journal.record(*step)
         if not self.is_main:
             self.model.inside[self] = None
@@ -642,15 +637,8 @@ class Graph(View):
     ) -> tuple[Tensor, ...]:
         """Inserts a node with the operator, attributes and notes of another one, in front of it.
 
-        Args:
-            node: The other node.
-            inputs: The inputs of the new one.
-            changed: Attributes with other values; None leaves one out.
-            name: Its name; a fresh one if None. Names of nodes need not differ, and a node that
-                takes the place of another keeps its name.
-
-        Returns:
-            Its outputs, as many as the other node has; those that it omits are nameless.
+        Of `changed` attributes, None leaves one out. The name is a fresh one if None, but one that
+        takes the place of another keeps its name. Returns as many outputs as the other node has.
         """
         if held_bodies(node):
             raise ValueError(f"node '{describe(node)}' has bodies, which stay where they are")
@@ -846,9 +834,7 @@ class Graph(View):
 
     def _pass_on(self, tensor: Tensor, *, is_read: bool) -> None:
         """Tells the graph around that a body begins to read a tensor of it, or no longer does."""
-        around, owner = self.parent, self.owner
-        assert around is not None
-        assert owner is not None
+        around, owner = cast("Graph", self.parent), cast("Node", self.owner)
         here = [(body, body.tensors.get(tensor.name)) for body in owner.bodies.values()]
         if is_read:
             owner.captures[tensor] = None

@@ -88,9 +88,8 @@ class Model:
     """A model, and the journal of all edits of its graphs.
 
     Attributes:
-        skeleton: The file, as it was loaded.
+        skeleton: The file, as it was loaded, with its `ir_version`.
         path: Its path, or None; of a model in memory, a path in the folder of its external data.
-        ir_version: The IR version.
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.
         main: The main graph.
@@ -499,8 +498,7 @@ _NONE: Final[Schema] = 0, (0, 0, ()), (0, 0, ()), {}, ()
 def schema_of(op: str, opset: int) -> Schema:
     """The schema of an operator in an opset; one of version 0 where there is none.
 
-    `schemas.txt` has it: the first question about any schema takes onnx 13 ms, in which it makes
-    all. Only for an opset that is newer than the file, onnx is asked.
+    `schemas.txt` has it: for the first, onnx takes 13 ms. It is asked for newer opsets alone.
     """
     newest, *lines = _listed()
     if opset > int(newest):

@@ -27,7 +27,7 @@ State: TypeAlias = tuple[
 Shape: TypeAlias = tuple[int | str | None, ...]
 """Known, named and (None) unknown dimensions."""
 
-_NAME: Final = attrgetter("name")
+NAME: Final = attrgetter("name")
 _NONE: Final[Any] = MappingProxyType({})
 _Fact = TypeVar("_Fact")
 _Graph = TypeVar("_Graph")
@@ -37,24 +37,19 @@ class Node(Struct, eq=False):
     """One use of an operator, and its place in the order of its graph, which is a linked list.
 
     Attributes:
-        op: The operator.
-        name: Its own name; may be empty.
-        attrs: Its attributes by name. They are never changed in place: all nodes of a graph that
-            are written alike share them.
+        op, name: The operator, and its own name, which may be empty.
+        attrs: Its attributes by name, never changed in place: all nodes of a graph that are
+            written alike share them, and `notes`, as networks repeat the same few layers.
         domain: The domain of the operator; None for that of ONNX.
         record: Its record in the file; None for an inserted one.
-        inputs: The tensors that it reads; one without a name for an input that is left out.
-        outputs: The tensors that it computes, likewise.
-        notes: A cache for facts that follow from what `written` gives alone. All nodes of a graph
-            that are written alike share it, as networks repeat the same few layers.
+        inputs, outputs: The tensors that it reads and computes; nameless where left out.
+        notes: A cache for facts that follow from what `written` gives alone.
         reading: What was last read of it and of its inputs, with the analysis that knew these; an
             edit of the node drops it.
         like: For an inserted one, the node whose notes (`doc_string`, `metadata_props`) it gets.
-        bodies: Its bodies, by name of the attribute, with the index if it is a list.
-        broken: Why these cannot be read; then there are none.
+        bodies, broken: Its bodies by attribute, with the index in a list; why there are none.
         captures: The tensors that its bodies capture.
-        alive: Whether it is in a graph.
-        touched: Whether it may differ from the file.
+        alive, touched: Whether it is in a graph, and whether it may differ from the file.
         previous, next: The nodes before and after it.
     """
 
@@ -160,8 +155,8 @@ def written(node: Node) -> tuple[object, ...] | None:
             return None
         # Equal numbers of several types are not alike, nor are 0.0 and -0.0.
         says += name, type(value), *kinds, *(map(float.hex, each) if float in kinds else each)
-    inputs = tuple(map(bool, map(_NAME, node.inputs)))
-    outputs = tuple(map(bool, map(_NAME, node.outputs)))
+    inputs = tuple(map(bool, map(NAME, node.inputs)))
+    outputs = tuple(map(bool, map(NAME, node.outputs)))
     return node.op, node.domain, inputs, outputs, *says
 
 
@@ -302,8 +297,7 @@ def describe(node: Node) -> str:
     """A node's name in messages: its own, or that of its first output in angle brackets."""
     if node.name:
         return str(node.name)
-    outputs = [tensor.name for tensor in node.outputs if tensor.name]
-    return f"<{outputs[0] if outputs else node.op}>"
+    return f"<{next(filter(None, map(NAME, node.outputs)), node.op)}>"
 
 
 def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
