@@ -12,18 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.facts.rule_api import BOOL, INT64, NONE, Answers, Bound, Call, named
+from onnxpad.facts.rule_api import BOOL, INT64, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
+
+if TYPE_CHECKING:
+    from onnxpad.facts.engine import Analysis
 
 Rule: TypeAlias = Callable[[Call], Bound]
 
@@ -61,17 +64,12 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
 }
 
 
-def infinite(analysis: Answers, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+def infinite(analysis: Analysis, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
     """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
     They are in a constant, or operators make them of constants alone. What is computed of a
-    fill near the greatest number of its type is taken for infinite. Only few tensors upstream
-    are looked at, and of most operators the first input.
-
-    Args:
-        analysis: The analysis of its graph.
-        tensor: The tensor.
-        computed: Whether more is computed of it.
+    fill near the greatest number of its type is taken for infinite, as if more is `computed` of
+    the tensor. Only few tensors upstream are looked at, and of most operators the first input.
     """
     graph, near = analysis.graph, [(tensor, computed)]
     for at, is_computed in near:
@@ -108,21 +106,15 @@ def _is_pole(graph: Graph, node: Node) -> bool:
     return not any(array is None for array in arrays)
 
 
-def _passes_fill(analysis: Answers, pool: Node) -> bool:
-    """Whether a window of a MaxPool may lie wholly in `Pad`s before it and in its own pads.
-
-    Then it passes their value on. Amounts that are not known do not count.
-    """
-    kernel = pool.attrs.get("kernel_shape")
-    if not isinstance(kernel, list) or not kernel:
-        return False
-    total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1).T
-    tensor = pool.inputs[0]
+def _passes_fill(analysis: Analysis, pool: Node) -> bool:
+    """Whether a window of a MaxPool may lie wholly in padding, whose fill it then gives."""
+    kernel = np.array(pool.attrs.get("kernel_shape"))
+    total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1)
+    tensor, rank = pool.inputs[0], len(kernel) + 2
     while (pad := pad_giving(analysis.graph, analysis, tensor)) is not None:
-        total = total + np.array(pad.over(len(kernel) + 2) or [(0, 0)] * (len(kernel) + 2))[2:]
+        total = total + np.array(pad.over(rank) or ((0, 0),) * rank)[2:].T
         tensor = pad.data
-    spans = (np.array(kernel) - 1) * (pool.attrs.get("dilations") or 1) + 1
-    return bool((total >= spans[:, np.newaxis]).any())
+    return bool((total >= (kernel - 1) * (pool.attrs.get("dilations") or 1) + 1).any())
 
 
 def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
@@ -133,7 +125,7 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
 
 
-def telling(analysis: Answers, tensor: Tensor) -> str:
+def telling(analysis: Analysis, tensor: Tensor) -> str:
     """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty where nothing does.
 
     An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
@@ -152,7 +144,7 @@ def telling(analysis: Answers, tensor: Tensor) -> str:
     return ""
 
 
-def _keeping_signs(analysis: Answers, use: Use) -> Iterator[Tensor]:
+def _keeping_signs(analysis: Analysis, use: Use) -> Iterator[Tensor]:
     """The results of a node in which the signs of an input's zeros may show."""
     row = operator_of(analysis.graph, use.node)
     if use.index or row is None or not row.loses_signs:
@@ -236,11 +228,6 @@ def _clip(call: Call) -> Bound:
     return NONE if call.kind in _WIDE or math.isnan(low + high) else min(low, high)
 
 
-def _greatest(call: Call) -> Bound:
-    bounds = map(call.bound_of, range(len(call.node.inputs)))
-    return NONE if call.kind in _WIDE else max(bounds, default=NONE)
-
-
 def _pad(call: Call) -> Bound:
     """The bound of the data, and of the fill where the mode is constant."""
     data = call.bound_of(0)
@@ -284,20 +271,19 @@ def _activated(call: Call) -> Bound:
 BOUNDS: Final[dict[str, Rule]] = {
     **named(
         _first,
-        "DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity Reshape Slice"
-        " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
+        "DepthToSpace Expand Gather GlobalMaxPool Identity Reshape Slice SpaceToDepth Split Squeeze"
+        " Tile Transpose Unsqueeze",
     ),
     **named(_all, "Concat Where"),
     **named(
         _sign(_first),
-        "AveragePool Cast Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish"
-        " LeakyRelu Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
+        "AveragePool Cast Ceil Dropout Elu Floor Gelu GlobalAveragePool HardSwish LeakyRelu Mish"
+        " PRelu ReduceMean ReduceSum Round Sqrt Swish Tanh",
     ),
     **named(_sign(_all), "Add Mean Mul Sum"),
     **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
-    "Max": _greatest,
     "MaxPool": _max_pool,
     "Pad": _pad,
     "QuantizeLinear": _quantised,

@@ -2,7 +2,7 @@
 
 An element that overflows its type, or that engines may round in more than one way, is unknown.
 
-A float that varies with a size is a `Ratio`, known in two cases only:
+A computed float is known in two cases only:
 
 - It is exact: an integer of at most p bits times a power of two, where p is the precision of its
   type (24 for float32). Sums, products and comparisons of such numbers are exact while they stay
@@ -13,14 +13,8 @@ A float that varies with a size is a `Ratio`, known in two cases only:
   integer may be added to it, where the rounding of that sum leaves the error below 1 / |b|. After
   any other operation the result is unknown.
 
-A constant is a Python float that its type holds exactly. It is computed in the type's own
-precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
-(Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
-in float32 and rounds later, or not at all: an inexact float16 result is unknown. So is arithmetic
-with infinities and NaN.
-
-The sign of a zero is kept, since it shows in the fill of a `Pad`. Where engines may give either
-zero, or where the sign is not traced, the number is `ZERO`.
+The sign of a zero is kept where nothing is computed, since it shows in the fill of a `Pad`. Where
+the sign is not traced, the number is `ZERO`.
 """
 
 from __future__ import annotations
@@ -33,12 +27,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
-from onnx import TensorProto
-from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown, always, bounds, modulo
-from onnxpad.facts.rule_api import BOOL, REALS, Call, Elements, ValueRule, each, elements, fit
+from onnxpad.facts.rule_api import BOOL, REALS, Call, Elements, ValueRule, each, fit
 from onnxpad.semantics.rows import FORMATS, INTEGERS, UnreadError
 
 
@@ -86,44 +78,24 @@ def _magnitude(number: Extent) -> int | None:
     return None if low is None or high is None else max(-low, high)
 
 
-def constant(number: float, dtype: int) -> float | Unknown:
-    """Round a double result to a type, where every engine gives the same.
-
-    An engine may keep a float32 number between two operations on float16, and round in the end.
-    """
-    precision, smallest, greatest = FORMATS[dtype]
-    if not abs(number) <= math.ldexp(2.0**precision - 1, greatest + 1 - precision):
-        return Unknown("a float that is not finite")
-    rounded = float(tensor_dtype_to_np_dtype(dtype).type(number))
-    is_normal = math.ldexp(1.0, smallest) <= abs(rounded) < math.inf
-    if rounded != number and (dtype == TensorProto.FLOAT16 or not is_normal):
-        return Unknown("a float that may be rounded in more than one way")
-    return rounded
-
-
 def from_integer(number: Extent, dtype: int) -> Real:
     """Cast an integer to a float type."""
-    if isinstance(number, int) and abs(number) <= 2**53:
-        return constant(float(number), dtype)
-    return exact(number, 1, dtype)
+    return 0.0 if number == 0 else exact(number, 1, dtype)
 
 
 def to_integer(a: Real) -> Extent:
     """Cast a float to an integer without limits: toward zero."""
-    if isinstance(a, float):
-        return int(a) if math.isfinite(a) else Unknown("a float that is not finite")
-    return a if isinstance(a, Unknown) else size.trunc_div(a.numerator, a.denominator)
+    return size.trunc_div(*_fraction(a))
 
 
 def convert(a: Real, dtype: int) -> Real:
-    """Cast a float to another float type."""
-    return constant(a, dtype) if isinstance(a, float) else exact(*_parts(a), dtype)
+    """Cast a float to another float type, all of which hold zeros and infinities."""
+    is_held = isinstance(a, float) and (not a or math.isinf(a))
+    return a if is_held else exact(*_parts(a), dtype)
 
 
 def add(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return constant(a + b, dtype)
     for quotient, number in ((a, b), (b, a)):
         if isinstance(quotient, Ratio) and quotient.rounded and isinstance(number, float):
             return _moved(quotient, number, dtype)
@@ -154,39 +126,30 @@ def subtract(a: Real, b: Real, dtype: int) -> Real:
 
 def multiply(a: Real, b: Real, dtype: int) -> Real:
     """Return a * b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return constant(a * b, dtype)
     (x, d), (y, e) = _parts(a), _parts(b)
     return exact(x * y, d * e, dtype)
 
 
 def divide(a: Real, b: Real, dtype: int) -> Real:
     """Return a / b: exact for a power of two, else a quotient that is rounded once."""
-    if not isinstance(b, float):
-        return _unknown(b, "a division by a float that varies")
-    if b == 0 or not math.isfinite(b):
-        return Unknown(f"a division by {b}")
-    if isinstance(a, float):
-        return constant(a / b, dtype)
+    if not isinstance(b, float) or not b or not math.isfinite(b):
+        return Unknown("a division by 0, or by a float that varies")
     (x, d), (y, e) = _parts(a), b.as_integer_ratio()
+    if isinstance(x, int):
+        common = math.gcd(x, y)
+        x, y = x // common, y // common
     common = min(d, e)  # both are powers of two
     numerator, denominator = x * (e // common), d // common * y
     if abs(y).bit_count() == 1:
         return exact(numerator if y > 0 else -numerator, abs(denominator), dtype)
     largest = _magnitude(numerator)
-    if largest is None or not largest:
-        return _unknown(numerator) if largest is None else ZERO
-    if largest < 2 ** FORMATS[dtype][0]:
+    if largest and largest < 2 ** FORMATS[dtype][0]:
         return Ratio(numerator, denominator, 1)
-    return Unknown(f"a quotient of more than {FORMATS[dtype][0]} bits")
+    return _unknown(numerator, "a quotient of too many bits, or of 0 alone")
 
 
 def minimum(a: Real, b: Real, dtype: int) -> Real:
     """Return the lesser of both."""
-    if isinstance(a, float) and isinstance(b, float):
-        if math.isnan(a) or math.isnan(b):
-            return Unknown("a minimum with NaN")
-        return min(a, b) if a != b or repr(a) == repr(b) else ZERO
     x, y, denominator = _aligned(a, b)
     return exact(size.minimum(x, y), denominator, dtype)
 
@@ -205,25 +168,12 @@ def negative(a: Real, dtype: int) -> Real:
 
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
-    return _whole(math.floor, size.floor_div, a, dtype)
+    return exact(size.floor_div(*_fraction(a)), 1, dtype)
 
 
 def ceil(a: Real, dtype: int) -> Real:
     """Return the least integer not below a."""
-    return _whole(math.ceil, size.ceil_div, a, dtype)
-
-
-def _whole(
-    function: Callable[[float], int],
-    division: Callable[[Extent, Extent], Extent],
-    a: Real,
-    dtype: int,
-) -> Real:
-    """Round to an integer; engines differ on the sign where the constant -0.5 is rounded to 0."""
-    if isinstance(a, float):
-        whole = float(function(a)) if a and math.isfinite(a) else a
-        return whole if whole or a >= 0 or not a else ZERO
-    return exact(division(a.numerator, a.denominator), 1, dtype) if isinstance(a, Ratio) else a
+    return exact(size.ceil_div(*_fraction(a)), 1, dtype)
 
 
 def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
@@ -231,11 +181,16 @@ def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
     return a if isinstance(a, Unknown) else Unknown(reason)
 
 
-def _parts(a: Real) -> tuple[Extent, int]:
-    """Return numerator and denominator of an exact number; an unknown numerator for any other."""
-    if isinstance(a, Ratio) and not a.rounded:
+def _fraction(a: Real) -> tuple[Extent, int]:
+    """Return numerator and denominator; an unknown numerator where there are none."""
+    if isinstance(a, Ratio):
         return a.numerator, a.denominator
     return a.as_integer_ratio() if isinstance(a, float) and math.isfinite(a) else (_unknown(a), 1)
+
+
+def _parts(a: Real) -> tuple[Extent, int]:
+    """Return numerator and denominator of an exact number; an unknown numerator for any other."""
+    return (_unknown(a), 1) if isinstance(a, Ratio) and a.rounded else _fraction(a)
 
 
 def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
@@ -249,13 +204,13 @@ Function: TypeAlias = Callable[..., Any]
 
 
 def _computed(
-    integer: Function | None, real: Function | None = None, count: int | None = None
+    integer: Function | None, real: Function | None = None, *, unary: bool = False
 ) -> ValueRule:
-    """Apply a function to the elements of so many inputs; without a number, pair by pair to all."""
+    """Apply a function of one element, or of two: pair by pair to all inputs."""
 
     def rule(call: Call) -> Elements:
-        function, operands = _applied(call.kind, integer, real), _operands(call, call.kind, count)
-        return each(function, *operands) if count else reduce(partial(each, function), operands)
+        function, operands = _applied(call.kind, integer, real), _operands(call, call.kind)
+        return each(function, *operands) if unary else reduce(partial(each, function), operands)
 
     return rule
 
@@ -266,13 +221,13 @@ def _applied(dtype: int, integer: Function | None, real: Function | None) -> Fun
         return lambda *operands: fit(integer(*operands), dtype)
     if dtype in REALS and real is not None:
         return lambda *operands: real(*operands, dtype)
-    raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
+    raise UnreadError(f"elements of type {dtype} are not computed")
 
 
-def _operands(call: Call, dtype: int, count: int | None) -> list[Elements]:
+def _operands(call: Call, dtype: int) -> list[Elements]:
     if "broadcast" in call.node.attrs:
         raise UnreadError("broadcasting of opset 6 and before")
-    return call.all_elements(dtype, count)
+    return call.all_elements(dtype)
 
 
 def _comparison(function: Function) -> ValueRule:
@@ -281,34 +236,27 @@ def _comparison(function: Function) -> ValueRule:
         dtype = call.dtype_of(0)
         if dtype in REALS:
             raise UnreadError("a comparison of floats")
-        return each(function, *_operands(call, dtype, 2))
+        return each(function, *_operands(call, dtype))
 
     return rule
 
 
 def _clip(call: Call) -> Elements:
+    if call.version < 11:
+        raise UnreadError("a Clip of opset 10 or before")
     data = call.value_of(0).data
-    for index, name, integer, real in (
-        (1, "min", size.maximum, maximum),
-        (2, "max", size.minimum, minimum),
-    ):
-        if call.version >= 11 and call.has(index):
+    for index, integer, real in ((1, size.maximum, maximum), (2, size.minimum, minimum)):
+        if call.has(index):
             bound = call.elements_of(index, call.kind).reshape(())
-        elif call.version < 11 and name in call.node.attrs:
-            bound = elements([float(call.of(name, 0.0))], ())
-        else:
-            continue
-        data = each(_applied(call.kind, integer, real), data, bound)
+            data = each(_applied(call.kind, integer, real), data, bound)
     return data
 
 
 def _where(call: Call) -> Elements:
-    condition = call.elements_of(0, BOOL)
-    left = call.elements_of(1, call.kind)
-    right = call.elements_of(2, call.kind)
     if call.kind in REALS:
         raise UnreadError("a choice of floats")
-    return each(size.where, condition, left, right)
+    condition, chosen = call.elements_of(0, BOOL), (1, 2)
+    return each(size.where, condition, *(call.elements_of(place, call.kind) for place in chosen))
 
 
 def _cast(call: Call) -> Elements:
@@ -316,27 +264,21 @@ def _cast(call: Call) -> Elements:
     return each(_conversion(value.dtype, call.kind), value.data)
 
 
-def _conversion(source: int, target: int) -> Callable[[Any], object]:
-    if source == target:
-        return lambda a: a
-    if source in REALS:
+def _conversion(source: int, target: int) -> Function:
+    is_real = source in REALS
+    if is_real or source in INTEGERS or source == BOOL:
         if target in REALS:
-            return lambda a: convert(a, target)
+            return partial(convert if is_real else from_integer, dtype=target)
         if target in INTEGERS:
-            return lambda a: fit(to_integer(a), target)
-    elif source in INTEGERS or source == BOOL:
-        if target in REALS:
-            return lambda a: from_integer(a, target)
-        if target in INTEGERS:
-            return lambda a: fit(a, target)
-        if target == BOOL:
+            return lambda a: fit(to_integer(a) if is_real else a, target)
+        if target == BOOL and not is_real:
             return lambda a: 1 - size.equal(a, 0)
     raise UnreadError("a cast between types that are not computed")
 
 
-def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
+def _logic(function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
-    return lambda call: each(function, *call.all_elements(BOOL, count))
+    return lambda call: each(function, *call.all_elements(BOOL))
 
 
 def _sign(a: Extent) -> Extent:
@@ -354,34 +296,29 @@ def _remainder(a: Extent, b: Extent) -> Extent:
 def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
         raise UnreadError("a remainder with the sign of the dividend")
-    return _computed(_remainder, None, 2)(call)
+    return _computed(_remainder)(call)
 
 
 ARITHMETIC: dict[str, ValueRule] = {
-    "Abs": _computed(size.absolute, None, 1),
-    "Add": _computed(operator.add, add, 2),
-    "And": _logic(2, size.minimum),
+    "Add": _computed(operator.add, add),
+    "And": _logic(size.minimum),
     "Cast": _cast,
-    "Ceil": _computed(None, ceil, 1),
+    "Ceil": _computed(None, ceil, unary=True),
     "Clip": _clip,
-    "Div": _computed(_quotient, divide, 2),
+    "Div": _computed(_quotient, divide),
     "Equal": _comparison(size.equal),
-    "Floor": _computed(None, floor, 1),
+    "Floor": _computed(None, floor, unary=True),
     "Greater": _comparison(lambda a, b: size.less(b, a)),
-    "GreaterOrEqual": _comparison(lambda a, b: size.less_equal(b, a)),
     "Less": _comparison(size.less),
-    "LessOrEqual": _comparison(size.less_equal),
     "Max": _computed(size.maximum, maximum),
     "Min": _computed(size.minimum, minimum),
     "Mod": _mod,
-    "Mul": _computed(operator.mul, multiply, 2),
-    "Neg": _computed(operator.neg, negative, 1),
-    "Not": _logic(1, lambda a: 1 - a),
-    "Or": _logic(2, size.maximum),
-    "Relu": _computed(lambda a: size.maximum(a, 0), lambda a, dtype: maximum(a, 0.0, dtype), 1),
-    "Sign": _computed(_sign, None, 1),
-    "Sub": _computed(operator.sub, subtract, 2),
+    "Mul": _computed(operator.mul, multiply),
+    "Neg": _computed(operator.neg, negative, unary=True),
+    "Not": _logic(lambda a: 1 - a),
+    "Sign": _computed(_sign, unary=True),
+    "Sub": _computed(operator.sub, subtract),
     "Where": _where,
-    "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
+    "Xor": _logic(lambda a, b: 1 - size.equal(a, b)),
 }
 """Value rules of operators that compute new elements."""

@@ -14,7 +14,7 @@ limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -45,11 +45,12 @@ from onnxpad.facts.rule_api import (
     Value,
     ValueRule,
     constant_elements,
+    elements,
     is_constant,
     known,
     rule_name,
 )
-from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING, first_input_dtype, of_row
+from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, of_row
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError
@@ -73,9 +74,6 @@ _LARGEST = INTEGERS[INT64][1]
 
 _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
-
-_SHAPE_RULES = SHAPES | SLIDING
-
 
 _Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
@@ -102,8 +100,8 @@ _Question: TypeAlias = tuple["Analysis", int, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    Answers follow the edits of the graph by themselves: those given since edits that were undone
-    are worked out anew, and, once a round of passes is over, those that left something open.
+    Answers follow the edits of the graph by themselves: after edits that were undone all are worked
+    out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         graph: The graph.
@@ -117,7 +115,6 @@ class Analysis:
         dims: Mapping[str, Extent] | None = None,
         outer: Analysis | None = None,
         input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
-        caller: Analysis | None = None,
     ) -> None:
         """Analyse a graph.
 
@@ -127,7 +124,6 @@ class Analysis:
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
                 tensors the body may read.
             input_facts: For a function: what is known of its inputs, by name.
-            caller: For a function: the analysis by whose rules it is asked.
         """
         self.graph = graph
         self._dims = dict(dims or {})
@@ -138,12 +134,8 @@ class Analysis:
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
-        self._count, self._settled = self._edits.count, self._edits.settled
-        self._undone = len(self._edits.undone)
-        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
-        asks = outer or caller
-        self._asked: list[_Question] = [] if asks is None else asks._asked
-        self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
+        self._count, self._seen = self._edits.count, (self._edits.settled, len(self._edits.undone))
+        self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
         """Return the sizes of a tensor's axes; None where its rank is unknown.
@@ -186,24 +178,19 @@ class Analysis:
 
     def call(self, node: Node) -> Call:
         """Return what rules read of a node, about its first output."""
-        # No rule is for an operator without a name.
-        op = "" if self.graph.refers(node) else rule_name(self.graph, node)
-        return Call(self.graph, self, node, op, 0)
+        return Call(self.graph, self, node)
 
     def _answer(self, kind: int, tensor: Any) -> Any:
         """Answer a question, and before it all that the answer depends on, with a stack.
 
-        A question counts as unanswerable until it is answered, so cycles end. One that fails does
-        so in the rule that asks, as whoever looks into bodies and functions may go on.
+        A question counts as unanswerable until it is answered, so cycles end. So does one about
+        what is malformed, which whoever reads it says.
         """
         if self._count != self._edits.count:
             self._follow()
         memory, asked = self._known[kind], self._asked
         if tensor in memory:
-            answer = memory[tensor]
-            if answer is None and asked and (self, kind, tensor) in self._failed:
-                raise self._failed[self, kind, tensor]
-            return answer
+            return memory[tensor]
         if asked:
             raise NeededError(self, kind, tensor)
         self._ask(self, kind, tensor)
@@ -212,19 +199,14 @@ class Analysis:
                 there, wanted, at = asked[-1]
                 try:
                     there._known[wanted][at] = there._found(wanted, at)
-                except UnreadError:
+                except (UnreadError, ModelError):
                     pass  # it stays unknown
                 except NeededError as needed:
                     self._ask(*needed.args)
                     continue
-                except ModelError as error:
-                    self._failed[there, wanted, at] = error
                 asked.pop()
-            if (self, kind, tensor) in self._failed:
-                raise self._failed[self, kind, tensor]
         finally:
             asked.clear()
-            self._failed.clear()
         return memory[tensor]
 
     def _ask(self, there: Analysis, kind: int, tensor: Any) -> None:
@@ -239,30 +221,16 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers that rest on edits which were undone, or that edits may have made known.
-
-        Each mark has a number of edits, and how many answers there were before the last of them.
-        """
-        journal, marks = self._edits, self._marks
-        if undone := journal.undone[self._undone :]:
-            lengths = [len(memory) for memory in self._known]
-            while marks and marks[-1][0] > min(undone):
-                _, lengths = marks.pop()
-            for memory, length in zip(self._known, lengths, strict=True):
-                while len(memory) > length:
-                    memory.popitem()
-        if journal.settled != self._settled:
+        """Forget answers that rest on undone edits, or that other edits may have made known."""
+        journal = self._edits
+        seen = journal.settled, len(journal.undone)
+        if seen != self._seen:
+            everything = seen[1] != self._seen[1]
             for memory in self._known:
-                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
-                    del memory[tensor]
-            marks.clear()
-        if undone or not marks:
+                for at in [at for at, found in memory.items() if everything or _is_open(found)]:
+                    del memory[at]
             self._inside.clear()
-        if not marks or journal.mark() > marks[-1][0]:
-            lengths = [len(memory) if marks else 0 for memory in self._known]
-            marks.append((journal.mark(), lengths))
-        self._count, self._settled = journal.count, journal.settled
-        self._undone = len(journal.undone)
+        self._count, self._seen = journal.count, seen
 
     def _found(self, kind: int, tensor: Any) -> Any:
         """Work out an answer, by a rule that may need others."""
@@ -288,8 +256,10 @@ class Analysis:
         return shape
 
     def _shape_rule(self, call: Call) -> ShapeRule | None:
-        rule = _SHAPE_RULES.get(call.op)
-        if rule is not None or not call.op or call.output:
+        rule = SHAPES.get(call.op)
+        if call.output and call.op not in SEVERAL:
+            return None
+        if rule is not None or not call.op:
             return rule
         own = row_declared(self.graph, call.node)
         if own is None:
@@ -309,7 +279,8 @@ class Analysis:
         elif self._shape_rule(call) is None:
             found = self._computed(call).dtype
         else:
-            found = DTYPES.get(call.op, first_input_dtype)(call)
+            rule = DTYPES.get(call.op)
+            found = call.dtype_of(0) if rule is None else rule(call)
         return found if found in _DTYPES else None
 
     def _value(self, tensor: Any) -> Value | None:
@@ -347,7 +318,7 @@ class Analysis:
         if not self.graph.runs_graphs(node):
             return NOTHING
         if id(node) not in self._inside:
-            self._inside[id(node)] = computed_by(self.graph, self, node)
+            self._inside[id(node)] = _computed_by(self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 
@@ -379,13 +350,11 @@ class Analysis:
         }
         for each in open_axes(self.graph.inputs):
             size = self._dims.get(each.symbol)
-            shapes[each.tensor][each.axis] = (
-                symbol(each.symbol, OPEN_SIZES) if size is None else size
-            )
-        facts = self._input_facts
-        passed = {name: facts[name].shape for name in shapes if name in facts}
-        found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
-        return found | passed
+            size = symbol(each.symbol, OPEN_SIZES) if size is None else size
+            shapes[each.tensor][each.axis] = size
+        found = {name: None if shape is None else tuple(shape) for name, shape in shapes.items()}
+        passed = self._input_facts
+        return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""
@@ -438,38 +407,22 @@ KNOWN: Final = frozenset({"If", "Loop"})
 """Those of which it is known what they pass."""
 
 MOST_NODES: Final = 100_000
-"""Most nodes of bodies and functions that are analysed in a small model, repeated ones counted."""
-
-_PER_NODE: Final = 20
-"""By how much that grows with each node of a body or function."""
+"""About how many nodes of bodies and functions are analysed, repeated ones counted."""
 
 _ROUNDS: Final = 32
-
-
-class _Inside:
-    """The analyses of the bodies and functions of one model, as far as they were asked for."""
-
-    def __init__(self) -> None:
-        self.begun: dict[object, Analysis] = {}
-        self.opened: dict[int, int] = {}
-        self.nodes = 0
 
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
     captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
-    key = graph.offset, *_distinct((*passed.values(), *captured))
-    notes = graph.model.notes
-    inside: _Inside = notes.setdefault(_Inside, _Inside())
-    if key not in inside.begun:
-        count = inside.opened.setdefault(graph.offset, sum(1 for _ in graph.nodes))
-        if inside.nodes + count > MOST_NODES + _PER_NODE * sum(inside.opened.values()):
+    key = graph.offset, *map(_key, (*passed.values(), *captured))
+    begun: dict[object, Analysis] = graph.model.notes.setdefault(_results, {})
+    if key not in begun:
+        if len(begun) * sum(1 for _ in graph.nodes) > MOST_NODES:
             return [NOTHING] * len(graph.results)
-        inside.nodes += count
-        inside.begun[key] = Analysis(
-            graph, outer=outer if graph.parent else None, input_facts=passed, caller=outer
-        )
-    inner = inside.begun[key]
+        around = outer if graph.parent else None
+        begun[key] = Analysis(graph, outer=around, input_facts=passed)
+    inner = begun[key]
     results = map(graph.tensor, graph.results)
     found = [PassedFacts(inner.dtype(each), inner.shape(each)) for each in results]
     if graph.parent:
@@ -477,19 +430,18 @@ def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -
     return list(map(common, found, found))  # whose unknown sizes are others
 
 
-def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
-    """Facts as a key: no analysis can tell two sets with equal keys apart."""
-    unknown: dict[int, int] = {}
+def _key(facts: PassedFacts) -> object:
+    """Facts as a key: no analysis can tell two with equal keys apart."""
+    shape, value = facts.shape, facts.value
+    sizes = None if shape is None else tuple(map(_told, shape))
+    return facts.dtype, sizes, value and (value.dtype, value.data.shape, *map(_told, value.flat))
 
-    def one(item: object) -> object:
-        if isinstance(item, Unknown):
-            return unknown.setdefault(id(item), len(unknown)), item.reason
-        return item if isinstance(item, int | Size) else (item, repr(item))
 
-    for each in facts:
-        shape, value = each.shape, each.value
-        yield each.dtype, None if shape is None else tuple(map(one, shape))
-        yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+def _told(item: Any) -> object:
+    """A size or an element as a key, in which 0.0 and -0.0 differ; None for an unknown one."""
+    if isinstance(item, Unknown):
+        return None
+    return item if isinstance(item, int | Size) else (item, repr(item))
 
 
 def passed_to_function(
@@ -519,41 +471,36 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     """Facts about what a Loop hands from one iteration to the next, by the name of the input.
 
     What holds for the initial values is assumed. As far as it does not hold for the results of the
-    body too, it is dropped, until the rest holds for all iterations by induction.
-
-    Args:
-        body: The body, of any node.
-        outer: The analysis of the graph around it.
+    body too, it is dropped, until the rest holds for all iterations by induction. Bodies of other
+    nodes get nothing.
     """
     node, around = body.owner, body.parent
-    if node is None or around is None or node.op != "Loop" or not around.is_standard(node):
+    if node is None or around is None or rule_name(around, node) != "Loop":
         return {}
     # The iteration number and the condition come first, and the next condition.
     names, given = [*body.inputs][2:], node.inputs[2:]
-    if around.refers(node) or len(names) != len(given) or len(body.results) <= len(names):
+    if len(names) != len(given) or len(body.results) <= len(names):
         return {}
     assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
     for _ in range(_ROUNDS):
         passed = dict(zip(names, assumed, strict=True))
         kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
-        if [*_distinct(kept)] == [*_distinct(assumed)]:
+        if [*map(_key, kept)] == [*map(_key, assumed)]:
             return passed
         assumed = kept
     return {}
 
 
-def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFacts]:
-    """Facts about the outputs of a node with bodies, or of one that calls a function.
-
-    Fewer than there are outputs, where nothing is known of the rest.
-    """
+def _computed_by(analysis: Analysis, node: Node) -> list[PassedFacts]:
+    """Facts about the outputs of a node with bodies, or of a call; fewer where some are unknown."""
+    graph = analysis.graph
     try:
         if graph.is_function(node):
             function = graph.called(node)
             if function is None:
                 return []
             return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
-        if node.op not in KNOWN or not graph.is_standard(node) or graph.refers(node):
+        if rule_name(graph, node) not in KNOWN:
             return []
         bodies = list(graph.bodies(node))
         if node.op == "Loop":
@@ -565,19 +512,20 @@ def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFact
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
-    """The facts that hold for both; of contents, 0.0 and -0.0 are not the same."""
+    """The facts that hold for both."""
     dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        shape = tuple(map(_common_size, one.shape, other.shape))
-    value = one.value
-    if value is None or Unknown in map(type, value.flat):
+        shape = tuple(map(_common, one.shape, other.shape))
+    left, right = one.value, other.value
+    if left is None or right is None or left.data.shape != right.data.shape or dtype is None:
         return PassedFacts(dtype, shape)
-    ours, theirs = (tuple(_distinct([PassedFacts(value=each)])) for each in (value, other.value))
-    return PassedFacts(dtype, shape, value if ours == theirs else None)
+    items = map(_common, left.flat, right.flat)
+    return PassedFacts(dtype, shape, Value(dtype, elements(items, left.data.shape)))
 
 
-def _common_size(one: Extent, other: Extent) -> Extent:
-    return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
+def _common(one: Any, other: Any) -> Any:
+    told = _told(one)
+    return one if told is not None and told == _told(other) else Unknown("it varies")
 
 
 def _is_open(answer: Any) -> bool:

@@ -14,7 +14,7 @@ not know in full are left out, so native code never meets a stride of 0 or a lis
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import Final, NamedTuple, TypeAlias
 
@@ -78,26 +78,24 @@ class Feasible(Struct, frozen=True):
     stops: Node | None = None
 
 
-EVERYWHERE: Final = Feasible()
-
-
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
-    """Derives the open sizes at which all operators run that every output of the graph needs."""
-    conditions: dict[str, Size] = {}
+    """The open sizes at which all operators run that every output of the graph needs."""
+    conditions: dict[str, Extent] = {}
     seen: set[Extent] = set()
     for node in _needed(graph):
         for condition in _conditions(node, graph, analysis):
-            both = condition
-            if isinstance(condition, Size) and condition not in seen:
-                seen.add(condition)
-                if len(condition.symbols) == 1:
-                    name = condition.symbols[0].name
-                    both = minimum(conditions.get(name, 1), condition)
-                    if isinstance(both, Size):
-                        conditions[name] = both
-            if both == 0:
+            if condition == 0:
                 return Feasible(stops=node)
-    found = {name: solutions(each) for name, each in conditions.items()}
+            if not isinstance(condition, Size) or condition in seen:
+                continue
+            seen.add(condition)
+            if len(condition.symbols) == 1:
+                name = condition.symbols[0].name
+                both = minimum(conditions.get(name, 1), condition)
+                if both == 0:
+                    return Feasible(stops=node)
+                conditions[name] = both
+    found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
     return Feasible({name: limit for name, limit in found.items() if limit is not None})
 
 
@@ -105,13 +103,14 @@ def stopping(graph: Graph, analysis: Analysis) -> Node | None:
     """A node that stops wherever it runs, by its own sizes or onnx's shape inference; or None.
 
     A runtime that finds this out when it loads a model refuses it, although a branch with such a
-    node may never be taken.
+    node may never be taken. Shape inference refuses, for example, a Squeeze of an axis of 3.
     """
     for node in graph.nodes:
         is_window = operator_of(graph, node) is not None
         if not is_window and any(each == 0 for each in _conditions(node, graph, analysis)):
             return node
-    return refused(graph, analysis)
+    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
+    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -136,15 +135,11 @@ def _needed(graph: Graph) -> list[Node]:
     return needed
 
 
-def _is_positive(size: Extent) -> bool:
-    return at_least(size, 1)
-
-
 def _concatenated(call: Call) -> Conditions:
     shapes = call.shapes()
     axis = call.axis(len(shapes[0]), 1)
     # Engines accept an empty tensor even where it does not fit.
-    fits = len({*map(len, shapes)}) == 1 and all(map(_is_positive, chain(*shapes)))
+    fits = len({*map(len, shapes)}) == 1 and all(at_least(each, 1) for each in chain(*shapes))
     for place, sizes in enumerate(zip(*shapes, strict=True) if fits else ()):
         first, *others = dict.fromkeys(sizes)
         yield from (equal(first, other) for other in others if place != axis)
@@ -177,14 +172,11 @@ def _windowed(call: Call, row: Operator) -> Conditions:
     least one element on each axis, except pools of an empty batch. A transposed convolution must
     give something on each axis.
     """
-    layout = row.layout
-    shape = call.result_shape() or ()
-    yield from (less_equal(0 if row.pools else 1, size) for size in layout.spatial(shape))
-    if row.scatters:
-        return
-    read = call.shape_of(0)
+    layout, least = row.layout, 0 if row.pools else 1
+    yield from (less_equal(least, size) for size in layout.spatial(call.result_shape() or ()))
+    read = () if row.scatters else call.shape_of(0)
     is_same = auto_pad_of(call.node).startswith("SAME")
-    if read and (_is_positive(read[layout.batch]) if row.pools else is_same):
+    if read and (at_least(read[layout.batch], 1) if row.pools else is_same):
         yield from (less_equal(1, size) for size in layout.spatial(read))
 
 
@@ -214,14 +206,7 @@ _SHORT: Final = 16  # elements: longer lists are not shapes, axes or pads
 
 
 class Disagreement(NamedTuple):
-    """An operator on whose output sizes the two disagree.
-
-    Attributes:
-        node: The operator.
-        output: The first of its outputs that differs.
-        derived: Its sizes as the analysis derives them.
-        inferred: Its sizes as shape inference infers them.
-    """
+    """An operator whose output shape inference gives another size than the analysis derives."""
 
     node: Node
     output: Tensor
@@ -234,10 +219,7 @@ def disagreements(
 ) -> Iterator[Disagreement]:
     """The operators, in file order, for which shape inference gives another output size.
 
-    Args:
-        graph: The graph.
-        analysis: Its analysis.
-        among: The operators to compare, in file order; the first `NODES` of the graph without it.
+    Of those `among` the nodes, in file order too, or of the first `NODES` of the graph.
     """
     for node in islice(graph.nodes, NODES) if among is None else among:
         if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
@@ -253,15 +235,6 @@ def disagreements(
             if sizes is not None and (differ or len(derived) != len(sizes)):
                 yield Disagreement(node, tensor, derived, sizes)
                 break
-
-
-def refused(graph: Graph, analysis: Analysis) -> Node | None:
-    """The first operator that shape inference refuses at its input sizes; None if it takes all.
-
-    It refuses, for example, a Squeeze of an axis of 3 elements.
-    """
-    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
-    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:
@@ -323,9 +296,7 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferre
         return None if "[ShapeInferenceError]" in str(error) else {}
     told = {name: each.tensor_type for name, each in found.items()}
     return {
-        name: tuple(
-            [dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim]
-        )
+        name: tuple([d.dim_value if d.HasField("dim_value") else None for d in each.shape.dim])
         for name, each in told.items()
         if each.HasField("shape")
     }
@@ -415,13 +386,7 @@ def _text(sizes: Sizes) -> str:
 
 
 class AnalysedDomain(Struct, frozen=True):
-    """A domain of sizes with the analysis of a graph for it.
-
-    Attributes:
-        domain: The sizes.
-        analysis: The analysis of the graph at these sizes.
-        feasible: The sizes among them at which the graph runs.
-    """
+    """A domain of sizes, the analysis of a graph for it, and the sizes at which the graph runs."""
 
     domain: SizeDomain
     analysis: Analysis
@@ -429,7 +394,6 @@ class AnalysedDomain(Struct, frozen=True):
 
 
 AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
-_Analyse: TypeAlias = Callable[[SizeDomain], AnalysedDomain]
 
 
 def analysed_domains(
@@ -458,13 +422,23 @@ def analysed_domains(
     if domain.by_name:
         allowed.append(domain)
 
-    def analyse(domain: SizeDomain) -> AnalysedDomain:
+    def analysed(domain: SizeDomain) -> AnalysedDomain:
         same = (each.analysis for each in known if each.domain == domain)
         analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-        feasible = feasible_sizes(graph, analysis) if wanted else EVERYWHERE
-        return AnalysedDomain(domain, analysis, feasible)
+        return AnalysedDomain(
+            domain, analysis, feasible_sizes(graph, analysis) if wanted else Feasible()
+        )
 
-    found = [step for each in allowed for step in _steps(analyse, each)]
+    found: list[AnalysedDomain] = []
+    for each in allowed:
+        at = analysed(each)
+        found.append(at)
+        for _ in range(_ROUNDS):
+            if not (needed := at.feasible.sizes):
+                break
+            at = analysed(replace(at.domain, needed={**at.domain.needed, **needed}))
+        if at is not found[-1]:
+            found.append(at)
     stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()
@@ -474,15 +448,3 @@ def analysed_domains(
             f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
         )
     return tuple(found)
-
-
-def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
-    """Yields a domain, then its feasible sizes, until these show no more infeasible ones."""
-    at = whole = analyse(domain)
-    yield whole
-    for _ in range(_ROUNDS):
-        if not (needed := at.feasible.sizes):
-            break
-        at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
-    if at is not whole:
-        yield at

@@ -11,8 +11,9 @@ opset it asks for.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import compress
 
 import numpy as np
 from onnx import TensorProto, numpy_helper
@@ -30,6 +31,7 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.facts.rule_api import (
+    FLOAT,
     Call,
     Elements,
     Shape,
@@ -61,25 +63,16 @@ def at_least(extent: Extent, least: int) -> bool:
 
 
 def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
-
-    Raises:
-        UnreadError: Two of them are different numbers.
-    """
-    sizes = list(extents)
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`."""
+    sizes = [size for size in extents if not isinstance(size, Unknown)]
     numbers = {size for size in sizes if isinstance(size, int)}
     if len(numbers) > 1:
         raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
-    known = (size for size in sizes if not isinstance(size, Unknown))
-    return numbers.pop() if numbers else next(known, Unknown("no operand's size is known"))
+    return next(iter([*numbers, *sizes]), Unknown("no operand's size is known"))
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that shapes broadcast to, by numpy's rules.
-
-    Raises:
-        UnreadError: They do not broadcast.
-    """
+    """Return the shape that shapes broadcast to, by numpy's rules."""
     result: Shape = ()
     for shape in shapes:
         rank = max(len(shape), len(result))
@@ -103,19 +96,13 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
 
 
 def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
-    """Return how many elements a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
+    """Return how many elements a Slice takes of an axis; ONNX's Slice clamps like this."""
     last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
     return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
 
 
 def slice_start(size: Extent, start: Extent, step: int) -> Extent:
-    """Return the first position that a Slice takes of an axis.
-
-    Source: ONNX Slice, which clamps like this.
-    """
+    """Return the first position that a Slice takes of an axis."""
     return _clamped(size, start, 0, size if step > 0 else size - 1)
 
 
@@ -148,8 +135,7 @@ def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
 
 def _reshape(call: Call) -> Shape:
     target = call.integers(1) if call.version >= 5 else call.of("shape", ())
-    shape = call.shape()
-    copied = not call.flag("allowzero")
+    shape, copied = call.shape(), not call.flag("allowzero")
     result: list[Extent] = []
     for axis, extent in enumerate(target):
         if extent == 0 and copied:
@@ -161,29 +147,19 @@ def _reshape(call: Call) -> Shape:
             result.append(Unknown("a size given at run time, which may be 0 or -1"))
     if result.count(-1) == 1:
         axis = result.index(-1)
-        others = result[:axis] + result[axis + 1 :]
         result[axis] = Unknown("the rest of an unknown shape")
         if shape is not None:
-            result[axis] = remaining(shape, others)
+            result[axis] = remaining(shape, [*result[:axis], *result[axis + 1 :]])
     return tuple(result)
-
-
-def _flatten(call: Call) -> Shape:
-    shape = call.shape_of(0)
-    axis = call.of("axis", 1)
-    if not -len(shape) <= axis <= len(shape):
-        raise UnreadError(f"a Flatten at axis {axis} of a tensor of rank {len(shape)}")
-    return product(shape[:axis]), product(shape[axis:])
 
 
 def _squeeze(call: Call) -> Shape:
     shape = call.shape_of(0)
     axes = axes_of(call.axes() or (), len(shape))
-    if not axes:
-        if not all(isinstance(extent, int) or at_least(extent, 2) for extent in shape):
-            raise UnreadError("a Squeeze of axes that may be 1")
-        return tuple(extent for extent in shape if extent != 1)
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    if not axes and not all(isinstance(size, int) or at_least(size, 2) for size in shape):
+        raise UnreadError("a Squeeze of axes that may be 1")
+    kept = (size != 1 if not axes else axis not in axes for axis, size in enumerate(shape))
+    return tuple(compress(shape, kept))
 
 
 def _unsqueeze(call: Call) -> Shape:
@@ -217,9 +193,9 @@ def _transposed(call: Call) -> Elements:
     return data.transpose(_perm(call, data.ndim))
 
 
-def concatenated(shapes: list[Shape], axis: int) -> Shape:
+def concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
     """Return the shape of tensors concatenated along an axis, given their shapes."""
-    if not shapes or any(len(shape) != len(shapes[0]) for shape in shapes):
+    if not shapes or len(set(map(len, shapes))) > 1:
         raise UnreadError("a Concat of no tensors, or of different ranks")
     axis = axis_of(axis, len(shapes[0]))
     columns = list(zip(*shapes, strict=True))
@@ -227,17 +203,13 @@ def concatenated(shapes: list[Shape], axis: int) -> Shape:
     return (*map(agreed, columns[:axis]), joined, *map(agreed, columns[axis + 1 :]))
 
 
-def _concat(call: Call) -> Shape:
-    return concatenated(call.shapes(), call.of("axis", 1))
-
-
 def _joined(call: Call) -> Elements:
     parts = call.all_elements(call.kind)
     return np.concatenate(parts, call.axis(len(call.sizes), 1))
 
 
-def split_sizes(call: Call, size: Extent) -> Shape:
-    """Return the sizes of a Split's parts along its axis, which has this size."""
+def _split_sizes(call: Call, size: Extent) -> Shape:
+    """The sizes of a Split's parts along its axis, which has this size."""
     if call.version >= 13 and call.has(1):
         return call.integers(1)
     if sizes := call.of("split", ()):
@@ -245,16 +217,15 @@ def split_sizes(call: Call, size: Extent) -> Shape:
     parts = call.of("num_outputs", len(call.node.outputs))
     if parts != len(call.node.outputs):
         raise UnreadError("a Split with another number of outputs")
-    if call.version < 18:
-        return (floor_div(size, parts),) * parts
-    part = ceil_div(size, parts)
-    return (*((part,) * (parts - 1)), size - part * (parts - 1))
+    part = floor_div(size, parts) if call.version < 18 else ceil_div(size, parts)
+    last = part if call.version < 18 else size - part * (parts - 1)
+    return (*((part,) * (parts - 1)), last)
 
 
 def _split(call: Call) -> Shape:
     shape = list(call.shape_of(0))
     axis = call.axis(len(shape))
-    sizes = split_sizes(call, shape[axis])
+    sizes = _split_sizes(call, shape[axis])
     if call.output >= len(sizes):
         raise UnreadError("a Split with fewer sizes than outputs")
     shape[axis] = sizes[call.output]
@@ -264,17 +235,21 @@ def _split(call: Call) -> Shape:
 def _part(call: Call) -> Elements:
     data = call.value_of(0).data
     axis = call.axis(data.ndim)
-    sizes = known(tuple(split_sizes(call, data.shape[axis])))
+    sizes = known(tuple(_split_sizes(call, data.shape[axis])))
     begin = sum(sizes[: call.output])
     return np.take(data, range(begin, begin + sizes[call.output]), axis)
 
 
-def _slice(call: Call) -> Shape:
+def _bounds(call: Call, rank: int) -> dict[int, tuple[Extent, Extent, int]]:
     from onnxpad.semantics.moving import bounds_of
 
+    return bounds_of(call, rank)
+
+
+def _slice(call: Call) -> Shape:
     shape = list(call.shape_of(0))
     try:
-        bounds = bounds_of(call, len(shape))
+        bounds = _bounds(call, len(shape))
     except UnreadError:
         return tuple(Unknown("a Slice of unknown axes") for _ in shape)
     for axis, (start, end, step) in bounds.items():
@@ -283,10 +258,8 @@ def _slice(call: Call) -> Shape:
 
 
 def _sliced(call: Call) -> Elements:
-    from onnxpad.semantics.moving import bounds_of
-
     data = call.value_of(0).data
-    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
+    for axis, (start, _, step) in _bounds(call, data.ndim).items():
         (first,) = known((slice_start(data.shape[axis], start, step),))
         data = np.take(data, first + step * np.arange(call.sizes[axis]), axis)
     return data
@@ -309,27 +282,20 @@ def _gathered(call: Call) -> Elements:
 def _amounts(call: Call, rank: int) -> ExtentPairs:
     amounts, axes, axes_known = amounts_of(call)
     pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
-    if pads is None:
-        raise UnreadError("a Pad whose pads are unknown, or over other axes")
-    return pads
+    return ((Unknown("the pads are unknown"),) * 2,) * rank if pads is None else pads
 
 
 def _pad(call: Call) -> Shape:
     shape = call.shape_of(0)
-    try:
-        pads = _amounts(call, len(shape))
-    except UnreadError as error:
-        return tuple(Unknown(str(error)) for _ in shape)
+    pads = _amounts(call, len(shape))
     return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
 
 
 def _padded(call: Call) -> Elements:
     data = call.value_of(0).data
-    if call.of("mode", "constant") != "constant" or "value" in call.node.attrs:
-        raise UnreadError("a Pad that copies, or of opset 10 or before with a value")
     begins = known(tuple(begin for begin, _ in _amounts(call, data.ndim)))
-    if min(begins, default=0) < 0:
-        raise UnreadError("a Pad that crops")
+    if call.version < 11 or call.of("mode", "constant") != "constant" or min(begins) < 0:
+        raise UnreadError("a Pad that copies or crops, or of opset 10 or before")
     zero = 0 if call.kind in INTEGERS else 0.0
     item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
     result = filled(item, call.sizes)
@@ -345,9 +311,10 @@ def _tile(call: Call) -> Shape:
 
 
 def _blocks(call: Call) -> Shape:
-    (batch, channels, *spatial), block = call.ranked_shape_of(0, 4), call.of("blocksize", 0)
-    if block < 1:
-        raise UnreadError(f"a block of size {block}")
+    shape, block = call.shape_of(0), call.of("blocksize", 0)
+    if block < 1 or len(shape) != 4:
+        raise UnreadError(f"a block of size {block}, or data of rank {len(shape)}")
+    batch, channels, *spatial = shape
     if call.op == "SpaceToDepth":
         return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
     return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
@@ -363,27 +330,33 @@ def dimensions(call: Call) -> Shape:
     return shape[begin:end]
 
 
-def _constant_of_shape(call: Call) -> Elements:
-    value = call.tensor("value")
-    if value is None:
-        return filled(0.0, call.sizes)
+def element_of(call: Call) -> tuple[int, object]:
+    """Return the type and the element of a ConstantOfShape; None for one that is not evaluated."""
+    written = call.attribute("value")
+    if written is None:
+        return FLOAT, 0.0
+    value = written.t
     if value.data_location == TensorProto.EXTERNAL:
-        raise UnreadError("a ConstantOfShape whose value lies in another file")
+        return value.data_type, None
     try:
-        array = constant_elements(numpy_helper.to_array(value), call.kind)
+        data = constant_elements(numpy_helper.to_array(value), value.data_type)
     except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
-        array = None
-    if array is None or array.size != 1:
-        raise UnreadError("a ConstantOfShape whose value is not a single number")
-    return filled(array.reshape(-1)[0], call.sizes)
+        data = None
+    return value.data_type, None if data is None or data.size != 1 else data.item()
+
+
+def _constant_of_shape(call: Call) -> Elements:
+    element = element_of(call)[1]
+    if element is None:
+        raise UnreadError("a ConstantOfShape of something that is no number")
+    return filled(element, call.sizes)
 
 
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
-    "Concat": _concat,
+    "Concat": lambda call: concatenated(call.shapes(), call.of("axis", 1)),
     "ConstantOfShape": lambda call: call.integers(0),
     "DepthToSpace": _blocks,
     "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
-    "Flatten": _flatten,
     "Gather": _gather,
     "Pad": _pad,
     "Reshape": _reshape,
@@ -400,7 +373,7 @@ LAYOUT_SHAPES: dict[str, ShapeRule] = {
 """Shape rules of operators that compute no new elements."""
 
 LAYOUT: dict[str, ValueRule] = {
-    **named(_in_order, "Flatten Reshape Squeeze Unsqueeze"),
+    **named(_in_order, "Reshape Squeeze Unsqueeze"),
     "Concat": _joined,
     "ConstantOfShape": _constant_of_shape,
     "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),

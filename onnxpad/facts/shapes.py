@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
 from onnxpad.arithmetic.window import (
     Window,
@@ -24,7 +22,7 @@ from onnxpad.arithmetic.window import (
     same_output_size,
     transposed_output_size,
 )
-from onnxpad.facts.reshaping import LAYOUT_SHAPES, broadcast, concatenated
+from onnxpad.facts.reshaping import LAYOUT_SHAPES, broadcast, concatenated, element_of
 from onnxpad.facts.rule_api import (
     BOOL,
     FLOAT,
@@ -52,15 +50,6 @@ def _broadcasting(call: Call) -> Shape:
     return call.shape_of(0) if call.version < 7 else broadcast(call.shapes())
 
 
-def _normalization(call: Call) -> Shape:
-    """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
-    shape = call.shape_of(0)
-    if call.output == 0:
-        return shape
-    axis = call.axis(len(shape), -1)
-    return (*shape[:axis], *(1 for _ in shape[axis:]))
-
-
 def _matmul(call: Call) -> Shape:
     """Give the shape of the matrix product of two inputs, by numpy's rules."""
     a, b = call.shape_of(0), call.shape_of(1)
@@ -71,26 +60,16 @@ def _matmul(call: Call) -> Shape:
 
 
 def _gemm(call: Call) -> Shape:
-    a = call.shape_of(0)
-    b = call.shape_of(1)
+    a, b = call.shape_of(0), call.shape_of(1)
     if len(a) != 2 or len(b) != 2:
         raise UnreadError("a Gemm of tensors that are not matrices")
-    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
-
-
-_AXES_SINCE = {"ReduceSum": 13}
-"""The opset from which a reduction's axes are an input; 18 for the others."""
+    return a[call.flag("transA")], b[not call.flag("transB")]
 
 
 def _reduction(call: Call) -> Shape:
-    shape, axes = call.shape_of(0), tuple[int, ...]()
-    keep = call.flag("keepdims", default=True)
-    try:
-        axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), len(shape))
-    except UnreadError:
-        if not keep:
-            raise
-        return tuple(Unknown("a reduction over unknown axes") for _ in shape)
+    shape, keep = call.shape_of(0), call.flag("keepdims", default=True)
+    # Axes became an input, of a sum before they did of others.
+    axes = axes_of(call.axes(13 if call.op == "ReduceSum" else 18) or (), len(shape))
     if not axes and not call.flag("noop_with_empty_axes"):
         axes = tuple(range(len(shape)))
     sizes = (1 if axis in axes else size for axis, size in enumerate(shape))
@@ -104,23 +83,19 @@ def _q_linear_concat(call: Call) -> Shape:
 
 
 BROADCASTING = (
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
-    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum"
+    " Where Xor"
 )
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
 KEEPING: Final = frozenset(
     {
-        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli",
-        "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd",
-        "CumSum", "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "EyeLike", "Floor", "Gelu",
-        "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
-        "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax",
-        "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu",
-        "QuantizeLinear", "RandomNormalLike", "RandomUniformLike", "Reciprocal", "Relu",
-        "ReverseSequence", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink",
-        "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan",
-        "Tanh", "ThresholdedRelu", "Trilu",
+        "Abs", "BatchNormalization", "Cast", "Ceil", "Celu", "Clip", "Cos", "DequantizeLinear",
+        "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
+        "HardSwish", "Identity", "InstanceNormalization", "LRN", "LayerNormalization", "LeakyRelu",
+        "Log", "LogSoftmax", "Mish", "Neg", "Not", "PRelu", "QuantizeLinear", "RMSNormalization",
+        "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus",
+        "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
     }
 )  # fmt: skip
 """Operators whose first output has the shape of their first input, by the specification.
@@ -128,36 +103,6 @@ KEEPING: Final = frozenset(
 Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
 data, and gives the longer result: its rule of shapes is another.
 """
-
-SHAPES: dict[str, ShapeRule] = {
-    **LAYOUT_SHAPES,
-    **dict.fromkeys(KEEPING, _as_data),
-    **named(_broadcasting, BROADCASTING),
-    **named(
-        _reduction,
-        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
-        " ReduceSum ReduceSumSquare",
-    ),
-    **named(_matmul, "MatMul MatMulInteger"),
-    **named(_normalization, "LayerNormalization RMSNormalization"),
-    "BatchNormalization": lambda call: call.shape_of(int(call.output > 0)),
-    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
-    "Gemm": _gemm,
-    "PRelu": _broadcasting,
-    **named(
-        _as_data,
-        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
-        " QuantizeLinear QuickGelu",
-        MICROSOFT,
-    ),
-    **named(
-        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
-        "QLinearAdd QLinearMul",
-        MICROSOFT,
-    ),
-    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
-}
-"""Shape rules of operators without a sliding window."""
 
 
 def of_row(row: Row) -> ShapeRule:
@@ -173,7 +118,11 @@ def of_row(row: Row) -> ShapeRule:
         data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
         if not data:
             raise UnreadError(f"a {row.op} of rank {len(shape)}")
-        weights = shape if place is None else _weights(call, place, len(shape))
+        weights: Shape | None = shape
+        if place is not None:
+            weights = call.shape(place) if call.has(place) else None
+        if weights is None or len(weights) != len(shape):
+            weights = (Unknown("a weight of unknown shape"),) * len(shape)
         notes, key = call.node.notes, (of_row, data, weights[2:])
         sizes: Shape | None = notes.get(key)  # networks repeat the same few windows
         if sizes is None:
@@ -188,25 +137,18 @@ def of_row(row: Row) -> ShapeRule:
     return rule
 
 
-def _weights(call: Call, place: int, rank: int) -> Shape:
-    try:
-        return call.ranked_shape_of(place, rank)
-    except UnreadError:
-        return tuple(Unknown("a weight of unknown shape") for _ in range(rank))
-
-
 def _sizes(call: Call, row: Row, data: Shape) -> Shape:
     """The spatial sizes of an output; those at which no window fits are unknown."""
-    least = 0 if row.window is not None and row.window.rounding == "pool" else 1
+    pools = row.window is not None and row.window.rounding == "pool"
     try:
-        sizes = _sizes_read(call, row, data)
+        sizes = _sizes_read(call, row, data, pools=pools)
     except UnreadError as error:
         return (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
-    nothing = Unknown("no window fits")
+    nothing, least = Unknown("no window fits"), 0 if pools else 1
     return tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
 
 
-def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
+def _sizes_read(call: Call, row: Row, data: Shape, *, pools: bool) -> list[Extent]:
     slide, *more = _read(call, row)
     if len(slide.axes) != len(data):
         raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
@@ -216,7 +158,6 @@ def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
         raise UnreadError("auto_pad and pads at once")
     if row.transposed:
         return _transposed_sizes(data, slide, *more)
-    pools = row.window is not None and row.window.rounding == "pool"
     if is_same:
         if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
@@ -275,60 +216,61 @@ def _global_pool(call: Call) -> Shape:
 def _resize(call: Call) -> Shape:
     shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
     axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
+    given: Sequence[Any]
     if by_size:
-        given: Sequence[Any] = call.integers(3)
-        is_known = call.of("keep_aspect_ratio_policy", "stretch") == "stretch"
+        given = call.integers(3)
+        is_odd = call.of("keep_aspect_ratio_policy", "stretch") != "stretch"
     else:
-        place = 2 if call.version >= 11 else 1
-        given = call.attribute("scales") or () if call.version < 9 else call.value_of(place).flat
-        is_known = call.of("coordinate_transformation_mode", "") != "tf_crop_and_resize"
-    if len(given) != len(axes):
-        raise UnreadError("a Resize with another number of sizes or scales than axes")
-    if not is_known:
-        given = [Unknown("a Resize that crops, or keeps the aspect ratio")] * len(axes)
-    found = dict(zip(axes, given, strict=True))
-    if not by_size:
-        found = {axis: resized(shape[axis], scale) for axis, scale in found.items()}
-    return tuple(found.get(axis, size) for axis, size in enumerate(shape))
+        given = call.value_of(2 if call.version >= 11 else 1).flat
+        is_odd = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    if is_odd or len(given) != len(axes):
+        raise UnreadError("a Resize that crops, keeps the aspect ratio, or contradicts its axes")
+    sizes = list(shape)
+    for axis, asked in zip(axes, given, strict=True):
+        sizes[axis] = asked if by_size else resized(shape[axis], asked)
+    return tuple(sizes)
 
 
 def resized(size: Extent, scale: object) -> Extent:
-    """Return a size times a scale, rounded down, where the product in float32 gives the same."""
-    if not isinstance(scale, float) or not 0 < scale < np.inf:
+    """Return a size times a scale, rounded down, where the product is exact in float32."""
+    high = bounds(size)[1]
+    if not isinstance(scale, float) or not 0 < scale < float("inf") or high is None:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
-    exact = floor_div(size * numerator, denominator)
-    low, high = bounds(size)
-    is_exact = False
-    if isinstance(exact, int) and isinstance(size, int):
-        is_exact = exact <= 2**62 and exact == int(np.float32(size) * np.float32(scale))
-    elif low is not None and high is not None:
-        odd = numerator // (numerator & -numerator)
-        is_exact = max(-low, high) * odd <= 2 ** FORMATS[FLOAT][0]
-    return exact if is_exact else Unknown(f"a size times {scale} is rounded")
+    if high * (numerator // (numerator & -numerator)) > 2 ** FORMATS[FLOAT][0]:
+        return Unknown(f"a size times {scale} is rounded")
+    return floor_div(size * numerator, denominator)
 
 
-SLIDING: dict[str, ShapeRule] = {
+SHAPES: dict[str, ShapeRule] = {
+    **LAYOUT_SHAPES,
+    **dict.fromkeys(KEEPING, _as_data),
+    **named(_broadcasting, BROADCASTING + " PRelu"),
+    **named(_reduction, "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"),
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
     **named(_resize, "Resize Upsample"),
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    **named(
+        _as_data,
+        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
+        " QuantizeLinear QuickGelu",
+        MICROSOFT,
+    ),
+    **named(
+        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
+        "QLinearAdd QLinearMul",
+        MICROSOFT,
+    ),
+    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
+    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
     **{".".join(filter(None, key)): of_row(row) for key, row in {**WINDOWS, **TRANSPOSED}.items()},
 }
-"""Shape rules of operators with a sliding window, and of those that resize; a row comes first."""
+"""Shape rules by name; the windows of a row come from it."""
 
-
-def first_input_dtype(call: Call) -> int:
-    """Return the type of input 0, which most operators give."""
-    return call.dtype_of(0)
-
-
-def _constant_of_shape(call: Call) -> int:
-    value = call.tensor("value")
-    return FLOAT if value is None else int(value.data_type)
-
-
-def _dropout(call: Call) -> int:
-    return BOOL if call.output and call.version >= 10 else call.dtype_of(0)
+SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "MaxPool", "Split"})
+"""Operators of which something is known of other outputs than the first."""
 
 
 def _quantised(call: Call) -> int:
@@ -339,32 +281,18 @@ def _dequantised(call: Call) -> int:
     return call.of("output_dtype", 0) or call.dtype_of(1)
 
 
-def _normalised(call: Call) -> int:
-    return call.of("stash_type", FLOAT) if call.output else call.dtype_of(0)
-
-
 DTYPES: dict[str, DtypeRule] = {
-    **named(
-        lambda call: BOOL,
-        "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
-    ),
+    **named(lambda call: BOOL, "And Equal Greater GreaterOrEqual Less LessOrEqual Not Or Xor"),
     **named(lambda call: INT64, "Shape Size"),
-    **named(lambda call: INT32, "ConvInteger MatMulInteger"),
-    **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
-    **named(
-        lambda call: call.of("dtype", 0) or call.dtype_of(0),
-        "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
-    ),
-    "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
-    "Cast": lambda call: call.of("to", 0) or call.dtype_of(0),
-    "ConstantOfShape": _constant_of_shape,
-    "DequantizeLinear": _dequantised,
-    "Dropout": _dropout,
+    "Cast": lambda call: call.of("to", 0),
+    "ConstantOfShape": lambda call: element_of(call)[0],
+    "ConvInteger": lambda call: INT32,
     "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
-    "LayerNormalization": _normalised,
     "MaxPool": lambda call: INT64 if call.output else call.dtype_of(0),
     "QLinearConv": lambda call: call.dtype_of(7),
-    "QuantizeLinear": _quantised,
+    **named(lambda call: call.dtype_of(1), "RMSNormalization Where"),
+    **named(_quantised, "QuantizeLinear"),
+    **named(_dequantised, "DequantizeLinear"),
     **named(_dequantised, "DequantizeLinear", MICROSOFT),
     **named(lambda call: call.dtype_of(2), "QLinearConcat", MICROSOFT),
     **named(lambda call: call.dtype_of(7), "QLinearConv", MICROSOFT),

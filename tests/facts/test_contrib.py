@@ -4,7 +4,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.facts import Analysis
-from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING
+from onnxpad.facts.shapes import DTYPES, SHAPES
 from onnxpad.graph import Graph
 from onnxpad.semantics.operators import OPERATORS
 from tests.support import Array, one, run
@@ -65,7 +65,7 @@ def test_every_operator_has_a_case() -> None:
     names = {call.partition(" ")[0] for _, call in CASES}
     shapes, pools, dtypes = (
         {name.removeprefix("com.microsoft.") for name in table if "." in name}
-        for table in (SHAPES, SLIDING, DTYPES)
+        for table in (SHAPES, DTYPES)
     )
     assert shapes | (pools - {op for _, op in OPERATORS}) == names
     assert dtypes - names == {"QLinearConv"}  # a window: test_shapes.py
