@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.facts.rule_api import BOOL, INT64, NONE, Bound, Call, named
+from onnxpad.facts.rule_api import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
@@ -46,16 +46,8 @@ _POLES: Final = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
-    "BitCast": 0,
-    "Cast": 0,
-    "Div": 1,
-    "Pow": 0,
-    "QuantizeLinear": 1,
-    "Reciprocal": 0,
-}
-
-_WIDE: Final = frozenset({0, INT64, int(TensorProto.UINT64)})
-"""Types, or one that is unknown, of which onnxruntime does not always compare all bits."""
+    "BitCast": 0, "Cast": 0, "Div": 1, "Pow": 0, "QuantizeLinear": 1, "Reciprocal": 0
+}  # fmt: skip
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Final[Mapping[int | None, Bound]] = {
@@ -178,21 +170,19 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
         return False
     if node.op == "Cast":
         return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
-    other = node.inputs[1] if len(node.inputs) > 1 else None
-    array = None if other is None else graph.constant(other)
-    if node.op == "Pow" and array is not None:
-        return not bool((array >= 0).all())
-    return index == 0 or array is None
+    other = graph.constant(node.inputs[1]) if len(node.inputs) > 1 else None
+    if node.op == "Pow" and other is not None:
+        return not bool((other >= 0).all())
+    return index == 0 or other is None
 
 
 def bound_of(call: Call | None, dtype: int | None) -> Bound:
     """The bound of a tensor of a type, given the operator that computes it."""
-    rule = None if call is None else BOUNDS.get(call.op)
-    bound = NONE
-    if call is not None and rule is not None and (not call.output or call.op == "Split"):
-        call.kind = dtype or 0
-        bound = rule(call)
-    return bound if bound >= 0 else max(bound, _LEAST.get(dtype, NONE))
+    least = _LEAST.get(dtype, NONE)
+    if call is None or call.op not in BOUNDS or (call.output and call.op != "Split"):
+        return least
+    call.kind = dtype or 0
+    return max(BOUNDS[call.op](call), least)
 
 
 def least_element(array: npt.NDArray[Any]) -> Bound:
@@ -219,13 +209,16 @@ def _sign(of: Rule) -> Rule:
 
 def _clip(call: Call) -> Bound:
     """The lower limit or the data's bound, unless the upper one is lower; a limit may be NaN."""
-    if call.version < 11:
-        low, high = call.of("min", NONE), call.of("max", math.inf)
-    else:
-        low = call.bound_of(1) if call.has(1) else NONE
-        high = call.bound_of(2) if call.has(2) else math.inf
-    low = max(call.bound_of(0), low)
-    return NONE if call.kind in _WIDE or math.isnan(low + high) else min(low, high)
+    if call.kind not in FLOATS or call.version < 11:
+        return NONE
+    low = max(call.bound_of(0), call.bound_of(1) if call.has(1) else NONE)
+    high = call.bound_of(2) if call.has(2) else math.inf
+    return min(low, high)
+
+
+def _greatest(call: Call) -> Bound:
+    bounds = map(call.bound_of, range(len(call.node.inputs)))
+    return max(bounds, default=NONE) if call.kind in FLOATS else NONE
 
 
 def _pad(call: Call) -> Bound:
@@ -243,24 +236,12 @@ def _max_pool(call: Call) -> Bound:
     return call.bound_of(0) if {*call.of("dilations", ())} <= {1} else NONE
 
 
-def _quantised(call: Call) -> Bound:
-    """The zero point, which stands for 0, where the data is not negative."""
-    point = _zero_point(call)
-    is_known = point is not None and call.kind in INTEGERS and call.bound_of(0) >= 0
-    return point if point is not None and is_known else NONE
-
-
 def _dequantised(call: Call) -> Bound:
-    """0, where the data is not below its zero point."""
-    point = _zero_point(call)
-    is_known = point is not None and call.dtype(0) in INTEGERS
-    return 0 if point is not None and is_known and call.bound_of(0) >= point else NONE
-
-
-def _zero_point(call: Call) -> Bound | None:
-    """The zero point, if there is one for all elements, and one scale, above 0."""
+    """0, where the data is not below its zero point; one for all, as the scale is, above 0."""
     scale, point = call.element(1), call.element(2) if call.has(2) else 0
-    return point if scale is not None and scale > 0 else None
+    if scale is None or point is None or call.dtype(0) not in INTEGERS:
+        return NONE
+    return 0 if scale > 0 and call.bound_of(0) >= point else NONE
 
 
 def _activated(call: Call) -> Bound:
@@ -277,16 +258,16 @@ BOUNDS: Final[dict[str, Rule]] = {
     **named(_all, "Concat Where"),
     **named(
         _sign(_first),
-        "AveragePool Cast Ceil Dropout Elu Floor Gelu GlobalAveragePool HardSwish LeakyRelu Mish"
-        " PRelu ReduceMean ReduceSum Round Sqrt Swish Tanh",
+        "AveragePool Cast Dropout Elu Gelu GlobalAveragePool HardSwish LeakyRelu ReduceMean Sqrt"
+        " Swish Tanh",
     ),
     **named(_sign(_all), "Add Mean Mul Sum"),
     **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
+    "Max": _greatest,
     "MaxPool": _max_pool,
     "Pad": _pad,
-    "QuantizeLinear": _quantised,
     "Relu": lambda call: 0,
     **named(_activated, "FusedConv", MICROSOFT),
 }

@@ -25,13 +25,36 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown, always, bounds, modulo
-from onnxpad.facts.rule_api import BOOL, REALS, Call, Elements, ValueRule, each, fit
-from onnxpad.semantics.rows import FORMATS, INTEGERS, UnreadError
+from onnxpad.facts.rule_api import (
+    BOOL,
+    REALS,
+    Call,
+    Elements,
+    ValueRule,
+    each,
+    elements,
+    filled,
+    fit,
+    known,
+    named,
+)
+from onnxpad.facts.shapes import (
+    dimensions,
+    element_of,
+    pads_of,
+    perm_of,
+    product,
+    slice_start,
+    split_sizes,
+)
+from onnxpad.semantics.moving import bounds_of
+from onnxpad.semantics.rows import FORMATS, INTEGERS, UnreadError, axis_of
 
 
 class Ratio(Struct, frozen=True):
@@ -233,7 +256,7 @@ def _operands(call: Call, dtype: int) -> list[Elements]:
 def _comparison(function: Function) -> ValueRule:
 
     def rule(call: Call) -> Elements:
-        dtype = call.dtype_of(0)
+        dtype = call.element_type(0)
         if dtype in REALS:
             raise UnreadError("a comparison of floats")
         return each(function, *_operands(call, dtype))
@@ -299,7 +322,75 @@ def _mod(call: Call) -> Elements:
     return _computed(_remainder)(call)
 
 
-ARITHMETIC: dict[str, ValueRule] = {
+# Operators that create, move or repeat elements. They may rely on `call.sizes`, known and small.
+
+
+def _transposed(call: Call) -> Elements:
+    data = call.value_of(0).data
+    return data.transpose(perm_of(call, data.ndim))
+
+
+def _joined(call: Call) -> Elements:
+    parts = call.all_elements(call.kind)
+    return np.concatenate(parts, call.axis(len(call.sizes), 1))
+
+
+def _part(call: Call) -> Elements:
+    data = call.value_of(0).data
+    axis = call.axis(data.ndim)
+    sizes = known(tuple(split_sizes(call, data.shape[axis])))
+    begin = sum(sizes[: call.output])
+    return np.take(data, range(begin, begin + sizes[call.output]), axis)
+
+
+def _sliced(call: Call) -> Elements:
+    data = call.value_of(0).data
+    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
+        (first,) = known((slice_start(data.shape[axis], start, step),))
+        data = np.take(data, first + step * np.arange(call.sizes[axis]), axis)
+    return data
+
+
+def _gathered(call: Call) -> Elements:
+    data, shape = call.value_of(0).data, known(call.shape_of(1))
+    axis = call.axis(data.ndim)
+    positions = [axis_of(index, data.shape[axis]) for index in call.numbers(1)]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), shape), axis)
+    return np.asarray(taken, dtype=object)
+
+
+def _padded(call: Call) -> Elements:
+    data = call.value_of(0).data
+    begins = known(tuple(begin for begin, _ in pads_of(call, data.ndim)))
+    if call.version < 11 or call.of("mode", "constant") != "constant" or min(begins) < 0:
+        raise UnreadError("a Pad that copies or crops, or of opset 10 or before")
+    zero = 0 if call.kind in INTEGERS else 0.0
+    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
+    result = filled(item, call.sizes)
+    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
+    return result
+
+
+def _constant_of_shape(call: Call) -> Elements:
+    element = element_of(call)[1]
+    if element is None:
+        raise UnreadError("a ConstantOfShape of something that is no number")
+    return filled(element, call.sizes)
+
+
+VALUES: dict[str, ValueRule] = {
+    **named(lambda call: call.value_of(0).data.reshape(call.sizes), "Reshape Squeeze Unsqueeze"),
+    "Concat": _joined,
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
+    "Gather": _gathered,
+    "Identity": lambda call: call.value_of(0).data,
+    "Pad": _padded,
+    "Shape": lambda call: elements(dimensions(call), call.sizes),
+    "Size": lambda call: filled(fit(product(call.shape_of(0)), call.kind), ()),
+    "Slice": _sliced,
+    "Split": _part,
+    "Transpose": _transposed,
     "Add": _computed(operator.add, add),
     "And": _logic(size.minimum),
     "Cast": _cast,
@@ -321,4 +412,4 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Where": _where,
     "Xor": _logic(lambda a, b: 1 - size.equal(a, b)),
 }
-"""Value rules of operators that compute new elements."""
+"""Value rules by name."""

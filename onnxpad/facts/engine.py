@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property, reduce
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -43,7 +43,6 @@ from onnxpad.facts.rule_api import (
     Shape,
     ShapeRule,
     Value,
-    ValueRule,
     constant_elements,
     elements,
     is_constant,
@@ -280,14 +279,16 @@ class Analysis:
             found = self._computed(call).dtype
         else:
             rule = DTYPES.get(call.op)
-            found = call.dtype_of(0) if rule is None else rule(call)
+            found = call.element_type(0) if rule is None else rule(call)
         return found if found in _DTYPES else None
 
     def _value(self, tensor: Any) -> Value | None:
         call = self._call(tensor)
         if call is None:
             return self._constant_value(tensor)
-        rule = value_rules().get(call.op)
+        from onnxpad.facts.contents import VALUES  # few models compute any
+
+        rule = VALUES.get(call.op)
         if rule is None:
             return None
         # Both come first, so that no rule makes a large array or works out its own shape.
@@ -389,15 +390,6 @@ def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
                 name = f"{label} ({place})" if name == label else f"{name}'"
             taken.add(name)
             yield OpenAxis(tensor, axis, label, name)
-
-
-@cache
-def value_rules() -> dict[str, ValueRule]:
-    """The rules for contents. Few models compute any, and the rules take 100 kB of code."""
-    from onnxpad.facts.contents import ARITHMETIC
-    from onnxpad.facts.reshaping import LAYOUT
-
-    return ARITHMETIC | LAYOUT
 
 
 WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})

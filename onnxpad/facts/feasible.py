@@ -48,8 +48,8 @@ from onnxpad.facts import (
     is_constant,
     open_axes,
 )
-from onnxpad.facts.reshaping import at_least, product
 from onnxpad.facts.rule_api import FLOAT, Call
+from onnxpad.facts.shapes import at_least, product
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of

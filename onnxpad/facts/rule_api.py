@@ -187,13 +187,6 @@ class Call(rows.Call):
             raise UnreadError(f"{self.op} lacks input {index}")
         return tensor
 
-    def dtype_of(self, index: int) -> int:
-        """Return the element type of an input, which must be known."""
-        dtype = self._facts.dtype(self._input(index))
-        if dtype is None:
-            raise UnreadError(f"{self.op}: the type of input {index} is unknown")
-        return dtype
-
     def shape_of(self, index: int) -> Shape:
         """Return the shape of an input, whose rank must be known."""
         shape = self._facts.shape(self._input(index))
@@ -230,7 +223,7 @@ class Call(rows.Call):
         if math.prod(shape) > CONSTANT_LIMIT:
             raise UnreadError(f"{self.op}: input {index} is large")
         unknown = Unknown(f"`{tensor.name}` is not evaluated")
-        return Value(self.dtype_of(index), filled(unknown, shape))
+        return Value(self.element_type(index), filled(unknown, shape))
 
     def integers(self, index: int) -> Shape:
         """Return the content of a small input of integers, flat."""

@@ -1,4 +1,7 @@
-"""Rules for the shapes of sliding windows and of operators that compute, and the table of them.
+"""Rules for the shapes and the types that operators give, and the tables of them.
+
+Where an operator runs only if two axes have one size, they are taken to have it: either size
+stands for both.
 
 Where onnxruntime and the specification give different sizes of a window's output, the size is
 unknown. Pools are the exception: theirs is truncated, as in onnxruntime and shape inference.
@@ -11,18 +14,32 @@ docs/ContribOperators.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
+from functools import partial, reduce
+from itertools import compress
 from typing import Any, Final
 
-from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
+from onnx import TensorProto, numpy_helper
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Unknown,
+    bounds,
+    ceil_div,
+    equal,
+    floor_div,
+    less,
+    maximum,
+    minimum,
+    where,
+)
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
     pool_output_size,
     same_output_size,
-    transposed_output_size,
 )
-from onnxpad.facts.reshaping import LAYOUT_SHAPES, broadcast, concatenated, element_of
 from onnxpad.facts.rule_api import (
     BOOL,
     FLOAT,
@@ -33,12 +50,254 @@ from onnxpad.facts.rule_api import (
     DtypeRule,
     Shape,
     ShapeRule,
+    constant_elements,
     named,
 )
-from onnxpad.semantics.layers import is_padded
+from onnxpad.semantics.layers import ExtentPairs, is_padded
+from onnxpad.semantics.moving import bounds_of
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
+from onnxpad.semantics.table import amounts_of, over_axes
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
+
+# Arithmetic on sizes, known or symbolic
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of the sizes, which is the number of elements."""
+    return reduce(operator.mul, extents, 1)
+
+
+def at_least(extent: Extent, least: int) -> bool:
+    """Whether an extent is known to be at least `least`."""
+    low, _ = bounds(extent)
+    return low is not None and low >= least
+
+
+def agreed(extents: Iterable[Extent]) -> Extent:
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`."""
+    sizes = [size for size in extents if not isinstance(size, Unknown)]
+    numbers = {size for size in sizes if isinstance(size, int)}
+    if len(numbers) > 1:
+        raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
+    return next(iter([*numbers, *sizes]), Unknown("no operand's size is known"))
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that shapes broadcast to, by numpy's rules."""
+    result: Shape = ()
+    for shape in shapes:
+        rank = max(len(shape), len(result))
+        padded = ((1,) * (rank - len(each)) + each for each in (result, shape))
+        result = tuple(map(_broadcast, *padded))
+    return result
+
+
+def _broadcast(a: Extent, b: Extent) -> Extent:
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        raise UnreadError(f"{a} and {b} do not broadcast")
+    if isinstance(b, int):
+        a, b = b, a
+    # A size other than 1 is the result: the other one is then equal to it, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
+
+
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis; ONNX's Slice clamps like this."""
+    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
+    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis."""
+    return _clamped(size, start, 0, size if step > 0 else size - 1)
+
+
+def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
+    """Return a position between two others; a negative one counts from the end."""
+    position = where(less(position, 0), position + size, position)
+    return minimum(maximum(position, low), high)
+
+
+def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
+    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
+
+    Equal sizes cancel first, which avoids products of two symbolic sizes.
+    """
+    factors = list(total)
+    divisors: list[Extent] = []
+    for extent in taken:
+        if extent in factors and at_least(extent, 1):
+            factors.remove(extent)
+        else:
+            divisors.append(extent)
+    divisor = product(divisors)
+    if not at_least(divisor, 1):
+        return Unknown("an axis that the others do not determine")
+    return floor_div(product(factors), divisor)
+
+
+# Operators that create, move or repeat elements
+
+
+def _reshape(call: Call) -> Shape:
+    target = call.integers(1) if call.version >= 5 else call.of("shape", ())
+    shape, copied = call.shape(), not call.flag("allowzero")
+    result: list[Extent] = []
+    for axis, extent in enumerate(target):
+        if extent == 0 and copied:
+            whole = shape is not None and axis < len(shape)
+            result.append(shape[axis] if shape and whole else Unknown("a size that is copied"))
+        elif extent == -1 or at_least(extent, 1) or extent == 0:
+            result.append(extent)
+        else:
+            result.append(Unknown("a size given at run time, which may be 0 or -1"))
+    if result.count(-1) == 1:
+        axis = result.index(-1)
+        result[axis] = Unknown("the rest of an unknown shape")
+        if shape is not None:
+            result[axis] = remaining(shape, [*result[:axis], *result[axis + 1 :]])
+    return tuple(result)
+
+
+def _squeeze(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    axes = axes_of(call.axes() or (), len(shape))
+    if not axes and not all(isinstance(size, int) or at_least(size, 2) for size in shape):
+        raise UnreadError("a Squeeze of axes that may be 1")
+    kept = (size != 1 if not axes else axis not in axes for axis, size in enumerate(shape))
+    return tuple(compress(shape, kept))
+
+
+def _unsqueeze(call: Call) -> Shape:
+    shape, written = call.shape_of(0), call.axes() or ()
+    rank = len(shape) + len(written)
+    axes, old = axes_of(written, rank), iter(shape)
+    return tuple(1 if axis in axes else next(old) for axis in range(rank))
+
+
+def perm_of(call: Call, rank: int) -> tuple[int, ...]:
+    """Return the axes of a Transpose's data in the order of its result."""
+    perm = call.of("perm", tuple(reversed(range(rank))))
+    if sorted(perm) != list(range(rank)):
+        raise UnreadError(f"perm {perm} of a tensor of rank {rank}")
+    return perm
+
+
+def _transpose(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    return tuple(shape[axis] for axis in perm_of(call, len(shape)))
+
+
+def concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
+    """Return the shape of tensors concatenated along an axis, given their shapes."""
+    if not shapes or len(set(map(len, shapes))) > 1:
+        raise UnreadError("a Concat of no tensors, or of different ranks")
+    axis = axis_of(axis, len(shapes[0]))
+    columns = list(zip(*shapes, strict=True))
+    joined = sum(columns[axis][1:], columns[axis][0])
+    return (*map(agreed, columns[:axis]), joined, *map(agreed, columns[axis + 1 :]))
+
+
+def split_sizes(call: Call, size: Extent) -> Shape:
+    """Return the sizes of a Split's parts along its axis, which has this size."""
+    if call.version >= 13 and call.has(1):
+        return call.integers(1)
+    if sizes := call.of("split", ()):
+        return sizes
+    parts = call.of("num_outputs", len(call.node.outputs))
+    if parts != len(call.node.outputs):
+        raise UnreadError("a Split with another number of outputs")
+    part = floor_div(size, parts) if call.version < 18 else ceil_div(size, parts)
+    last = part if call.version < 18 else size - part * (parts - 1)
+    return (*((part,) * (parts - 1)), last)
+
+
+def _split(call: Call) -> Shape:
+    shape = list(call.shape_of(0))
+    axis = call.axis(len(shape))
+    sizes = split_sizes(call, shape[axis])
+    if call.output >= len(sizes):
+        raise UnreadError("a Split with fewer sizes than outputs")
+    shape[axis] = sizes[call.output]
+    return tuple(shape)
+
+
+def _slice(call: Call) -> Shape:
+    shape = list(call.shape_of(0))
+    try:
+        bounds = bounds_of(call, len(shape))
+    except UnreadError:
+        return tuple(Unknown("a Slice of unknown axes") for _ in shape)
+    for axis, (start, end, step) in bounds.items():
+        shape[axis] = slice_size(shape[axis], start, end, step)
+    return tuple(shape)
+
+
+def _gather(call: Call) -> Shape:
+    shape, indices = call.shape_of(0), call.shape_of(1)
+    axis = call.axis(len(shape))
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def pads_of(call: Call, rank: int) -> ExtentPairs:
+    """Return the amounts of a Pad for each axis, each unknown where they are."""
+    amounts, axes, axes_known = amounts_of(call)
+    pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
+    return ((Unknown("the pads are unknown"),) * 2,) * rank if pads is None else pads
+
+
+def _pad(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    pads = pads_of(call, len(shape))
+    return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
+
+
+def _tile(call: Call) -> Shape:
+    shape, repeats = call.shape_of(0), call.integers(1)
+    if len(repeats) != len(shape):
+        raise UnreadError("a Tile with another number of repeats than axes")
+    return tuple(map(operator.mul, shape, repeats))
+
+
+def _blocks(call: Call) -> Shape:
+    shape, block = call.shape_of(0), call.of("blocksize", 0)
+    if block < 1 or len(shape) != 4:
+        raise UnreadError(f"a block of size {block}, or data of rank {len(shape)}")
+    batch, channels, *spatial = shape
+    if call.op == "SpaceToDepth":
+        return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
+    return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
+
+
+def dimensions(call: Call) -> Shape:
+    """Return the elements that a Shape node gives."""
+    shape = call.shape_of(0)
+    begin, end = call.of("start", 0), call.of("end", len(shape))
+    return shape[begin:end]
+
+
+def element_of(call: Call) -> tuple[int, object]:
+    """Return the type and the element of a ConstantOfShape; None for one that is not evaluated."""
+    written = call.attribute("value")
+    if written is None:
+        return FLOAT, 0.0
+    value = written.t
+    if value.data_location == TensorProto.EXTERNAL:
+        return value.data_type, None
+    try:
+        data = constant_elements(numpy_helper.to_array(value), value.data_type)
+    except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
+        data = None
+    return value.data_type, None if data is None or data.size != 1 else data.item()
+
+
+# Operators that compute
 
 
 def _as_data(call: Call) -> Shape:
@@ -57,13 +316,6 @@ def _matmul(call: Call) -> Shape:
         raise UnreadError("a matrix product of a scalar")
     columns = b[-1:] if len(b) > 1 else ()
     return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
-
-
-def _gemm(call: Call) -> Shape:
-    a, b = call.shape_of(0), call.shape_of(1)
-    if len(a) != 2 or len(b) != 2:
-        raise UnreadError("a Gemm of tensors that are not matrices")
-    return a[call.flag("transA")], b[not call.flag("transB")]
 
 
 def _reduction(call: Call) -> Shape:
@@ -141,23 +393,22 @@ def _sizes(call: Call, row: Row, data: Shape) -> Shape:
     """The spatial sizes of an output; those at which no window fits are unknown."""
     pools = row.window is not None and row.window.rounding == "pool"
     try:
-        sizes = _sizes_read(call, row, data, pools=pools)
+        read = _spread_sizes if row.transposed else partial(_slid_sizes, pools=pools)
+        sizes = read(call, row, data)
     except UnreadError as error:
         return (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
     nothing, least = Unknown("no window fits"), 0 if pools else 1
     return tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
 
 
-def _sizes_read(call: Call, row: Row, data: Shape, *, pools: bool) -> list[Extent]:
-    slide, *more = _read(call, row)
+def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[Extent]:
+    slide = form_of(call.by(row))
     if len(slide.axes) != len(data):
         raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
     # Runtimes differ where a node has both.
     is_same = slide.auto_pad.startswith("SAME")
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UnreadError("auto_pad and pads at once")
-    if row.transposed:
-        return _transposed_sizes(data, slide, *more)
     if is_same:
         if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
@@ -169,13 +420,24 @@ def _sizes_read(call: Call, row: Row, data: Shape, *, pools: bool) -> list[Exten
     return [size_of(size, window, *pads, **how) for size, window, pads in axes]
 
 
-def _read(call: Call, row: Row) -> tuple[Any, ...]:
-    """How a window slides; with what is appended and asked for, if it scatters."""
-    if not row.transposed:
-        return (form_of(call.by(row)),)
-    from onnxpad.semantics.transposed import spread_form
+def _spread_sizes(call: Call, row: Row, data: Shape) -> Sequence[Extent]:
+    """The sizes of what spreads: those of the lines that windows reach, with both ends."""
+    from onnxpad.semantics.transposed import ends_of, spread_form
 
-    return spread_form(call.by(row))
+    form = slide, _, wanted = spread_form(call.by(row))
+    if len(slide.axes) != len(data):
+        raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
+    if wanted is not None:
+        return wanted
+    if slide.pads_written and min(map(min, slide.pads)) < 0:
+        raise UnreadError("pads are negative, which the specification forbids")
+    ends = zip(data, _windows(slide), ends_of(form, None), strict=True)
+    return tuple(
+        Unknown("runtimes differ on SAME with a kernel below the stride", is_disputed=True)
+        if is_open
+        else window.stride * (size - 1) + window.extent + begin + end
+        for size, window, (begin, end, is_open) in ends
+    )
 
 
 def _windows(slide: Slide | WindowForm) -> list[Window]:
@@ -184,26 +446,6 @@ def _windows(slide: Slide | WindowForm) -> list[Window]:
     if len(windows) != len(slide.axes):
         raise UnreadError("a kernel that must be known is unknown")
     return windows
-
-
-def _transposed_sizes(
-    data: Shape, slide: Slide, paddings: tuple[int, ...], wanted: tuple[int, ...] | None
-) -> list[Extent]:
-    if wanted is not None:
-        return list(wanted)
-    if min(map(min, slide.pads)) < 0:
-        raise UnreadError("pads are negative, which the specification forbids")
-    sizes: list[Extent] = []
-    axes = zip(data, _windows(slide), slide.pads, paddings, strict=True)
-    for size, window, pads, padding in axes:
-        if not slide.auto_pad.startswith("SAME"):
-            sizes.append(transposed_output_size(size, window, *pads, padding))
-        elif window.extent + padding < window.stride:
-            said = "runtimes differ on SAME with a kernel below the stride"
-            sizes.append(Unknown(said, is_disputed=True))
-        else:
-            sizes.append(size * window.stride)
-    return sizes
 
 
 def _global_pool(call: Call) -> Shape:
@@ -243,15 +485,28 @@ def resized(size: Extent, scale: object) -> Extent:
 
 
 SHAPES: dict[str, ShapeRule] = {
-    **LAYOUT_SHAPES,
     **dict.fromkeys(KEEPING, _as_data),
     **named(_broadcasting, BROADCASTING + " PRelu"),
     **named(_reduction, "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"),
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_resize, "Resize Upsample"),
-    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
-    "Gemm": _gemm,
+    "Concat": lambda call: concatenated(call.shapes(), call.of("axis", 1)),
+    "ConstantOfShape": lambda call: call.integers(0),
+    **named(_blocks, "DepthToSpace SpaceToDepth"),
+    "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
+    "Gather": _gather,
     "MatMul": _matmul,
+    "Pad": _pad,
+    "Reshape": _reshape,
+    "Shape": lambda call: (len(dimensions(call)),),
+    "Size": lambda call: (),
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
     **named(
         _as_data,
         "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
@@ -274,11 +529,11 @@ SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "MaxPool", "Split"})
 
 
 def _quantised(call: Call) -> int:
-    return call.dtype_of(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
+    return call.element_type(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
 
 
 def _dequantised(call: Call) -> int:
-    return call.of("output_dtype", 0) or call.dtype_of(1)
+    return call.of("output_dtype", 0) or call.element_type(1)
 
 
 DTYPES: dict[str, DtypeRule] = {
@@ -288,14 +543,14 @@ DTYPES: dict[str, DtypeRule] = {
     "ConstantOfShape": lambda call: element_of(call)[0],
     "ConvInteger": lambda call: INT32,
     "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
-    "MaxPool": lambda call: INT64 if call.output else call.dtype_of(0),
-    "QLinearConv": lambda call: call.dtype_of(7),
-    **named(lambda call: call.dtype_of(1), "RMSNormalization Where"),
+    "MaxPool": lambda call: INT64 if call.output else call.element_type(0),
+    "QLinearConv": lambda call: call.element_type(7),
+    **named(lambda call: call.element_type(1), "RMSNormalization Where"),
     **named(_quantised, "QuantizeLinear"),
     **named(_dequantised, "DequantizeLinear"),
     **named(_dequantised, "DequantizeLinear", MICROSOFT),
-    **named(lambda call: call.dtype_of(2), "QLinearConcat", MICROSOFT),
-    **named(lambda call: call.dtype_of(7), "QLinearConv", MICROSOFT),
+    **named(lambda call: call.element_type(2), "QLinearConcat", MICROSOFT),
+    **named(lambda call: call.element_type(7), "QLinearConv", MICROSOFT),
     **named(_quantised, "QuantizeLinear", MICROSOFT),
 }
 """Operators with a shape rule whose output type is not that of input 0."""

@@ -275,9 +275,9 @@ class Call:
         Raises:
             UnreadError: It is not.
         """
-        found = self.dtype(place)
+        found, tensor = self.dtype(place), self.operand(place)
         if found is None:
-            name = self.node.inputs[place].name
+            name = tensor.name if tensor else ""
             raise UnreadError("the element type is unknown", Reason.TYPE_UNKNOWN, tensor=name)
         return found
 

@@ -109,6 +109,10 @@ def test_is_as_numpy_computes_it(
         (lambda: contents.divide(V, 3.0, FLOAT), Ratio(N, 3, 1)),
         (lambda: contents.divide(V, -1.5, FLOAT), Ratio(2 * N, -3, 1)),
         (lambda: contents.divide(QUARTER, 3.0, FLOAT), Ratio(N, 12, 1)),
+        (lambda: contents.divide(7.0, 3.0, FLOAT), Ratio(7, 3, 1)),
+        (lambda: contents.divide(6.0, 3.0, FLOAT), 2.0),
+        (lambda: contents.convert(-0.0, HALF), -0.0),
+        (lambda: contents.from_integer(0, FLOAT), 0.0),
         (lambda: contents.add(THIRD, 2.0, FLOAT), Ratio(N + 6, 3, 2)),
         (lambda: contents.negative(THIRD, FLOAT), Ratio(-N, 3, 1)),
         (lambda: contents.minimum(0.0, -0.0, FLOAT), ZERO),
@@ -123,13 +127,11 @@ def test_is_as_numpy_computes_it(
         (lambda: contents.exact(2**127, 1, FLOAT), 2.0**127),
         (lambda: contents.convert(V, DOUBLE), Ratio(N)),
         (lambda: contents.convert(0.25, HALF), 0.25),
-        (lambda: contents.convert(0.1, FLOAT), float(np.float32(0.1))),
         (
             lambda: contents.add(THIRD, 2.0**22 - 335, FLOAT),
             Ratio(N + 3 * 2**22 - 1005, 3, 2),
         ),
         (lambda: contents.add(2.0**-126, 2.0**-160, DOUBLE), 2.0**-126 + 2.0**-160),
-        (lambda: contents.convert(2.0**-126 + 2.0**-160, FLOAT), 2.0**-126),
         (lambda: contents.from_integer(2**53, DOUBLE), 2.0**53),
     ],
 )
@@ -158,6 +160,7 @@ def test_is_this(made: Callable[[], Real], expected: Real) -> None:
         lambda: contents.add(THIRD, 2.0**22 - 334, FLOAT),
         lambda: contents.convert(2.0**-127 + 2.0**-160, FLOAT),
         lambda: contents.convert(1e39, FLOAT),
+        lambda: contents.convert(0.1, FLOAT),
         lambda: contents.add(THIRD, INF, FLOAT),
         lambda: contents.add(INF, 1.0, FLOAT),
         lambda: contents.multiply(THIRD, 2.0, FLOAT),
@@ -209,8 +212,8 @@ def shown(found: Any) -> str:
     ("function", "expected"),
     [
         (contents.negative, "inf 2.5 0.5 0.0 -0.0 -0.5 -1.5 -inf nan"),
-        (contents.floor, "-inf -3.0 -1.0 -0.0 0.0 0.0 1.0 inf nan"),
-        (contents.ceil, "-inf -2.0 either -0.0 0.0 1.0 2.0 inf nan"),
+        (contents.floor, "? -3.0 -1.0 either either either 1.0 ? ?"),
+        (contents.ceil, "? -2.0 either either either 1.0 2.0 ? ?"),
         (lambda a, dtype: contents.to_integer(a), "? -2 0 0 0 0 1 ? ?"),
     ],
 )
@@ -222,12 +225,12 @@ def test_special_numbers(function: Callable[[float, int], object], expected: str
 @each_row(
     ("function", "expected"),
     [
-        (contents.add, "0.0 -0.0 ? ? ? ? ? 1.5"),
-        (contents.subtract, "0.0 0.0 ? ? ? ? ? 3.5"),
-        (contents.multiply, "-0.0 0.0 ? ? ? ? ? -2.5"),
+        (contents.add, "either either ? ? ? ? ? 1.5"),
+        (contents.subtract, "either either ? ? ? ? ? 3.5"),
+        (contents.multiply, "either either ? ? ? ? ? -2.5"),
         (contents.divide, "? ? ? ? ? ? ? -2.5"),
-        (contents.minimum, "either -0.0 1.0 -inf 1.0 ? ? -1.0"),
-        (contents.maximum, "either -0.0 inf inf inf ? ? 2.5"),
+        (contents.minimum, "either either ? ? ? ? ? -1.0"),
+        (contents.maximum, "either either ? ? ? ? ? 2.5"),
     ],
 )
 def test_pairs_of_special_numbers(
@@ -248,11 +251,6 @@ def test_integers_are_those_of_numpy(dtype: int) -> None:
     assert isinstance(fit(few + (most - 99), dtype), Unknown)
     assert fit(few + (int(info.min) - 1), dtype) == few + (int(info.min) - 1)
     assert isinstance(fit(few + (int(info.min) - 2), dtype), Unknown)
-
-
-def test_a_half_that_may_be_rounded_later_is_unknown() -> None:
-    assert isinstance(contents.divide(1.0, 3.0, HALF), Unknown)
-    assert contents.divide(1.0, 4.0, HALF) == 0.25
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, DOUBLE, HALF])
