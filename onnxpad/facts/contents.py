@@ -407,6 +407,9 @@ VALUES: dict[str, ValueRule] = {
     "Mul": _computed(operator.mul, multiply),
     "Neg": _computed(operator.neg, negative, unary=True),
     "Not": _logic(lambda a: 1 - a),
+    "Relu": _computed(
+        partial(size.maximum, 0), lambda a, dtype: maximum(a, 0.0, dtype), unary=True
+    ),
     "Sign": _computed(_sign, unary=True),
     "Sub": _computed(operator.sub, subtract),
     "Where": _where,

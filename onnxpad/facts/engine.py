@@ -99,8 +99,8 @@ _Question: TypeAlias = tuple["Analysis", int, Any]
 class Analysis:
     """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
 
-    Answers follow the edits of the graph by themselves: after edits that were undone all are worked
-    out anew, and, once a round of passes is over, those that left something open.
+    Answers follow the edits of the graph by themselves: those given since edits that were undone
+    are worked out anew, and, once a round of passes is over, those that left something open.
 
     Attributes:
         graph: The graph.
@@ -133,7 +133,9 @@ class Analysis:
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
-        self._count, self._seen = self._edits.count, (self._edits.settled, len(self._edits.undone))
+        self._count, self._settled = self._edits.count, self._edits.settled
+        self._undone = len(self._edits.undone)
+        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -183,7 +185,8 @@ class Analysis:
         """Answer a question, and before it all that the answer depends on, with a stack.
 
         A question counts as unanswerable until it is answered, so cycles end. So does one about
-        what is malformed, which whoever reads it says.
+        operands that do not fit, and about what is malformed in another graph; in this one, that
+        is raised once.
         """
         if self._count != self._edits.count:
             self._follow()
@@ -192,20 +195,25 @@ class Analysis:
             return memory[tensor]
         if asked:
             raise NeededError(self, kind, tensor)
+        malformed: ModelError | None = None
         self._ask(self, kind, tensor)
         try:
             while asked:
                 there, wanted, at = asked[-1]
                 try:
                     there._known[wanted][at] = there._found(wanted, at)
-                except (UnreadError, ModelError):
+                except (UnreadError, ValueError, IndexError):
                     pass  # it stays unknown
+                except ModelError as error:
+                    malformed = error if there is self else malformed
                 except NeededError as needed:
                     self._ask(*needed.args)
                     continue
                 asked.pop()
         finally:
             asked.clear()
+        if malformed is not None:
+            raise malformed
         return memory[tensor]
 
     def _ask(self, there: Analysis, kind: int, tensor: Any) -> None:
@@ -220,16 +228,29 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers that rest on undone edits, or that other edits may have made known."""
-        journal = self._edits
-        seen = journal.settled, len(journal.undone)
-        if seen != self._seen:
-            everything = seen[1] != self._seen[1]
-            for memory in self._known:
-                for at in [at for at, found in memory.items() if everything or _is_open(found)]:
-                    del memory[at]
+        """Forget answers that rest on undone edits, or that other edits may have made known.
+
+        Each mark has a number of edits, and how many answers there were before the last of them.
+        """
+        journal, marks, known = self._edits, self._marks, self._known
+        if undone := journal.undone[self._undone :]:
+            lengths = [*map(len, known)]
+            while marks and marks[-1][0] > min(undone):
+                _, lengths = marks.pop()
+            for memory, length in zip(known, lengths, strict=True):
+                while len(memory) > length:
+                    memory.popitem()
+        if journal.settled != self._settled:
+            for memory in known:
+                for tensor in [at for at, found in memory.items() if _is_open(found)]:
+                    del memory[tensor]
+            marks.clear()
+        if undone or not marks:
             self._inside.clear()
-        self._count, self._seen = journal.count, seen
+        if not marks or journal.mark() > marks[-1][0]:
+            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
+        self._count, self._settled = journal.count, journal.settled
+        self._undone = len(journal.undone)
 
     def _found(self, kind: int, tensor: Any) -> Any:
         """Work out an answer, by a rule that may need others."""
@@ -298,11 +319,7 @@ class Analysis:
         call.sizes, call.kind = known(shape), dtype
         if math.prod(call.sizes) > LIMIT:
             return None
-        try:
-            data = rule(call)
-        except (ValueError, IndexError):
-            # numpy refuses operands that do not fit, and so does every runtime.
-            return None
+        data = rule(call)
         return Value(dtype, data) if data.shape == call.sizes else None
 
     def _bound(self, tensor: Any) -> Bound:

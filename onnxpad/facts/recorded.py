@@ -1,11 +1,8 @@
 """The sizes that a user gives a model, and those for which its rewrites hold.
 
-The graph's inputs declare a fixed size from then on. No input can declare a range, so a certificate
-that needs it says so.
-
-A rewrite that was proved for a given range may be wrong at other sizes, and no input can declare a
-range. So the rewritten model's metadata says it, axis by axis: renaming a dimension does not lift
-the limit.
+The graph's inputs declare a fixed size from then on. No input can declare a range, and a rewrite
+that was proved for one may be wrong at other sizes. So the rewritten model's metadata says it, axis
+by axis: renaming a dimension does not lift the limit.
 """
 
 from __future__ import annotations
@@ -82,12 +79,7 @@ class Recorded(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def text(self, limits: Mapping[str, Sizes]) -> str:
-        """The recorded sizes in words, as `height 32..1024 in steps of 32`.
-
-        Args:
-            limits: The sizes that the open dimensions may have, by name. A dimension for which they
-                are fewer than those recorded is left out.
-        """
+        """Those of the sizes that are these limits, as `height 32..1024 in steps of 32`."""
         same = {name: sizes for name, sizes in self.sizes.items() if limits.get(name) == sizes}
         return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
 
@@ -182,10 +174,9 @@ def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) 
         limits: The sizes of its open dimensions, by name; within those recorded already.
         recorded: The entries recorded already, which stay.
     """
-    entries = dict(recorded.entries)
+    entries, labels = dict(recorded.entries), _labels(graph)
     for name, sizes in limits.items():
-        axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
-        places = tuple((axis.tensor, axis.axis) for axis in axes)
+        places = tuple(place for place, label in labels.items() if label == name)
         entries[name] = RecordedDim(sizes.first, sizes.last, sizes.step, places)
     graph.model.set_metadata(METADATA, json.dumps(msgspec.to_builtins(entries)))
 
@@ -249,12 +240,8 @@ def given_domain(
 
 
 def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
-    """Raises unless the sizes that another version of a graph declares are within a domain.
-
-    Raises:
-        MismatchError: An input of `other` declares a size that was not given.
-    """
-    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
+    """Raises MismatchError unless what another version of a graph declares is within a domain."""
+    labels = _labels(graph)
     for name, (_, shape) in graph.inputs.items():
         declared = other.inputs[name].shape if name in other.inputs else None
         for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):

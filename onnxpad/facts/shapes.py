@@ -165,6 +165,11 @@ def _reshape(call: Call) -> Shape:
     return tuple(result)
 
 
+def _flatten(call: Call) -> Shape:
+    shape, axis = call.shape_of(0), call.of("axis", 1)
+    return product(shape[:axis]), product(shape[axis:])
+
+
 def _squeeze(call: Call) -> Shape:
     shape = call.shape_of(0)
     axes = axes_of(call.axes() or (), len(shape))
@@ -196,10 +201,8 @@ def _transpose(call: Call) -> Shape:
 
 def concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
     """Return the shape of tensors concatenated along an axis, given their shapes."""
-    if not shapes or len(set(map(len, shapes))) > 1:
-        raise UnreadError("a Concat of no tensors, or of different ranks")
-    axis = axis_of(axis, len(shapes[0]))
     columns = list(zip(*shapes, strict=True))
+    axis = axis_of(axis, len(columns))
     joined = sum(columns[axis][1:], columns[axis][0])
     return (*map(agreed, columns[:axis]), joined, *map(agreed, columns[axis + 1 :]))
 
@@ -210,9 +213,7 @@ def split_sizes(call: Call, size: Extent) -> Shape:
         return call.integers(1)
     if sizes := call.of("split", ()):
         return sizes
-    parts = call.of("num_outputs", len(call.node.outputs))
-    if parts != len(call.node.outputs):
-        raise UnreadError("a Split with another number of outputs")
+    parts = len(call.node.outputs)
     part = floor_div(size, parts) if call.version < 18 else ceil_div(size, parts)
     last = part if call.version < 18 else size - part * (parts - 1)
     return (*((part,) * (parts - 1)), last)
@@ -221,20 +222,13 @@ def split_sizes(call: Call, size: Extent) -> Shape:
 def _split(call: Call) -> Shape:
     shape = list(call.shape_of(0))
     axis = call.axis(len(shape))
-    sizes = split_sizes(call, shape[axis])
-    if call.output >= len(sizes):
-        raise UnreadError("a Split with fewer sizes than outputs")
-    shape[axis] = sizes[call.output]
+    shape[axis] = split_sizes(call, shape[axis])[call.output]
     return tuple(shape)
 
 
 def _slice(call: Call) -> Shape:
     shape = list(call.shape_of(0))
-    try:
-        bounds = bounds_of(call, len(shape))
-    except UnreadError:
-        return tuple(Unknown("a Slice of unknown axes") for _ in shape)
-    for axis, (start, end, step) in bounds.items():
+    for axis, (start, end, step) in bounds_of(call, len(shape)).items():
         shape[axis] = slice_size(shape[axis], start, end, step)
     return tuple(shape)
 
@@ -259,20 +253,15 @@ def _pad(call: Call) -> Shape:
 
 
 def _tile(call: Call) -> Shape:
-    shape, repeats = call.shape_of(0), call.integers(1)
-    if len(repeats) != len(shape):
-        raise UnreadError("a Tile with another number of repeats than axes")
-    return tuple(map(operator.mul, shape, repeats))
+    pairs = zip(call.shape_of(0), call.integers(1), strict=True)
+    return tuple(size * repeats for size, repeats in pairs)
 
 
 def _blocks(call: Call) -> Shape:
-    shape, block = call.shape_of(0), call.of("blocksize", 0)
-    if block < 1 or len(shape) != 4:
-        raise UnreadError(f"a block of size {block}, or data of rank {len(shape)}")
-    batch, channels, *spatial = shape
+    (batch, channels, height, width), block = call.shape_of(0), call.of("blocksize", 0)
     if call.op == "SpaceToDepth":
-        return (batch, channels * block**2, *(floor_div(size, block) for size in spatial))
-    return (batch, floor_div(channels, block**2), *(size * block for size in spatial))
+        return batch, channels * block**2, floor_div(height, block), floor_div(width, block)
+    return batch, floor_div(channels, block**2), height * block, width * block
 
 
 def dimensions(call: Call) -> Shape:
@@ -312,8 +301,6 @@ def _broadcasting(call: Call) -> Shape:
 def _matmul(call: Call) -> Shape:
     """Give the shape of the matrix product of two inputs, by numpy's rules."""
     a, b = call.shape_of(0), call.shape_of(1)
-    if not a or not b:
-        raise UnreadError("a matrix product of a scalar")
     columns = b[-1:] if len(b) > 1 else ()
     return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
 
@@ -403,8 +390,6 @@ def _sizes(call: Call, row: Row, data: Shape) -> Shape:
 
 def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[Extent]:
     slide = form_of(call.by(row))
-    if len(slide.axes) != len(data):
-        raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
     # Runtimes differ where a node has both.
     is_same = slide.auto_pad.startswith("SAME")
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
@@ -412,7 +397,7 @@ def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[E
     if is_same:
         if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
-        return list(map(same_output_size, data, slide.axes))
+        return [same_output_size(*each) for each in zip(data, slide.axes, strict=True)]
     axes = zip(data, _windows(slide), slide.pads, strict=True)
     # Runtimes differ on other numbers than 0 and 1.
     how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
@@ -425,8 +410,6 @@ def _spread_sizes(call: Call, row: Row, data: Shape) -> Sequence[Extent]:
     from onnxpad.semantics.transposed import ends_of, spread_form
 
     form = slide, _, wanted = spread_form(call.by(row))
-    if len(slide.axes) != len(data):
-        raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
     if wanted is not None:
         return wanted
     if slide.pads_written and min(map(min, slide.pads)) < 0:
@@ -465,8 +448,8 @@ def _resize(call: Call) -> Shape:
     else:
         given = call.value_of(2 if call.version >= 11 else 1).flat
         is_odd = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
-    if is_odd or len(given) != len(axes):
-        raise UnreadError("a Resize that crops, keeps the aspect ratio, or contradicts its axes")
+    if is_odd:
+        raise UnreadError("a Resize that crops, or keeps the aspect ratio")
     sizes = list(shape)
     for axis, asked in zip(axes, given, strict=True):
         sizes[axis] = asked if by_size else resized(shape[axis], asked)
@@ -494,6 +477,7 @@ SHAPES: dict[str, ShapeRule] = {
     "ConstantOfShape": lambda call: call.integers(0),
     **named(_blocks, "DepthToSpace SpaceToDepth"),
     "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
+    "Flatten": _flatten,
     "Gather": _gather,
     "MatMul": _matmul,
     "Pad": _pad,
