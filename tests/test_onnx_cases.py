@@ -17,8 +17,8 @@ import pytest
 from onnx import numpy_helper, shape_inference
 
 from onnxpad.facts import Analysis
-from onnxpad.facts.feasible import disagreements
 from onnxpad.graph import Graph
+from onnxpad.runtimes.onnxruntime.hidden_shapes import disagreements
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS
 from tests.facts.agreement import differences
 from tests.support import EXPORTED

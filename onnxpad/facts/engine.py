@@ -409,11 +409,8 @@ def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
             yield OpenAxis(tensor, axis, label, name)
 
 
-WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
-
 KNOWN: Final = frozenset({"If", "Loop"})
-"""Those of which it is known what they pass."""
+"""Operators with bodies of which it is known what they pass."""
 
 MOST_NODES: Final = 100_000
 """About how many nodes of bodies and functions are analysed, repeated ones counted."""

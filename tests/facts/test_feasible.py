@@ -478,5 +478,5 @@ def test_what_each_operator_asks(body: str, opset: int, expected: str) -> None:
         one(body, inputs=INPUTS, outputs="float[] y", initializers=GIVEN, opset=opset)
     )
     (node,) = graph.nodes
-    asked = map(sizes_told, feasible._conditions(node, graph, Analysis(graph)))
+    asked = map(sizes_told, feasible.conditions_of(node, graph, Analysis(graph)))
     assert "; ".join(asked) == expected
