@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,10 @@ from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
-if TYPE_CHECKING:
-    from onnxpad.facts.engine import Analysis
-
 Rule: TypeAlias = Callable[[Call], Bound]
+
+Facts: TypeAlias = Any
+"""An `Analysis`, whose module imports this one."""
 
 _NEAR: Final = 24
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
@@ -56,7 +56,7 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
 }
 
 
-def infinite(analysis: Analysis, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+def infinite(analysis: Facts, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
     """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
     They are in a constant, or operators make them of constants alone. What is computed of a
@@ -98,7 +98,7 @@ def _is_pole(graph: Graph, node: Node) -> bool:
     return not any(array is None for array in arrays)
 
 
-def _passes_fill(analysis: Analysis, pool: Node) -> bool:
+def _passes_fill(analysis: Facts, pool: Node) -> bool:
     """Whether a window of a MaxPool may lie wholly in padding, whose fill it then gives."""
     kernel = np.array(pool.attrs.get("kernel_shape"))
     total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1)
@@ -117,7 +117,7 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
 
 
-def telling(analysis: Analysis, tensor: Tensor) -> str:
+def telling(analysis: Facts, tensor: Tensor) -> str:
     """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty where nothing does.
 
     An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
@@ -136,7 +136,7 @@ def telling(analysis: Analysis, tensor: Tensor) -> str:
     return ""
 
 
-def _keeping_signs(analysis: Analysis, use: Use) -> Iterator[Tensor]:
+def _keeping_signs(analysis: Facts, use: Use) -> Iterator[Tensor]:
     """The results of a node in which the signs of an input's zeros may show."""
     row = operator_of(analysis.graph, use.node)
     if use.index or row is None or not row.loses_signs:

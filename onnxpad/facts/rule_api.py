@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,6 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import rows
 from onnxpad.semantics.rows import FLOATS, INTEGERS, UnreadError, axis_of
-
-if TYPE_CHECKING:
-    from onnxpad.facts.engine import Analysis
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]
@@ -158,11 +155,11 @@ class Call(rows.Call):
     """
 
     __slots__ = ("kind", "op", "sizes")
-    _facts: Analysis
+    _facts: Any  # the analysis, whose module imports this one
     kind: int
     sizes: tuple[int, ...]
 
-    def __init__(self, graph: Graph, facts: Analysis, node: Node) -> None:
+    def __init__(self, graph: Graph, facts: Any, node: Node) -> None:
         """Reads a node of any operator, by the opset of the graph, about its first output."""
         self.node, self.op, self.output, self.version = node, rule_name(graph, node), 0, graph.opset
         self.operand = node.operand
@@ -189,14 +186,15 @@ class Call(rows.Call):
 
     def shape_of(self, index: int) -> Shape:
         """Return the shape of an input, whose rank must be known."""
-        shape = self._facts.shape(self._input(index))
+        shape: Shape | None = self._facts.shape(self._input(index))
         if shape is None:
             raise UnreadError(f"{self.op}: the rank of input {index} is unknown")
         return shape
 
     def bound_of(self, index: int) -> Bound:
         """Return a number that no element of an input is below."""
-        return self._facts.bound(self._input(index))
+        bound: Bound = self._facts.bound(self._input(index))
+        return bound
 
     def shapes(self) -> list[Shape]:
         """Return the shapes of all inputs, whose ranks are known."""
@@ -216,7 +214,7 @@ class Call(rows.Call):
     def value_of(self, index: int) -> Value:
         """Return the content of a small input, with unknown elements where it is not evaluated."""
         tensor = self._input(index)
-        value = self._facts.value(tensor)
+        value: Value | None = self._facts.value(tensor)
         if value is not None:
             return value
         shape = known(self.shape_of(index))
