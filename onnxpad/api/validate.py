@@ -184,6 +184,7 @@ def validate(
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.layouts import inputs_relaid
+    from onnxpad.validation.sizes_of_both import drawn_sizes
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
@@ -206,7 +207,7 @@ def validate(
                 limits=both.limits,
                 tolerance=Tolerance(rtol, atol),
                 progress=progress,
-                notes=(*notes, *(both.drawn(domain.given) if drawing else ())),
+                notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
                 moved=moved,
             )
         tries.append((found, graphs, both, padding, moved))
@@ -338,8 +339,9 @@ def _compared(
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
     from onnxpad.facts.feasible import SizeDomain
-    from onnxpad.facts.recorded import given_domain, recorded_by_both, require_within
+    from onnxpad.facts.recorded import given_domain
     from onnxpad.inventory import padding_differences
+    from onnxpad.validation.sizes_of_both import recorded_by_both, require_within
 
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)

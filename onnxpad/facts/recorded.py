@@ -83,11 +83,6 @@ class Recorded(Struct, frozen=True):
         same = {name: sizes for name, sizes in self.sizes.items() if limits.get(name) == sizes}
         return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
 
-    def drawn(self, limits: Mapping[str, Sizes]) -> list[str]:
-        """The sizes that come from metadata alone, in a line if there are any."""
-        told = self.text(limits)
-        return [f"sizes drawn as the models' metadata says: {told}"] if told else []
-
 
 def recorded_sizes(graph: Graph) -> Recorded:
     """Reads the sizes that a model's metadata records."""
@@ -98,8 +93,9 @@ def recorded_sizes(graph: Graph) -> Recorded:
         items = msgspec.json.decode(text[:_LONGEST], type=dict[str, RecordedDim])
     except (msgspec.DecodeError, RecursionError):
         return Recorded(warnings=(f"the metadata {METADATA} is ignored: it is malformed",))
-    labels = _labels(graph)
-    allowed: dict[Any, Sizes] = dict(_declared(graph))  # by label where it is open, else by place
+    labels = labels_of(graph)
+    # By label where it is open, else by place.
+    allowed: dict[Any, Sizes] = dict(declared_sizes(graph))
     known = labels.keys() | allowed.keys()
     entries: dict[str, RecordedDim] = {}
     for name, entry in items.items():
@@ -121,42 +117,12 @@ def recorded_sizes(graph: Graph) -> Recorded:
     return Recorded(sizes, entries, limits, warnings)
 
 
-def recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
-    """Reads the sizes that two versions of a model allow together; they may be the same graph.
-
-    All are told under the names that the original has for inputs and dimensions. Inputs that only
-    one of them has are matched by order.
-
-    Raises:
-        MismatchError: No size of an axis fits both.
-    """
-    before, after = recorded_sizes(original), recorded_sizes(rewritten)
-    theirs = (name for name in rewritten.inputs if name not in original.inputs)
-    ours = (name for name in original.inputs if name not in rewritten.inputs)
-    called = dict(zip(theirs, ours, strict=False))
-    labels, declared = _labels(original), _declared(original)
-    limits, sizes = dict(before.limits), dict(before.sizes)
-    for (name, axis), allowed in after.limits.items():
-        place = called.get(name, name), axis
-        label = labels.get(place, "")
-        one = declared.get(place) or sizes.get(label) or limits.get(place, allowed)
-        if (common := one.common(allowed)) is None:
-            raise MismatchError(
-                f"no size of axis {axis} of input {place[0]!r} fits both models: one is limited to "
-                f"{one}, the other to {allowed}, as their metadata says ({METADATA})"
-            )
-        limits[place] = common
-        if label:
-            sizes[label] = common
-    warnings = dict.fromkeys((*before.warnings, *after.warnings))
-    return replace(before, sizes=sizes, limits=limits, warnings=tuple(warnings))
-
-
-def _labels(graph: Graph) -> dict[Place, str]:
+def labels_of(graph: Graph) -> dict[Place, str]:
+    """The name of the dimension of each open axis of a graph's inputs."""
     return {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
 
 
-def _declared(graph: Graph) -> dict[Place, Sizes]:
+def declared_sizes(graph: Graph) -> dict[Place, Sizes]:
     """The sizes that a graph's inputs fix."""
     return {
         (name, axis): Sizes(size, size)
@@ -174,7 +140,7 @@ def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) 
         limits: The sizes of its open dimensions, by name; within those recorded already.
         recorded: The entries recorded already, which stay.
     """
-    entries, labels = dict(recorded.entries), _labels(graph)
+    entries, labels = dict(recorded.entries), labels_of(graph)
     for name, sizes in limits.items():
         places = tuple(place for place, label in labels.items() if label == name)
         entries[name] = RecordedDim(sizes.first, sizes.last, sizes.step, places)
@@ -237,23 +203,6 @@ def given_domain(
         shaped=frozenset(graph.inputs if "" in by_input else by_input),
         named=frozenset(read),
     )
-
-
-def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
-    """Raises MismatchError unless what another version of a graph declares is within a domain."""
-    labels = _labels(graph)
-    for name, (_, shape) in graph.inputs.items():
-        declared = other.inputs[name].shape if name in other.inputs else None
-        for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
-            if isinstance(size, int):
-                sizes = Sizes(size, size) if name in domain.declared else None
-            else:
-                sizes = domain.given.get(labels[name, axis])
-            if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
-                raise MismatchError(
-                    f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
-                    f"{sizes}"
-                )
 
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
