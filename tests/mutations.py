@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from onnxpad.arithmetic import window
+from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.window import Window
 from onnxpad.facts import bounds, contents, shapes
 from onnxpad.facts.bounds import BOUNDS
@@ -497,10 +497,10 @@ _ENGINES: Final = (
             contents._gathered, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
     _mutant("Split starts at the begin", "Split", PROBES, contents._part,
             "begin = sum(sizes[: call.output])", "begin = 0"),
-    _mutant("Div rounds down", "Div of negatives", PROBES, contents._quotient,
-            "size.trunc_div(a, b)", "size.floor_div(a, b)"),
+    _entry("Div rounds down", "Div of negatives", PROBES, _VALUES, "Div",
+           contents._computed(contents._by(size.floor_div), contents.divide)),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,
-            contents._remainder, "size.modulo(a, b)", "a - size.trunc_div(a, b) * b"),
+            contents._mod, "_by(size.modulo)", "_by(lambda a, b: a - size.trunc_div(a, b) * b)"),
     _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
     _mutant("Where is turned round", "Where", PROBES, contents._where,
             "condition, chosen = call.elements_of(0, BOOL), (1, 2)",

@@ -179,12 +179,12 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
+    from onnxpad.api.sizes_of_both import drawn_sizes
     from onnxpad.graph import Graph
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.layouts import inputs_relaid
-    from onnxpad.validation.sizes_of_both import drawn_sizes
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
@@ -338,10 +338,10 @@ def _compared(
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
+    from onnxpad.api.sizes_of_both import recorded_by_both, require_within
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import given_domain
     from onnxpad.inventory import padding_differences
-    from onnxpad.validation.sizes_of_both import recorded_by_both, require_within
 
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)

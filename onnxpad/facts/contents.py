@@ -75,6 +75,8 @@ class Ratio(Struct, frozen=True):
 ZERO = Ratio(0)
 """0.0 or -0.0."""
 
+INEXACT = Unknown("a float that is not exact")
+
 Real: TypeAlias = float | Ratio | Unknown
 
 
@@ -82,14 +84,12 @@ def exact(numerator: Extent, denominator: int, dtype: int) -> Real:
     """Return a fraction where the type holds it exactly at every size, of a power of two."""
     precision, smallest, greatest = FORMATS[dtype]
     largest, exponent = _magnitude(numerator), 1 - denominator.bit_length()
-    if largest is None:
-        return _unknown(numerator)
+    if largest is None or largest.bit_length() + exponent > greatest + 1:
+        return INEXACT
     zeros = max((largest - 1).bit_length() - precision, 0)  # which the last bits must be
     is_held = not zeros or always(modulo(numerator, 2**zeros)) is False
     if not is_held or exponent + zeros <= smallest - precision:
-        return Unknown(f"a float that is exact only up to 2^{precision}")
-    if largest.bit_length() + exponent > greatest + 1:
-        return Unknown("a float that may overflow")
+        return INEXACT
     if isinstance(numerator, int):
         return numerator / denominator if numerator else ZERO
     return Ratio(numerator, denominator)
@@ -139,7 +139,7 @@ def _moved(a: Ratio, number: float, dtype: int) -> Real:
         power = 1 << (largest.bit_length() - 1)
         if 3 * power * divisor < 2 ** (FORMATS[dtype][0] + 1):
             return Ratio(a.numerator + int(number) * a.denominator, a.denominator, 2)
-    return Unknown("a quotient plus a number, rounded twice")
+    return INEXACT
 
 
 def subtract(a: Real, b: Real, dtype: int) -> Real:
@@ -156,7 +156,7 @@ def multiply(a: Real, b: Real, dtype: int) -> Real:
 def divide(a: Real, b: Real, dtype: int) -> Real:
     """Return a / b: exact for a power of two, else a quotient that is rounded once."""
     if not isinstance(b, float) or not b or not math.isfinite(b):
-        return Unknown("a division by 0, or by a float that varies")
+        return INEXACT
     (x, d), (y, e) = _parts(a), b.as_integer_ratio()
     if isinstance(x, int):
         common = math.gcd(x, y)
@@ -168,7 +168,7 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     largest = _magnitude(numerator)
     if largest and largest < 2 ** FORMATS[dtype][0]:
         return Ratio(numerator, denominator, 1)
-    return _unknown(numerator, "a quotient of too many bits, or of 0 alone")
+    return INEXACT
 
 
 def minimum(a: Real, b: Real, dtype: int) -> Real:
@@ -199,21 +199,16 @@ def ceil(a: Real, dtype: int) -> Real:
     return exact(size.ceil_div(*_fraction(a)), 1, dtype)
 
 
-def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
-    """Return `a` where it is unknown, else an unknown with the reason given."""
-    return a if isinstance(a, Unknown) else Unknown(reason)
-
-
 def _fraction(a: Real) -> tuple[Extent, int]:
     """Return numerator and denominator; an unknown numerator where there are none."""
     if isinstance(a, Ratio):
         return a.numerator, a.denominator
-    return a.as_integer_ratio() if isinstance(a, float) and math.isfinite(a) else (_unknown(a), 1)
+    return a.as_integer_ratio() if isinstance(a, float) and math.isfinite(a) else (INEXACT, 1)
 
 
 def _parts(a: Real) -> tuple[Extent, int]:
     """Return numerator and denominator of an exact number; an unknown numerator for any other."""
-    return (_unknown(a), 1) if isinstance(a, Ratio) and a.rounded else _fraction(a)
+    return (INEXACT, 1) if isinstance(a, Ratio) and a.rounded else _fraction(a)
 
 
 def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
@@ -308,18 +303,14 @@ def _sign(a: Extent) -> Extent:
     return size.less(0, a) - size.less(a, 0)
 
 
-def _quotient(a: Extent, b: Extent) -> Extent:
-    return size.trunc_div(a, b) if b != 0 else Unknown("a division by 0")
-
-
-def _remainder(a: Extent, b: Extent) -> Extent:
-    return size.modulo(a, b) if b != 0 else Unknown("a division by 0")
+def _by(divide: Callable[[Extent, Extent], Extent]) -> Function:
+    return lambda a, b: divide(a, b) if b != 0 else Unknown("a division by 0")
 
 
 def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
         raise UnreadError("a remainder with the sign of the dividend")
-    return _computed(_remainder)(call)
+    return _computed(_by(size.modulo))(call)
 
 
 # Operators that create, move or repeat elements. They may rely on `call.sizes`, known and small.
@@ -396,7 +387,7 @@ VALUES: dict[str, ValueRule] = {
     "Cast": _cast,
     "Ceil": _computed(None, ceil, unary=True),
     "Clip": _clip,
-    "Div": _computed(_quotient, divide),
+    "Div": _computed(_by(size.trunc_div), divide),
     "Equal": _comparison(size.equal),
     "Floor": _computed(None, floor, unary=True),
     "Greater": _comparison(lambda a, b: size.less(b, a)),

@@ -50,7 +50,7 @@ from onnxpad.facts.rule_api import (
     rule_name,
 )
 from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, of_row
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
@@ -73,8 +73,6 @@ _LARGEST = INTEGERS[INT64][1]
 
 _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
-
-_Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
 
 class OpenAxis(Struct, frozen=True):
@@ -120,9 +118,8 @@ class Analysis:
         Args:
             graph: The graph. Edits must not change the shape or content of a tensor in it.
             dims: Sizes of axes of the graph's inputs, by the name of their symbol.
-            outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
-                tensors the body may read.
-            input_facts: For a function: what is known of its inputs, by name.
+            outer: For a body: the analysis of the graph around it, whose tensors it may read.
+            input_facts: For a body or function: what is known of its inputs, by name.
         """
         self.graph = graph
         self._dims = dict(dims or {})
@@ -157,9 +154,7 @@ class Analysis:
     def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
         """Return the content of a small tensor, flat; None where unknown or not of integers."""
         value = self.value(tensor)
-        if value is None or value.dtype not in INTEGERS:
-            return None
-        return value.flat
+        return value.flat if value is not None and value.dtype in INTEGERS else None
 
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
@@ -256,16 +251,15 @@ class Analysis:
         """Work out an answer, by a rule that may need others."""
         if self.outer is not None and tensor.outer is not None:
             return self.outer._answer(kind, tensor.outer)
-        if kind == SHAPE:
-            return self._shape(tensor)
-        if kind == VALUE:
-            return self._value(tensor)
-        return self._dtype(tensor) if kind == DTYPE else self._bound(tensor)
+        return (self._dtype, self._shape, self._value, self._bound)[kind](tensor)
 
     def _shape(self, tensor: Any) -> Shape | None:
         call = self._call(tensor)
         if call is None:
-            return self._declared_shape(tensor)
+            if tensor.name in self._input_shapes:
+                return self._input_shapes[tensor.name]
+            declared = self.graph.declared(tensor)
+            return None if declared is None or declared.shape is None else known(declared.shape)
         rule = self._shape_rule(call)
         if rule is None:
             return self._computed(call).shape
@@ -294,7 +288,7 @@ class Analysis:
         if call is None:
             declared = self.graph.declared(tensor)
             found = None if declared is None else declared[0]
-            if declared is not None and not found and self._is_input(tensor):
+            if found == 0 and tensor.name in self.graph.inputs:
                 found = self._input_facts.get(tensor.name, NOTHING).dtype
         elif self._shape_rule(call) is None:
             found = self._computed(call).dtype
@@ -309,16 +303,13 @@ class Analysis:
             return self._constant_value(tensor)
         from onnxpad.facts.contents import VALUES  # few models compute any
 
+        # Shape and type come first, so that no rule makes a large array or works out its own shape.
         rule = VALUES.get(call.op)
-        if rule is None:
-            return None
-        # Both come first, so that no rule makes a large array or works out its own shape.
-        shape, dtype = self.shape(tensor), self.dtype(tensor)
-        if shape is None or dtype is None:
+        shape = None if rule is None else self.shape(tensor)
+        dtype = None if shape is None else self.dtype(tensor)
+        if rule is None or shape is None or dtype is None or math.prod(known(shape)) > LIMIT:
             return None
         call.sizes, call.kind = known(shape), dtype
-        if math.prod(call.sizes) > LIMIT:
-            return None
         data = rule(call)
         return Value(dtype, data) if data.shape == call.sizes else None
 
@@ -350,15 +341,6 @@ class Analysis:
             call.output = node.outputs.index(tensor)
         return call
 
-    def _is_input(self, tensor: Any) -> bool:
-        return tensor.name in self.graph.inputs
-
-    def _declared_shape(self, tensor: Any) -> Shape | None:
-        if tensor.name in self._input_shapes:
-            return self._input_shapes[tensor.name]
-        declared = self.graph.declared(tensor)
-        return None if declared is None or declared[1] is None else known(declared[1])
-
     @cached_property
     def _input_shapes(self) -> dict[str, Shape | None]:
         """The shapes of the graph's inputs, with a symbol for each axis left open."""
@@ -377,20 +359,17 @@ class Analysis:
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""
         passed = self._input_facts.get(tensor.name)
-        if passed is not None and passed.value is not None and self._is_input(tensor):
+        if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
             return passed.value
-        declared = self.graph.declared(tensor)
-        if declared is None or declared[1] is None:
-            return None
-        shape = known(declared[1])
-        if math.prod(shape) > CONSTANT_LIMIT:
+        dtype, shape = self.graph.declared(tensor) or (0, None)
+        if shape is None or math.prod(known(shape)) > CONSTANT_LIMIT:
             return None
         array = self.graph.constant(tensor)
-        data = None if array is None else constant_elements(array, declared[0])
-        return None if data is None else Value(declared[0], data)
+        data = None if array is None else constant_elements(array, dtype)
+        return None if data is None else Value(dtype, data)
 
 
-def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
+def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
     """Yields the open axes of inputs, in order.
 
     Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
@@ -455,9 +434,7 @@ def passed_to_function(
 ) -> dict[str, PassedFacts]:
     """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
 
-    Args:
-        function: The function.
-        calls: Every node of the model that calls it, with the analysis of its graph.
+    The calls are all nodes of the model that call it, each with the analysis of its graph.
     """
     found: dict[str, PassedFacts] = {}
     for place, name in enumerate(function.inputs):

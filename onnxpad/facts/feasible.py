@@ -19,6 +19,7 @@ from onnxpad.arithmetic.size import (
     Extent,
     Size,
     Sizes,
+    Unknown,
     equal,
     less_equal,
     maximum,
@@ -59,31 +60,36 @@ class Feasible(Struct, frozen=True):
     Attributes:
         sizes: The closest range around the feasible sizes of each symbol that is limited, by name.
         stops: A node that runs at none of the sizes; None where every node runs at some.
+        is_all: Whether fewer sizes would limit no other: each condition is one of one symbol.
     """
 
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
     stops: Node | None = None
+    is_all: bool = True
 
 
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     """The open sizes at which all operators run that every output of the graph needs."""
     conditions: dict[str, Extent] = {}
-    seen: set[Extent] = set()
+    seen: set[Extent] = {1}
+    is_all = True
     for node in _needed(graph):
         for condition in conditions_of(node, graph, analysis):
             if condition == 0:
                 return Feasible(stops=node)
-            if not isinstance(condition, Size) or condition in seen:
+            if condition in seen:
                 continue
             seen.add(condition)
-            if len(condition.symbols) == 1:
+            if isinstance(condition, Size) and len(condition.symbols) == 1:
                 name = condition.symbols[0].name
-                both = minimum(conditions.get(name, 1), condition)
+                conditions[name] = both = minimum(conditions.get(name, 1), condition)
                 if both == 0:
                     return Feasible(stops=node)
-                conditions[name] = both
+            else:
+                is_all = False
     found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
-    return Feasible({name: limit for name, limit in found.items() if limit is not None})
+    sizes = {name: limit for name, limit in found.items() if limit is not None}
+    return Feasible(sizes, is_all=is_all)
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -111,9 +117,9 @@ def _needed(graph: Graph) -> list[Node]:
 def _concatenated(call: Call) -> Conditions:
     shapes = call.shapes()
     axis = call.axis(len(shapes[0]), 1)
-    # Engines accept an empty tensor even where it does not fit.
-    fits = len({*map(len, shapes)}) == 1 and all(at_least(each, 1) for each in chain(*shapes))
-    for place, sizes in enumerate(zip(*shapes, strict=True) if fits else ()):
+    if len({*map(len, shapes)}) > 1 or not all(at_least(each, 1) for each in chain(*shapes)):
+        raise UnreadError("engines accept an empty tensor even where it does not fit")
+    for place, sizes in enumerate(zip(*shapes, strict=True)):
         first, *others = dict.fromkeys(sizes)
         yield from (equal(first, other) for other in others if place != axis)
 
@@ -127,15 +133,21 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
+def _result(call: Call) -> Shape:
+    shape = call.result_shape()
+    if shape is None:
+        raise UnreadError("the shape of its result is unknown")
+    return shape
+
+
 def _reshaped(call: Call) -> Conditions:
     """The condition that a Reshape keeps the number of elements; equal sizes cancel first."""
-    before, after = list(call.shape_of(0)), list(call.result_shape() or ())
+    before, after = list(call.shape_of(0)), list(_result(call))
     for size in call.shape_of(0):
         if size in after:
             before.remove(size)
             after.remove(size)
-    if call.result_shape() is not None:
-        yield equal(product(before), product(after))
+    yield equal(product(before), product(after))
 
 
 def _windowed(call: Call, row: Operator) -> Conditions:
@@ -146,7 +158,7 @@ def _windowed(call: Call, row: Operator) -> Conditions:
     give something on each axis.
     """
     layout, least = row.layout, 0 if row.pools else 1
-    yield from (less_equal(least, size) for size in layout.spatial(call.result_shape() or ()))
+    yield from (less_equal(least, size) for size in layout.spatial(_result(call)))
     read = () if row.scatters else call.shape_of(0)
     is_same = auto_pad_of(call.node).startswith("SAME")
     if read and (at_least(read[layout.batch], 1) if row.pools else is_same):
@@ -165,8 +177,8 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _reshaped(call)
         elif call.op in _BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
-    except (ModelError, UnreadError):
-        return
+    except (ModelError, UnreadError) as error:
+        yield Unknown(str(error))
 
 
 _ROUNDS: Final = 16
@@ -289,12 +301,11 @@ def analysed_domains(
     if domain.by_name:
         allowed.append(domain)
 
-    def analysed(domain: SizeDomain) -> AnalysedDomain:
+    def analysed(domain: SizeDomain, *, is_all: bool = not wanted) -> AnalysedDomain:
         same = (each.analysis for each in known if each.domain == domain)
         analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-        return AnalysedDomain(
-            domain, analysis, feasible_sizes(graph, analysis) if wanted else Feasible()
-        )
+        feasible = Feasible() if is_all else feasible_sizes(graph, analysis)
+        return AnalysedDomain(domain, analysis, feasible)
 
     found: list[AnalysedDomain] = []
     for each in allowed:
@@ -303,7 +314,8 @@ def analysed_domains(
         for _ in range(_ROUNDS):
             if not (needed := at.feasible.sizes):
                 break
-            at = analysed(replace(at.domain, needed={**at.domain.needed, **needed}))
+            fewer = replace(at.domain, needed={**at.domain.needed, **needed})
+            at = analysed(fewer, is_all=at.feasible.is_all)
         if at is not found[-1]:
             found.append(at)
     stops = found[-1].feasible.stops
