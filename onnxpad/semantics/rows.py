@@ -275,9 +275,9 @@ class Call:
         Raises:
             UnreadError: It is not.
         """
-        found, tensor = self.dtype(place), self.operand(place)
+        found = self.dtype(place)
         if found is None:
-            name = tensor.name if tensor else ""
+            name = self.node.inputs[place].name
             raise UnreadError("the element type is unknown", Reason.TYPE_UNKNOWN, tensor=name)
         return found
 
