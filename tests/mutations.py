@@ -31,7 +31,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
-from onnxpad.semantics import layers, moving, pointwise, transposed
+from onnxpad.semantics import layers, moving, numbers, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
@@ -498,18 +498,19 @@ _ENGINES: Final = (
     _mutant("Split starts at the begin", "Split", PROBES, contents._part,
             "begin = sum(sizes[: call.output])", "begin = 0"),
     _entry("Div rounds down", "Div of negatives", PROBES, _VALUES, "Div",
-           contents._computed(contents._by(size.floor_div), contents.divide)),
+           contents._computed(contents._by(size.floor_div), numbers.divide)),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,
             contents._mod, "_by(size.modulo)", "_by(lambda a, b: a - size.trunc_div(a, b) * b)"),
     _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
     _mutant("Where is turned round", "Where", PROBES, contents._where,
             "condition, chosen = call.elements_of(0, BOOL), (1, 2)",
             "condition, chosen = call.elements_of(0, BOOL), (2, 1)"),
-    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, contents.to_integer,
+    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, numbers.to_integer,
             "return size", "return round(a) if isinstance(a, float) else size"),
     _mutant("Cast never wraps around", "Cast that wraps around", PROBES, contents._conversion,
-            "fit(to_integer(a) if is_real else a, target)", "to_integer(a) if is_real else a"),
-    _mutant("Ceil rounds down", "Ceil of a size", PROBES, contents.ceil,
+            "fit(numbers.to_integer(a) if is_real else a, target)",
+            "numbers.to_integer(a) if is_real else a"),
+    _mutant("Ceil rounds down", "Ceil of a size", PROBES, numbers.ceil,
             "size.ceil_div", "size.floor_div"),
     _mutant("Shape forgets where to start", "Shape", PROBES, shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),

@@ -29,9 +29,6 @@ from onnxpad.arithmetic.size import (
     ceil_div,
     equal,
     floor_div,
-    less,
-    maximum,
-    minimum,
     where,
 )
 from onnxpad.arithmetic.window import (
@@ -54,7 +51,7 @@ from onnxpad.facts.rule_api import (
     named,
 )
 from onnxpad.semantics.layers import ExtentPairs, is_padded
-from onnxpad.semantics.moving import bounds_of
+from onnxpad.semantics.moving import bounds_of, slice_size
 from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
@@ -105,23 +102,6 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
     # A size other than 1 is the result: the other one is then equal to it, or 1.
     result = where(equal(a, 1), b, a)
     return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
-
-
-def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
-    """Return how many elements a Slice takes of an axis; ONNX's Slice clamps like this."""
-    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
-    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
-
-
-def slice_start(size: Extent, start: Extent, step: int) -> Extent:
-    """Return the first position that a Slice takes of an axis."""
-    return _clamped(size, start, 0, size if step > 0 else size - 1)
-
-
-def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
-    """Return a position between two others; a negative one counts from the end."""
-    position = where(less(position, 0), position + size, position)
-    return minimum(maximum(position, low), high)
 
 
 def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:

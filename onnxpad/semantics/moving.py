@@ -12,7 +12,18 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    ceil_div,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    where,
+)
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     ExtentPair,
@@ -227,6 +238,23 @@ def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, i
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise UnreadError("the bounds contradict each other")
     return dict(zip(axes_of(axes, rank), zip(starts, ends, steps, strict=True), strict=True))
+
+
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis; ONNX's Slice clamps like this."""
+    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
+    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis."""
+    return _clamped(size, start, 0, size if step > 0 else size - 1)
+
+
+def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
+    """Return a position between two others; a negative one counts from the end."""
+    position = where(less(position, 0), position + size, position)
+    return minimum(maximum(position, low), high)
 
 
 def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:

@@ -8,6 +8,7 @@ import pytest
 
 from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
 from onnxpad.facts import shapes as axis_math
+from onnxpad.semantics import moving
 from onnxpad.semantics.rows import UnreadError
 from tests.support.rows import each_row
 
@@ -20,11 +21,11 @@ def test_a_slice_is_that_of_python(step: int) -> None:
         if step < 0 and start < -size:
             continue  # ONNX takes the first element then, and Python none
         taken = range(size)[start:end:step]
-        assert axis_math.slice_size(size, start, end, step) == len(taken)
+        assert moving.slice_size(size, start, end, step) == len(taken)
         if taken:
-            assert axis_math.slice_start(size, start, step) == taken[0]
-    assert axis_math.slice_size(1, -5, -5, -1) == 1
-    found = axis_math.slice_size(N, -3, 2**40, step)
+            assert moving.slice_start(size, start, step) == taken[0]
+    assert moving.slice_size(1, -5, -5, -1) == 1
+    found = moving.slice_size(N, -3, 2**40, step)
     for size in (1, 2, 3, 4, 9):
         assert evaluate(found, {"n": size}) == len(range(size)[-3 : 2**40 : step])
 

@@ -9,9 +9,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
-from onnxpad.facts import LARGEST_SIZE, Analysis, contents
+from onnxpad.facts import LARGEST_SIZE, Analysis
 from onnxpad.facts.rule_api import FLOAT
 from onnxpad.graph import Graph
+from onnxpad.semantics import numbers as floats
 from tests.facts.agreement import compare, single, together
 from tests.support import parsed, run
 from tests.support.rows import each_row
@@ -421,11 +422,11 @@ def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
     numbers = numbers[(numbers > 0) & (numbers < 2**24)]
     quotients = numbers.astype(np.float32) / np.float32(divisor)
     n = symbol("n", Sizes(last=2**24 - 1))
-    quotient = contents.divide(contents.from_integer(n, FLOAT), float(divisor), FLOAT)
+    quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
     for rounded, expected in (
-        (contents.to_integer(contents.floor(quotient, FLOAT)), np.floor(quotients)),
-        (contents.to_integer(contents.ceil(quotient, FLOAT)), np.ceil(quotients)),
-        (contents.to_integer(quotient), np.trunc(quotients)),
+        (floats.to_integer(floats.floor(quotient, FLOAT)), np.floor(quotients)),
+        (floats.to_integer(floats.ceil(quotient, FLOAT)), np.ceil(quotients)),
+        (floats.to_integer(quotient), np.trunc(quotients)),
     ):
         assert [evaluate(rounded, {"n": int(number)}) for number in numbers] == expected.tolist()
 
@@ -436,12 +437,12 @@ def test_a_quotient_plus_a_number_rounds_as_float32_does(divisor: int, number: i
     greatest = 2**24 - 2
     while True:  # the greatest power of two up to which it is claimed
         n = symbol("n", Sizes(last=greatest))
-        quotient = contents.divide(contents.from_integer(n, FLOAT), float(divisor), FLOAT)
-        moved = contents.add(quotient, float(number), FLOAT)
+        quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
+        moved = floats.add(quotient, float(number), FLOAT)
         if not isinstance(moved, Unknown):
             break
         greatest //= 2
-    assert isinstance(contents.add(moved, 1.0, FLOAT), Unknown)
+    assert isinstance(floats.add(moved, 1.0, FLOAT), Unknown)
     # Where the sum reaches a power of two, and elsewhere.
     powers = abs(divisor) * (2 ** np.arange(24) - abs(number))
     near = (np.concatenate([powers, -powers])[:, None] + np.arange(-3, 4)).ravel()
@@ -449,9 +450,9 @@ def test_a_quotient_plus_a_number_rounds_as_float32_does(divisor: int, number: i
     numbers = numbers[(numbers > 0) & (numbers <= greatest)]
     sums = numbers.astype(np.float32) / np.float32(divisor) + np.float32(number)
     for rounded, expected in (
-        (contents.to_integer(contents.floor(moved, FLOAT)), np.floor(sums)),
-        (contents.to_integer(contents.ceil(moved, FLOAT)), np.ceil(sums)),
-        (contents.to_integer(moved), np.trunc(sums)),
+        (floats.to_integer(floats.floor(moved, FLOAT)), np.floor(sums)),
+        (floats.to_integer(floats.ceil(moved, FLOAT)), np.ceil(sums)),
+        (floats.to_integer(moved), np.trunc(sums)),
     ):
         if isinstance(rounded, Unknown):  # the sign may change too late for a form
             assert abs(number) > 3
