@@ -32,11 +32,10 @@ from onnxpad.facts.shapes import (
     element_of,
     pads_of,
     perm_of,
-    product,
     split_sizes,
 )
 from onnxpad.semantics import numbers
-from onnxpad.semantics.moving import bounds_of, slice_start
+from onnxpad.semantics.moving import bounds_of, product, slice_start
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axis_of
 
 Function: TypeAlias = Callable[..., Any]
@@ -48,7 +47,7 @@ def _computed(
     """Apply a function of one element, or of two: pair by pair to all inputs."""
 
     def rule(call: Call) -> Elements:
-        function, operands = _applied(call.kind, integer, real), _operands(call, call.kind)
+        function, operands = _applied(call.kind, integer, real), call.all_elements(call.kind)
         return each(function, *operands) if unary else reduce(partial(each, function), operands)
 
     return rule
@@ -63,19 +62,14 @@ def _applied(dtype: int, integer: Function | None, real: Function | None) -> Fun
     raise UnreadError(f"elements of type {dtype} are not computed")
 
 
-def _operands(call: Call, dtype: int) -> list[Elements]:
-    if "broadcast" in call.node.attrs:
-        raise UnreadError("broadcasting of opset 6 and before")
-    return call.all_elements(dtype)
-
-
-def _comparison(function: Function) -> ValueRule:
+def _told(function: Function) -> ValueRule:
+    """Apply a function that gives a truth value to inputs of one type."""
 
     def rule(call: Call) -> Elements:
         dtype = call.element_type(0)
         if dtype in REALS:
             raise UnreadError("a comparison of floats")
-        return each(function, *_operands(call, dtype))
+        return each(function, *call.all_elements(dtype))
 
     return rule
 
@@ -116,11 +110,6 @@ def _conversion(source: int, target: int) -> Function:
         if target == BOOL and not is_real:
             return lambda a: 1 - size.equal(a, 0)
     raise UnreadError("a cast between types that are not computed")
-
-
-def _logic(function: Callable[..., Extent]) -> ValueRule:
-    """Apply a function to inputs whose elements are 0 or 1."""
-    return lambda call: each(function, *call.all_elements(BOOL))
 
 
 def _sign(a: Extent) -> Extent:
@@ -207,25 +196,25 @@ VALUES: dict[str, ValueRule] = {
     "Split": _part,
     "Transpose": _transposed,
     "Add": _computed(operator.add, numbers.add),
-    "And": _logic(size.minimum),
+    "And": _told(size.minimum),
     "Cast": _cast,
     "Ceil": _computed(None, numbers.ceil, unary=True),
     "Clip": _clip,
     "Div": _computed(_by(size.trunc_div), numbers.divide),
-    "Equal": _comparison(size.equal),
+    "Equal": _told(size.equal),
     "Floor": _computed(None, numbers.floor, unary=True),
-    "Greater": _comparison(lambda a, b: size.less(b, a)),
-    "Less": _comparison(size.less),
+    "Greater": _told(lambda a, b: size.less(b, a)),
+    "Less": _told(size.less),
     "Max": _computed(size.maximum, numbers.maximum),
     "Min": _computed(size.minimum, numbers.minimum),
     "Mod": _mod,
     "Mul": _computed(operator.mul, numbers.multiply),
     "Neg": _computed(operator.neg, numbers.negative, unary=True),
-    "Not": _logic(lambda a: 1 - a),
+    "Not": _told(lambda a: 1 - a),
     "Relu": _computed(partial(size.maximum, 0), partial(numbers.maximum, 0.0), unary=True),
     "Sign": _computed(_sign, unary=True),
     "Sub": _computed(operator.sub, numbers.subtract),
     "Where": _where,
-    "Xor": _logic(lambda a, b: 1 - size.equal(a, b)),
+    "Xor": _told(lambda a, b: 1 - size.equal(a, b)),
 }
 """Value rules by name."""

@@ -293,7 +293,7 @@ class Analysis:
         elif self._shape_rule(call) is None:
             found = self._computed(call).dtype
         else:
-            rule = DTYPES.get(call.op)
+            rule = DTYPES.get(call.node.op)
             found = call.element_type(0) if rule is None else rule(call)
         return found if found in _DTYPES else None
 

@@ -38,9 +38,9 @@ from onnxpad.facts import (
     open_axes,
 )
 from onnxpad.facts.rule_api import Call
-from onnxpad.facts.shapes import at_least, product
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node
+from onnxpad.semantics.moving import at_least, product
 from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
@@ -106,9 +106,8 @@ def _needed(graph: Graph) -> list[Node]:
         outputs = 0
         for tensor in node.outputs:
             outputs |= reached.get(tensor.name, 0) if tensor.name else 0
-        if outputs:
-            for tensor in node.inputs:
-                reached[tensor.name] = reached.get(tensor.name, 0) | outputs
+        for tensor in node.inputs if outputs else ():
+            reached[tensor.name] = reached.get(tensor.name, 0) | outputs
         if outputs == everything:
             needed.append(node)
     return needed

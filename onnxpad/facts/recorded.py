@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given, whole_number
 from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError, few, meant
-from onnxpad.facts import LARGEST_SIZE, OpenAxis, open_axes
+from onnxpad.facts import LARGEST_SIZE, open_axes
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
 
@@ -178,24 +178,24 @@ def given_domain(
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
     wanted = dict(_fixed_by_shapes(graph, by_input))
-    axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
+    axes = {at: name for at, name in labels_of(graph).items() if not graph.has_default(at[0])}
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
-        for axis in _named(graph, axes, name, sizes, recorded.entries):
-            _agree(wanted, axis, sizes)
-    known = {a.label: wanted[a.tensor, a.axis] for a in axes if (a.tensor, a.axis) in wanted}
-    for axis in axes:
-        if trust_dim_names and axis.label in known:
-            _agree(wanted, axis, known[axis.label])
-        given, within = wanted.get((axis.tensor, axis.axis)), recorded.sizes.get(axis.label)
+        for place in _named(graph, axes, name, sizes, recorded.entries):
+            _agree(wanted, place, sizes)
+    known = {label: wanted[place] for place, label in axes.items() if place in wanted}
+    for place, label in axes.items():
+        if trust_dim_names and label in known:
+            _agree(wanted, place, known[label])
+        given, within = wanted.get(place), recorded.sizes.get(label)
         if given and within and given.common(within) != given:
             raise MismatchError(
-                f"axis {axis.axis} of input {axis.tensor!r} cannot be {given}: the model was "
+                f"axis {place[1]} of input {place[0]!r} cannot be {given}: the model was "
                 f"rewritten for {within} alone, as its metadata says ({METADATA})"
             )
     fixed = {place: sizes.first for place, sizes in wanted.items() if sizes.count == 1}
     declared = _declare(graph, fixed)
-    labels = [axis.label for axis in open_axes(graph.inputs)]
+    labels = [*labels_of(graph).values()]
     return SizeDomain(
         declared,
         {name: sizes for name, sizes in {**recorded.sizes, **read}.items() if name in labels},
@@ -295,17 +295,17 @@ def sizes_of(name: str, value: str | int | range) -> Sizes:
 
 def _named(
     graph: Graph,
-    axes: Sequence[OpenAxis],
+    axes: Mapping[Place, str],
     name: str,
     sizes: Sizes,
     recorded: Mapping[str, RecordedDim],
-) -> list[OpenAxis]:
+) -> list[Place]:
     """The open axes that a dimension's name means; none where they are fixed within `sizes`.
 
     Raises:
         MismatchError: There is no such dimension, or it has another size.
     """
-    if named := [axis for axis in axes if axis.label == name]:
+    if named := [place for place, label in axes.items() if label == name]:
         return named
     was = recorded[name].axes if name in recorded else ()
     for tensor, (_, shape) in graph.inputs.items():
@@ -317,17 +317,17 @@ def _named(
                 raise MismatchError(
                     f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
-    known = list(dict.fromkeys(axis.label for axis in axes))
+    known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
     raise _lacking("dims", name, f"there is no dimension {name!r} to give a size; {there}")
 
 
-def _agree(wanted: dict[Place, Sizes], axis: OpenAxis, sizes: Sizes) -> None:
+def _agree(wanted: dict[Place, Sizes], place: Place, sizes: Sizes) -> None:
     """Adds the sizes of an axis; raises where it has others already."""
-    before = wanted.setdefault((axis.tensor, axis.axis), sizes)
+    before = wanted.setdefault(place, sizes)
     if before != sizes:
         raise MismatchError(
-            f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {before} and {sizes}"
+            f"axis {place[1]} of input {place[0]!r} is given two sizes: {before} and {sizes}"
         )
 
 

@@ -202,6 +202,8 @@ class Call(rows.Call):
 
     def all_elements(self, dtype: int) -> list[Elements]:
         """Return the contents of all inputs, which must have this type."""
+        if "broadcast" in self.node.attrs:
+            raise UnreadError(f"{self.op} broadcasts as in opset 6 and before")
         return [self.elements_of(index, dtype) for index in range(len(self.node.inputs))]
 
     def elements_of(self, index: int, dtype: int) -> Elements:

@@ -14,9 +14,8 @@ docs/ContribOperators.md.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
-from functools import partial, reduce
+from collections.abc import Sequence
+from functools import partial
 from itertools import compress
 from typing import Any, Final
 
@@ -27,9 +26,7 @@ from onnxpad.arithmetic.size import (
     Unknown,
     bounds,
     ceil_div,
-    equal,
     floor_div,
-    where,
 )
 from onnxpad.arithmetic.window import (
     Window,
@@ -51,76 +48,19 @@ from onnxpad.facts.rule_api import (
     named,
 )
 from onnxpad.semantics.layers import ExtentPairs, is_padded
-from onnxpad.semantics.moving import bounds_of, slice_size
+from onnxpad.semantics.moving import (
+    agreed,
+    at_least,
+    bounds_of,
+    broadcast,
+    product,
+    remaining,
+    slice_size,
+)
 from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
 from onnxpad.semantics.table import amounts_of, over_axes
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
-
-# Arithmetic on sizes, known or symbolic
-
-
-def product(extents: Iterable[Extent]) -> Extent:
-    """Return the product of the sizes, which is the number of elements."""
-    return reduce(operator.mul, extents, 1)
-
-
-def at_least(extent: Extent, least: int) -> bool:
-    """Whether an extent is known to be at least `least`."""
-    low, _ = bounds(extent)
-    return low is not None and low >= least
-
-
-def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the common size of axes that must be equal: an int if there is one, else a `Size`."""
-    sizes = [size for size in extents if not isinstance(size, Unknown)]
-    numbers = {size for size in sizes if isinstance(size, int)}
-    if len(numbers) > 1:
-        raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
-    return next(iter([*numbers, *sizes]), Unknown("no operand's size is known"))
-
-
-def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that shapes broadcast to, by numpy's rules."""
-    result: Shape = ()
-    for shape in shapes:
-        rank = max(len(shape), len(result))
-        padded = ((1,) * (rank - len(each)) + each for each in (result, shape))
-        result = tuple(map(_broadcast, *padded))
-    return result
-
-
-def _broadcast(a: Extent, b: Extent) -> Extent:
-    if a == b or b == 1:
-        return a
-    if a == 1:
-        return b
-    if isinstance(a, int) and isinstance(b, int):
-        raise UnreadError(f"{a} and {b} do not broadcast")
-    if isinstance(b, int):
-        a, b = b, a
-    # A size other than 1 is the result: the other one is then equal to it, or 1.
-    result = where(equal(a, 1), b, a)
-    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
-
-
-def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
-    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
-
-    Equal sizes cancel first, which avoids products of two symbolic sizes.
-    """
-    factors = list(total)
-    divisors: list[Extent] = []
-    for extent in taken:
-        if extent in factors and at_least(extent, 1):
-            factors.remove(extent)
-        else:
-            divisors.append(extent)
-    divisor = product(divisors)
-    if not at_least(divisor, 1):
-        return Unknown("an axis that the others do not determine")
-    return floor_div(product(factors), divisor)
-
 
 # Operators that create, move or repeat elements
 
@@ -307,16 +247,14 @@ BROADCASTING = (
 )
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
-KEEPING: Final = frozenset(
-    {
-        "Abs", "BatchNormalization", "Cast", "Ceil", "Celu", "Clip", "Cos", "DequantizeLinear",
-        "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
-        "HardSwish", "Identity", "InstanceNormalization", "LRN", "LayerNormalization", "LeakyRelu",
-        "Log", "LogSoftmax", "Mish", "Neg", "Not", "PRelu", "QuantizeLinear", "RMSNormalization",
-        "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus",
-        "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
-    }
-)  # fmt: skip
+_KEEPING = (
+    "Abs BatchNormalization Cast Ceil Celu Clip Cos DequantizeLinear Dropout Elu Erf Exp Floor Gelu"
+    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LRN"
+    " LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuantizeLinear"
+    " RMSNormalization Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt"
+    " Swish Tanh ThresholdedRelu"
+)
+KEEPING: Final = frozenset(_KEEPING.split())
 """Operators whose first output has the shape of their first input, by the specification.
 
 Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
@@ -496,25 +434,18 @@ def _quantised(call: Call) -> int:
     return call.element_type(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
 
 
-def _dequantised(call: Call) -> int:
-    return call.of("output_dtype", 0) or call.element_type(1)
-
-
 DTYPES: dict[str, DtypeRule] = {
     **named(lambda call: BOOL, "And Equal Greater GreaterOrEqual Less LessOrEqual Not Or Xor"),
     **named(lambda call: INT64, "Shape Size"),
     "Cast": lambda call: call.of("to", 0),
     "ConstantOfShape": lambda call: element_of(call)[0],
     "ConvInteger": lambda call: INT32,
+    "DequantizeLinear": lambda call: call.of("output_dtype", 0) or call.element_type(1),
     "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
     "MaxPool": lambda call: INT64 if call.output else call.element_type(0),
+    "QLinearConcat": lambda call: call.element_type(2),
     "QLinearConv": lambda call: call.element_type(7),
+    "QuantizeLinear": _quantised,
     **named(lambda call: call.element_type(1), "RMSNormalization Where"),
-    **named(_quantised, "QuantizeLinear"),
-    **named(_dequantised, "DequantizeLinear"),
-    **named(_dequantised, "DequantizeLinear", MICROSOFT),
-    **named(lambda call: call.element_type(2), "QLinearConcat", MICROSOFT),
-    **named(lambda call: call.element_type(7), "QLinearConv", MICROSOFT),
-    **named(_quantised, "QuantizeLinear", MICROSOFT),
 }
-"""Operators with a shape rule whose output type is not that of input 0."""
+"""Operators of any domain with a shape rule whose output type is not that of input 0."""

@@ -21,7 +21,6 @@ from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.read_nodes import PadOp
 
 _OWN: Final = "the size it reads"
-_ONE_SIZE: Final = 64
 
 
 class Wording:
@@ -116,7 +115,7 @@ class Wording:
 
     @cached_property
     def _at_one_size(self) -> Analysis:
-        sizes = {axis.symbol: _ONE_SIZE for axis in open_axes(self._graph.model.main.inputs)}
+        sizes = {axis.symbol: 64 for axis in open_axes(self._graph.model.main.inputs)}
         outer = None if self._outer is None else self._outer._at_one_size
         return Analysis(self._graph, sizes, outer)
 
