@@ -136,12 +136,7 @@ class Analysis:
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
-        """Return the sizes of a tensor's axes; None where its rank is unknown.
-
-        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. Where
-        several axes have one name, each is a symbol of its own; the later ones are called
-        `name (input[axis])`.
-        """
+        """Return the sizes of a tensor's axes, by `open_axes`; None where its rank is unknown."""
         # A short way for the most frequent question.
         shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
         return self._answer(SHAPE, tensor) if shape is None else shape
@@ -372,7 +367,8 @@ class Analysis:
 def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
     """Yields the open axes of inputs, in order.
 
-    Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
+    A named dimension has a symbol of that name, an unnamed one `input[axis]`. Axes that share a
+    name get symbols of their own, `name (input[axis])`: no runtime checks that they are equal.
     """
     taken: set[str] = set()
     for tensor, (_, declared) in inputs.items():
@@ -432,10 +428,7 @@ def _told(item: Any) -> object:
 def passed_to_function(
     function: Graph, calls: Sequence[tuple[Node, Analysis]]
 ) -> dict[str, PassedFacts]:
-    """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
-
-    The calls are all nodes of the model that call it, each with the analysis of its graph.
-    """
+    """Facts about a function's inputs, by name, that hold for all calls; none without a call."""
     found: dict[str, PassedFacts] = {}
     for place, name in enumerate(function.inputs):
         each = [_facts(analysis, node.operand(place)) for node, analysis in calls]

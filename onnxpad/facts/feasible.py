@@ -29,7 +29,6 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.facts import (
-    BROADCASTING,
     LARGEST_SIZE,
     OPEN_SIZES,
     Analysis,
@@ -38,6 +37,7 @@ from onnxpad.facts import (
     open_axes,
 )
 from onnxpad.facts.rule_api import Call
+from onnxpad.facts.shapes import BROADCASTING
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node
 from onnxpad.semantics.moving import at_least, product
@@ -49,7 +49,6 @@ Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
 _OUTPUTS: Final = 256
-_BROADCASTING: Final = frozenset({*BROADCASTING.split(), "PRelu"})
 _SIZES: Final = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
@@ -93,10 +92,7 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
 
 
 def _needed(graph: Graph) -> list[Node]:
-    """The nodes that every output of the graph depends on; none if it has very many outputs.
-
-    Tensors that a body of If, Loop or Scan captures do not count as inputs of its node here.
-    """
+    """The nodes that every output depends on, other than by a body; none of very many outputs."""
     needed: list[Node] = []
     if not 0 < len(graph.outputs) <= _OUTPUTS:
         return needed
@@ -174,7 +170,7 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _concatenated(call)
         elif call.op == "Reshape":
             yield from _reshaped(call)
-        elif call.op in _BROADCASTING and call.version >= 7:
+        elif call.op in BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
     except (ModelError, UnreadError) as error:
         yield Unknown(str(error))
@@ -204,10 +200,7 @@ class SizeDomain(Struct, frozen=True):
     named: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.
-
-        Empty where every size is allowed.
-        """
+        """The sizes as a certificate names them, as `height 32..1024 in steps of 32`, if any."""
         parts = [f"{name} {sizes}" for name, sizes in self.given.items()]
         if self.needed:
             parts.append(f"every size at which the model is defined: {in_words(self.needed)}")
@@ -231,10 +224,7 @@ class SizeDomain(Struct, frozen=True):
         return found
 
     def to_draw(self, graph: Graph) -> dict[str, Sizes]:
-        """The sizes that limited dimensions may have in a run of the model, by name.
-
-        A dimension whose axes have different limits is left out.
-        """
+        """The sizes that dimensions may have in a run, by name, where all axes have one limit."""
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
             found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
@@ -279,15 +269,8 @@ def analysed_domains(
 ) -> AnalysedDomains:
     """Analyses a graph at all sizes first, then at ever fewer, down to those of a domain.
 
-    Each step comes once with all of its sizes, and once with only those at which the graph runs.
-
-    Args:
-        graph: The graph.
-        domain: The sizes that the user allows; all without it.
-        known: Domains of the same graph whose analyses still hold.
-
-    Returns:
-        The steps, the weakest assumption first.
+    Each step comes once with all of its sizes, and once with only those at which the graph runs;
+    the weakest assumption first. Analyses of `known` domains are taken, as they still hold.
 
     Raises:
         MismatchError: The graph runs at none of the sizes that a user gave.

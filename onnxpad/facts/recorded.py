@@ -133,13 +133,7 @@ def declared_sizes(graph: Graph) -> dict[Place, Sizes]:
 
 
 def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) -> None:
-    """Adds the sizes for which a model was rewritten to its metadata.
-
-    Args:
-        graph: The graph of the model.
-        limits: The sizes of its open dimensions, by name; within those recorded already.
-        recorded: The entries recorded already, which stay.
-    """
+    """Adds the sizes of open dimensions for which a model was rewritten to those recorded."""
     entries, labels = dict(recorded.entries), labels_of(graph)
     for name, sizes in limits.items():
         places = tuple(place for place, label in labels.items() if label == name)
@@ -300,11 +294,7 @@ def _named(
     sizes: Sizes,
     recorded: Mapping[str, RecordedDim],
 ) -> list[Place]:
-    """The open axes that a dimension's name means; none where they are fixed within `sizes`.
-
-    Raises:
-        MismatchError: There is no such dimension, or it has another size.
-    """
+    """The open axes that a dimension's name means; none where they are fixed within `sizes`."""
     if named := [place for place, label in axes.items() if label == name]:
         return named
     was = recorded[name].axes if name in recorded else ()

@@ -167,11 +167,7 @@ class Call(rows.Call):
         self.kind, self.sizes = 0, ()
 
     def by(self, row: rows.Row) -> rows.Call:
-        """The node as a row reads it.
-
-        Raises:
-            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
-        """
+        """The node as a row reads it, which must know all that is written."""
         return rows.Call(self._graph, self._facts, self.node, row, self.output)
 
     def has(self, index: int) -> bool:

@@ -1,15 +1,11 @@
 """Rules for the shapes and the types that operators give, and the tables of them.
 
-Where an operator runs only if two axes have one size, they are taken to have it: either size
-stands for both.
-
-Where onnxruntime and the specification give different sizes of a window's output, the size is
-unknown. Pools are the exception: theirs is truncated, as in onnxruntime and shape inference.
+Where an operator runs only if two axes have one size, either stands for both. Where onnxruntime and
+the specification give different sizes of a window's output, the size is unknown, but for pools:
+theirs is truncated, as in onnxruntime and shape inference.
 
 The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
-specification. Where opsets differ, the code says which opset it asks for. Of onnxruntime's own
-operators there are those that its quantiser puts into models, and a few more; source: onnxruntime,
-docs/ContribOperators.md.
+specification and, of onnxruntime's own operators, its docs/ContribOperators.md.
 """
 
 from __future__ import annotations
@@ -241,10 +237,11 @@ def _q_linear_concat(call: Call) -> Shape:
     return concatenated(parts, call.of("axis", 1))
 
 
-BROADCASTING = (
-    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum"
-    " Where Xor"
+_BROADCASTING = (
+    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow"
+    " Sub Sum Where Xor"
 )
+BROADCASTING: Final = frozenset(_BROADCASTING.split())
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
 _KEEPING = (
@@ -387,7 +384,7 @@ def resized(size: Extent, scale: object) -> Extent:
 
 SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(KEEPING, _as_data),
-    **named(_broadcasting, BROADCASTING + " PRelu"),
+    **dict.fromkeys(BROADCASTING, _broadcasting),
     **named(_reduction, "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"),
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_resize, "Resize Upsample"),

@@ -82,10 +82,7 @@ class Wording:
         )
 
     def overridable(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
-        """The refusal of tensors that are unknown only as inputs may replace initializers.
-
-        `what` says what the tensors give.
-        """
+        """The refusal of tensors, giving `what`, that only inputs in place of initializers hide."""
         graph, outer, value = self._graph, self._outer, self._analysis.value
 
         def unknown(among: Iterable[Tensor]) -> list[Tensor]:
