@@ -78,13 +78,10 @@ def _clip(call: Call) -> Elements:
     if call.version < 11:
         raise UnreadError("a Clip of opset 10 or before")
     data = call.value_of(0).data
-    for index, integer, real in (
-        (1, size.maximum, numbers.maximum),
-        (2, size.minimum, numbers.minimum),
-    ):
+    for index, name in ((1, "maximum"), (2, "minimum")):
         if call.has(index):
-            bound = call.elements_of(index, call.kind).reshape(())
-            data = each(_applied(call.kind, integer, real), data, bound)
+            function = _applied(call.kind, getattr(size, name), getattr(numbers, name))
+            data = each(function, data, call.elements_of(index, call.kind).reshape(()))
     return data
 
 

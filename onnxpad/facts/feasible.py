@@ -19,7 +19,6 @@ from onnxpad.arithmetic.size import (
     Extent,
     Size,
     Sizes,
-    Unknown,
     equal,
     less_equal,
     maximum,
@@ -53,42 +52,26 @@ _SIZES: Final = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
 
-class Feasible(Struct, frozen=True):
-    """The open sizes at which a graph runs.
+def feasible_sizes(graph: Graph, analysis: Analysis) -> tuple[dict[str, Sizes], Node | None]:
+    """The open sizes at which all operators run that every output of the graph needs.
 
-    Attributes:
-        sizes: The closest range around the feasible sizes of each symbol that is limited, by name.
-        stops: A node that runs at none of the sizes; None where every node runs at some.
-        is_all: Whether fewer sizes would limit no other: each condition is one of one symbol.
+    That is the closest range around those of each symbol that is limited, by name; or a node that
+    runs at none of the sizes.
     """
-
-    sizes: Mapping[str, Sizes] = field(default_factory=dict)
-    stops: Node | None = None
-    is_all: bool = True
-
-
-def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
-    """The open sizes at which all operators run that every output of the graph needs."""
     conditions: dict[str, Extent] = {}
-    seen: set[Extent] = {1}
-    is_all = True
+    seen: set[Extent] = set()
     for node in _needed(graph):
         for condition in conditions_of(node, graph, analysis):
-            if condition == 0:
-                return Feasible(stops=node)
-            if condition in seen:
-                continue
-            seen.add(condition)
-            if isinstance(condition, Size) and len(condition.symbols) == 1:
-                name = condition.symbols[0].name
-                conditions[name] = both = minimum(conditions.get(name, 1), condition)
-                if both == 0:
-                    return Feasible(stops=node)
-            else:
-                is_all = False
+            both = condition
+            if isinstance(condition, Size) and condition not in seen:
+                seen.add(condition)
+                if len(condition.symbols) == 1:
+                    name = condition.symbols[0].name
+                    conditions[name] = both = minimum(conditions.get(name, 1), condition)
+            if both == 0:
+                return {}, node
     found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
-    sizes = {name: limit for name, limit in found.items() if limit is not None}
-    return Feasible(sizes, is_all=is_all)
+    return {name: limit for name, limit in found.items() if limit is not None}, None
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -128,21 +111,16 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
-def _result(call: Call) -> Shape:
-    shape = call.result_shape()
-    if shape is None:
-        raise UnreadError("the shape of its result is unknown")
-    return shape
-
-
 def _reshaped(call: Call) -> Conditions:
     """The condition that a Reshape keeps the number of elements; equal sizes cancel first."""
-    before, after = list(call.shape_of(0)), list(_result(call))
-    for size in call.shape_of(0):
+    shape, result = call.shape_of(0), call.result_shape()
+    before, after = list(shape), list(result or ())
+    for size in shape:
         if size in after:
             before.remove(size)
             after.remove(size)
-    yield equal(product(before), product(after))
+    if result is not None:
+        yield equal(product(before), product(after))
 
 
 def _windowed(call: Call, row: Operator) -> Conditions:
@@ -153,7 +131,7 @@ def _windowed(call: Call, row: Operator) -> Conditions:
     give something on each axis.
     """
     layout, least = row.layout, 0 if row.pools else 1
-    yield from (less_equal(least, size) for size in layout.spatial(_result(call)))
+    yield from (less_equal(least, size) for size in layout.spatial(call.result_shape() or ()))
     read = () if row.scatters else call.shape_of(0)
     is_same = auto_pad_of(call.node).startswith("SAME")
     if read and (at_least(read[layout.batch], 1) if row.pools else is_same):
@@ -172,8 +150,8 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _reshaped(call)
         elif call.op in BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
-    except (ModelError, UnreadError) as error:
-        yield Unknown(str(error))
+    except (ModelError, UnreadError):
+        return
 
 
 _ROUNDS: Final = 16
@@ -254,11 +232,10 @@ def _text(sizes: Sizes) -> str:
 
 
 class AnalysedDomain(Struct, frozen=True):
-    """A domain of sizes, the analysis of a graph for it, and the sizes at which the graph runs."""
+    """A domain of sizes, and the analysis of a graph for it."""
 
     domain: SizeDomain
     analysis: Analysis
-    feasible: Feasible
 
 
 AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
@@ -283,27 +260,25 @@ def analysed_domains(
     if domain.by_name:
         allowed.append(domain)
 
-    def analysed(domain: SizeDomain, *, is_all: bool = not wanted) -> AnalysedDomain:
-        same = (each.analysis for each in known if each.domain == domain)
-        analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-        feasible = Feasible() if is_all else feasible_sizes(graph, analysis)
-        return AnalysedDomain(domain, analysis, feasible)
+    def analysed(domain: SizeDomain) -> AnalysedDomain:
+        same = (each for each in known if each.domain == domain)
+        return next(same, None) or AnalysedDomain(domain, Analysis(graph, domain.extents(graph)))
 
     found: list[AnalysedDomain] = []
+    stops: Node | None = None
     for each in allowed:
         at = analysed(each)
         found.append(at)
-        for _ in range(_ROUNDS):
-            if not (needed := at.feasible.sizes):
+        for _ in range(_ROUNDS if wanted else 0):
+            needed, stops = feasible_sizes(graph, at.analysis)
+            if not needed:
                 break
-            fewer = replace(at.domain, needed={**at.domain.needed, **needed})
-            at = analysed(fewer, is_all=at.feasible.is_all)
+            at = analysed(replace(at.domain, needed={**at.domain.needed, **needed}))
         if at is not found[-1]:
             found.append(at)
-    stops = found[-1].feasible.stops
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()
-        runs = in_words(feasible_sizes(original, Analysis(original)).sizes)
+        runs = in_words(feasible_sizes(original, Analysis(original))[0])
         raise MismatchError(
             f"the model does not run at the sizes given: node {graph.label(stops)!r} "
             f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"

@@ -67,12 +67,11 @@ def _reshape(call: Call) -> Shape:
     result: list[Extent] = []
     for axis, extent in enumerate(target):
         if extent == 0 and copied:
-            whole = shape is not None and axis < len(shape)
-            result.append(shape[axis] if shape and whole else Unknown("a size that is copied"))
-        elif extent == -1 or at_least(extent, 1) or extent == 0:
-            result.append(extent)
+            is_there = shape is not None and axis < len(shape)
+            result.append(shape[axis] if shape and is_there else Unknown("a size that is copied"))
         else:
-            result.append(Unknown("a size given at run time, which may be 0 or -1"))
+            is_known = extent in (0, -1) or at_least(extent, 1)
+            result.append(extent if is_known else Unknown("a size that may be 0 or -1"))
     if result.count(-1) == 1:
         axis = result.index(-1)
         result[axis] = Unknown("the rest of an unknown shape")
@@ -272,9 +271,7 @@ def of_row(row: Row) -> ShapeRule:
         data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
         if not data:
             raise UnreadError(f"a {row.op} of rank {len(shape)}")
-        weights: Shape | None = shape
-        if place is not None:
-            weights = call.shape(place) if call.has(place) else None
+        weights = shape if place is None else call.shape(place) if call.has(place) else None
         if weights is None or len(weights) != len(shape):
             weights = (Unknown("a weight of unknown shape"),) * len(shape)
         notes, key = call.node.notes, (of_row, data, weights[2:])

@@ -25,7 +25,7 @@ SIZES = range(1, 41)
 
 def limits(model: onnx.ModelProto) -> Mapping[str, Sizes]:
     graph = Graph.from_proto(model)
-    return feasible_sizes(graph, Analysis(graph)).sizes
+    return feasible_sizes(graph, Analysis(graph))[0]
 
 
 def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
@@ -203,7 +203,7 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
     runs = running(model)
     assert runs == [size for size in SIZES if size in limits(model)["n"]]
     assert runs[-1] == limits(model)["n"].last
-    assert in_words(found.sizes) == told
+    assert in_words(found[0]) == told
 
 
 @each_row(
@@ -442,8 +442,8 @@ ASKED: list[tuple[str, int, str]] = [
     ("y = Concat <axis = -1> (x, v)", 13, "?"),
     ("y = Concat <axis = 0> (a, b)", 13, "m 5"),
     ("y = Concat <axis = 1> (a, b)", 13, "?"),
-    ("y = Concat <axis = 2> (a, b)", 13, "?"),
-    ("y = Concat <axis = 1> (o, v)", 13, "?"),
+    ("y = Concat <axis = 2> (a, b)", 13, ""),
+    ("y = Concat <axis = 1> (o, v)", 13, ""),
     ("y = Concat <axis = 0> (r, r)", 13, ""),
     ("y = Reshape (a, k)", 13, "?"),
     ("y = Reshape (a, t)", 13, "m 3 6 9"),
