@@ -395,8 +395,8 @@ _ROUNDS: Final = 32
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
-    captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
-    key = graph.offset, *map(_key, (*passed.values(), *captured))
+    # What a body captures is known by the analysis around it, which `begun` keeps alive.
+    key = graph.offset, id(outer) if graph.parent else 0, *map(_key, passed.values())
     begun: dict[object, Analysis] = graph.model.notes.setdefault(_results, {})
     if key not in begun:
         if len(begun) * sum(1 for _ in graph.nodes) > MOST_NODES:
@@ -415,7 +415,10 @@ def _key(facts: PassedFacts) -> object:
     """Facts as a key: no analysis can tell two with equal keys apart."""
     shape, value = facts.shape, facts.value
     sizes = None if shape is None else tuple(map(_told, shape))
-    return facts.dtype, sizes, value and (value.dtype, value.data.shape, *map(_told, value.flat))
+    if value is None:
+        return facts.dtype, sizes
+    told = repr(value.flat) if is_constant(value) else tuple(map(_told, value.flat))
+    return facts.dtype, sizes, value.data.shape, told
 
 
 def _told(item: Any) -> object:

@@ -154,9 +154,6 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         return
 
 
-_ROUNDS: Final = 16
-
-
 class SizeDomain(Struct, frozen=True):
     """The sizes that the open axes of a model's inputs may have.
 
@@ -247,7 +244,8 @@ def analysed_domains(
     """Analyses a graph at all sizes first, then at ever fewer, down to those of a domain.
 
     Each step comes once with all of its sizes, and once with only those at which the graph runs;
-    the weakest assumption first. Analyses of `known` domains are taken, as they still hold.
+    the weakest assumption first. Sizes that only an analysis at these would rule out limit nothing.
+    Analyses of `known` domains are taken, as they still hold.
 
     Raises:
         MismatchError: The graph runs at none of the sizes that a user gave.
@@ -266,21 +264,16 @@ def analysed_domains(
 
     found: list[AnalysedDomain] = []
     stops: Node | None = None
-    for each in allowed:
-        at = analysed(each)
-        found.append(at)
-        for _ in range(_ROUNDS if wanted else 0):
-            needed, stops = feasible_sizes(graph, at.analysis)
-            if not needed:
-                break
-            at = analysed(replace(at.domain, needed={**at.domain.needed, **needed}))
-        if at is not found[-1]:
-            found.append(at)
+    for each in map(analysed, allowed):
+        found.append(each)
+        sizes, stops = feasible_sizes(graph, each.analysis) if wanted else ({}, None)
+        if sizes:
+            found.append(analysed(replace(each.domain, needed={**each.domain.needed, **sizes})))
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()
-        runs = in_words(feasible_sizes(original, Analysis(original))[0])
+        told = in_words(feasible_sizes(original, Analysis(original))[0])
         raise MismatchError(
             f"the model does not run at the sizes given: node {graph.label(stops)!r} "
-            f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
+            f"({stops.op}) stops there; give others{f', as {told}' if told else ''}"
         )
     return tuple(found)
