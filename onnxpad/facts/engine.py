@@ -167,10 +167,6 @@ class Analysis:
         bound: Bound | None = self._answer(BOUND, tensor)
         return NONE if bound is None else bound
 
-    def call(self, node: Node) -> Call:
-        """Return what rules read of a node, about its first output."""
-        return Call(self.graph, self, node)
-
     def _answer(self, kind: int, tensor: Any) -> Any:
         """Answer a question, and before it all that the answer depends on, with a stack.
 
@@ -331,7 +327,7 @@ class Analysis:
         node = tensor.producer
         if node is None or node.op == "Constant":
             return None
-        call = self.call(node)
+        call = Call(self.graph, self, node)
         if tensor is not node.outputs[0]:
             call.output = node.outputs.index(tensor)
         return call

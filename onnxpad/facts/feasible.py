@@ -140,7 +140,7 @@ def _windowed(call: Call, row: Operator) -> Conditions:
 
 def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """The conditions that an operator runs, as far as they are known."""
-    row, call = operator_of(graph, node), analysis.call(node)
+    row, call = operator_of(graph, node), Call(graph, analysis, node)
     try:
         if row is not None and node.inputs:
             yield from _windowed(call, row)

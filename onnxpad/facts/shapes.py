@@ -420,7 +420,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 """Shape rules by name; the windows of a row come from it."""
 
-SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "MaxPool", "Split"})
+SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "Split"})
 """Operators of which something is known of other outputs than the first."""
 
 
@@ -436,7 +436,6 @@ DTYPES: dict[str, DtypeRule] = {
     "ConvInteger": lambda call: INT32,
     "DequantizeLinear": lambda call: call.of("output_dtype", 0) or call.element_type(1),
     "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
-    "MaxPool": lambda call: INT64 if call.output else call.element_type(0),
     "QLinearConcat": lambda call: call.element_type(2),
     "QLinearConv": lambda call: call.element_type(7),
     "QuantizeLinear": _quantised,
