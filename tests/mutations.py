@@ -17,9 +17,9 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from onnxpad.arithmetic import window
+from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.window import Window
-from onnxpad.facts import bounds, contents, engine, reshaping, shapes
+from onnxpad.facts import bounds, contents, shapes
 from onnxpad.facts.bounds import BOUNDS
 from onnxpad.padding import crops, padding, site, write
 from onnxpad.padding.computed_pads import DynamicSites
@@ -31,7 +31,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
-from onnxpad.semantics import layers, moving, pointwise, transposed
+from onnxpad.semantics import layers, moving, numbers, pointwise, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
@@ -134,7 +134,7 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
-_VALUES: MutableMapping[str, Any] = engine.value_rules()
+_VALUES: MutableMapping[str, Any] = contents.VALUES
 
 # fmt: off
 _SITES: Final = (
@@ -461,7 +461,7 @@ _SIGNS: Final = (
     _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
            BOUNDS["Exp"]),
     _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", VALIDATION,
-            bounds._clip, "else min(low, high)", "else 0"),
+            bounds._clip, "return min(low, high)", "return 0"),
     _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, BOUNDS, "Sub",
            BOUNDS["Add"]),
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
@@ -480,36 +480,37 @@ _SIGNS: Final = (
 )
 
 _ENGINES: Final = (
-    _mutant("Transpose does nothing", "Transpose", PROBES, reshaping._transposed,
-            "_perm(call, data.ndim)", "range(data.ndim)"),
-    _mutant("Slice forgets which way it goes", "torch", PROBES, reshaping._sliced,
+    _mutant("Transpose does nothing", "Transpose", PROBES, contents._transposed,
+            "perm_of(call, data.ndim)", "range(data.ndim)"),
+    _mutant("Slice forgets which way it goes", "torch", PROBES, contents._sliced,
             "first + step * np.arange(call.sizes[axis])", "np.arange(call.sizes[axis])"),
-    _mutant("Concat turns round", "torch", PROBES, reshaping._joined,
+    _mutant("Concat turns round", "torch", PROBES, contents._joined,
             "np.concatenate(parts,", "np.concatenate(parts[::-1],"),
     _mutant("Gather counts from the wrong end", "Gather from the end", PROBES,
-            reshaping._gathered, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
-    _mutant("Split starts at the begin", "Split", PROBES, reshaping._part,
+            contents._gathered, "axis_of(index, data.shape[axis]) for", "abs(index) for"),
+    _mutant("Split starts at the begin", "Split", PROBES, contents._part,
             "begin = sum(sizes[: call.output])", "begin = 0"),
-    _mutant("Div rounds down", "Div of negatives", PROBES, contents._quotient,
-            "size.trunc_div(a, b)", "size.floor_div(a, b)"),
+    _entry("Div rounds down", "Div of negatives", PROBES, _VALUES, "Div",
+           contents._computed(contents._by(size.floor_div), numbers.divide)),
     _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES,
-            contents._remainder, "size.modulo(a, b)", "a - size.trunc_div(a, b) * b"),
+            contents._mod, "_by(size.modulo)", "_by(lambda a, b: a - size.trunc_div(a, b) * b)"),
     _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
     _mutant("Where is turned round", "Where", PROBES, contents._where,
-            "each(size.where, condition, left, right)",
-            "each(size.where, condition, right, left)"),
-    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, contents.to_integer,
-            "int(a) if", "round(a) if"),
+            "condition, chosen = call.elements_of(0, BOOL), (1, 2)",
+            "condition, chosen = call.elements_of(0, BOOL), (2, 1)"),
+    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, numbers.to_integer,
+            "return size", "return round(a) if isinstance(a, float) else size"),
     _mutant("Cast never wraps around", "Cast that wraps around", PROBES, contents._conversion,
-            "return lambda a: fit(a, target)", "return lambda a: a"),
-    _mutant("Ceil rounds down", "Ceil of a size", PROBES, contents.ceil,
+            "fit(numbers.to_integer(a) if is_real else a, target)",
+            "numbers.to_integer(a) if is_real else a"),
+    _mutant("Ceil rounds down", "Ceil of a size", PROBES, numbers.ceil,
             "size.ceil_div", "size.floor_div"),
-    _mutant("Shape forgets where to start", "Shape", PROBES, reshaping.dimensions,
+    _mutant("Shape forgets where to start", "Shape", PROBES, shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            shapes._sizes_read, 'call.flag("ceil_mode")', "False"),
+            shapes._slid_sizes, 'call.flag("ceil_mode")', "False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shapes.resized,
-            "return exact if is_exact", "return exact + 1 if is_exact"),
+            "return floor_div(", "return 1 + floor_div("),
 )
 
 _TRANSPOSED: Final = (

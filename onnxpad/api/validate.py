@@ -179,6 +179,7 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
+    from onnxpad.api.sizes_of_both import drawn_sizes
     from onnxpad.graph import Graph
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
@@ -206,7 +207,7 @@ def validate(
                 limits=both.limits,
                 tolerance=Tolerance(rtol, atol),
                 progress=progress,
-                notes=(*notes, *(both.drawn(domain.given) if drawing else ())),
+                notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
                 moved=moved,
             )
         tries.append((found, graphs, both, padding, moved))
@@ -337,8 +338,9 @@ def _compared(
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
+    from onnxpad.api.sizes_of_both import recorded_by_both, require_within
     from onnxpad.facts.feasible import SizeDomain
-    from onnxpad.facts.recorded import given_domain, recorded_by_both, require_within
+    from onnxpad.facts.recorded import given_domain
     from onnxpad.inventory import padding_differences
 
     original, rewritten = graphs[0], graphs[-1]

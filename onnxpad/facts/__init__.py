@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from onnxpad.facts.engine import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axes
 from onnxpad.facts.rule_api import Shape, Value, is_constant
-from onnxpad.facts.shapes import BROADCASTING
 
 __all__ = [
-    "BROADCASTING",
     "LARGEST_SIZE",
     "OPEN_SIZES",
     "Analysis",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.facts.rule_api import BOOL, INT64, NONE, Answers, Bound, Call, named
+from onnxpad.facts.rule_api import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
@@ -26,6 +26,9 @@ from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
 Rule: TypeAlias = Callable[[Call], Bound]
+
+Facts: TypeAlias = Any
+"""An `Analysis`, whose module imports this one."""
 
 _NEAR: Final = 24
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
@@ -43,16 +46,8 @@ _POLES: Final = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
-    "BitCast": 0,
-    "Cast": 0,
-    "Div": 1,
-    "Pow": 0,
-    "QuantizeLinear": 1,
-    "Reciprocal": 0,
-}
-
-_WIDE: Final = frozenset({0, INT64, int(TensorProto.UINT64)})
-"""Types, or one that is unknown, of which onnxruntime does not always compare all bits."""
+    "BitCast": 0, "Cast": 0, "Div": 1, "Pow": 0, "QuantizeLinear": 1, "Reciprocal": 0
+}  # fmt: skip
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Final[Mapping[int | None, Bound]] = {
@@ -61,17 +56,12 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
 }
 
 
-def infinite(analysis: Answers, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+def infinite(analysis: Facts, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
     """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
     They are in a constant, or operators make them of constants alone. What is computed of a
-    fill near the greatest number of its type is taken for infinite. Only few tensors upstream
-    are looked at, and of most operators the first input.
-
-    Args:
-        analysis: The analysis of its graph.
-        tensor: The tensor.
-        computed: Whether more is computed of it.
+    fill near the greatest number of its type is taken for infinite, as if more is `computed` of
+    the tensor. Only few tensors upstream are looked at, and of most operators the first input.
     """
     graph, near = analysis.graph, [(tensor, computed)]
     for at, is_computed in near:
@@ -108,21 +98,15 @@ def _is_pole(graph: Graph, node: Node) -> bool:
     return not any(array is None for array in arrays)
 
 
-def _passes_fill(analysis: Answers, pool: Node) -> bool:
-    """Whether a window of a MaxPool may lie wholly in `Pad`s before it and in its own pads.
-
-    Then it passes their value on. Amounts that are not known do not count.
-    """
-    kernel = pool.attrs.get("kernel_shape")
-    if not isinstance(kernel, list) or not kernel:
-        return False
-    total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1).T
-    tensor = pool.inputs[0]
+def _passes_fill(analysis: Facts, pool: Node) -> bool:
+    """Whether a window of a MaxPool may lie wholly in padding, whose fill it then gives."""
+    kernel = np.array(pool.attrs.get("kernel_shape"))
+    total = np.array(pool.attrs.get("pads") or [0] * (2 * len(kernel))).reshape(2, -1)
+    tensor, rank = pool.inputs[0], len(kernel) + 2
     while (pad := pad_giving(analysis.graph, analysis, tensor)) is not None:
-        total = total + np.array(pad.over(len(kernel) + 2) or [(0, 0)] * (len(kernel) + 2))[2:]
+        total = total + np.array(pad.over(rank) or ((0, 0),) * rank)[2:].T
         tensor = pad.data
-    spans = (np.array(kernel) - 1) * (pool.attrs.get("dilations") or 1) + 1
-    return bool((total >= spans[:, np.newaxis]).any())
+    return bool((total >= (kernel - 1) * (pool.attrs.get("dilations") or 1) + 1).any())
 
 
 def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
@@ -133,7 +117,7 @@ def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
     return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
 
 
-def telling(analysis: Answers, tensor: Tensor) -> str:
+def telling(analysis: Facts, tensor: Tensor) -> str:
     """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty where nothing does.
 
     An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
@@ -152,7 +136,7 @@ def telling(analysis: Answers, tensor: Tensor) -> str:
     return ""
 
 
-def _keeping_signs(analysis: Answers, use: Use) -> Iterator[Tensor]:
+def _keeping_signs(analysis: Facts, use: Use) -> Iterator[Tensor]:
     """The results of a node in which the signs of an input's zeros may show."""
     row = operator_of(analysis.graph, use.node)
     if use.index or row is None or not row.loses_signs:
@@ -186,21 +170,19 @@ def _tells(graph: Graph, node: Node, index: int) -> bool:
         return False
     if node.op == "Cast":
         return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
-    other = node.inputs[1] if len(node.inputs) > 1 else None
-    array = None if other is None else graph.constant(other)
-    if node.op == "Pow" and array is not None:
-        return not bool((array >= 0).all())
-    return index == 0 or array is None
+    other = graph.constant(node.inputs[1]) if len(node.inputs) > 1 else None
+    if node.op == "Pow" and other is not None:
+        return not bool((other >= 0).all())
+    return index == 0 or other is None
 
 
 def bound_of(call: Call | None, dtype: int | None) -> Bound:
     """The bound of a tensor of a type, given the operator that computes it."""
-    rule = None if call is None else BOUNDS.get(call.op)
-    bound = NONE
-    if call is not None and rule is not None and (not call.output or call.op == "Split"):
-        call.kind = dtype or 0
-        bound = rule(call)
-    return bound if bound >= 0 else max(bound, _LEAST.get(dtype, NONE))
+    least = _LEAST.get(dtype, NONE)
+    if call is None or call.op not in BOUNDS or (call.output and call.op != "Split"):
+        return least
+    call.kind = dtype or 0
+    return max(BOUNDS[call.op](call), least)
 
 
 def least_element(array: npt.NDArray[Any]) -> Bound:
@@ -227,18 +209,16 @@ def _sign(of: Rule) -> Rule:
 
 def _clip(call: Call) -> Bound:
     """The lower limit or the data's bound, unless the upper one is lower; a limit may be NaN."""
-    if call.version < 11:
-        low, high = call.of("min", NONE), call.of("max", math.inf)
-    else:
-        low = call.bound_of(1) if call.has(1) else NONE
-        high = call.bound_of(2) if call.has(2) else math.inf
-    low = max(call.bound_of(0), low)
-    return NONE if call.kind in _WIDE or math.isnan(low + high) else min(low, high)
+    if call.kind not in FLOATS or call.version < 11:
+        return NONE
+    low = max(call.bound_of(0), call.bound_of(1) if call.has(1) else NONE)
+    high = call.bound_of(2) if call.has(2) else math.inf
+    return min(low, high)
 
 
 def _greatest(call: Call) -> Bound:
     bounds = map(call.bound_of, range(len(call.node.inputs)))
-    return NONE if call.kind in _WIDE else max(bounds, default=NONE)
+    return max(bounds, default=NONE) if call.kind in FLOATS else NONE
 
 
 def _pad(call: Call) -> Bound:
@@ -256,24 +236,12 @@ def _max_pool(call: Call) -> Bound:
     return call.bound_of(0) if {*call.of("dilations", ())} <= {1} else NONE
 
 
-def _quantised(call: Call) -> Bound:
-    """The zero point, which stands for 0, where the data is not negative."""
-    point = _zero_point(call)
-    is_known = point is not None and call.kind in INTEGERS and call.bound_of(0) >= 0
-    return point if point is not None and is_known else NONE
-
-
 def _dequantised(call: Call) -> Bound:
-    """0, where the data is not below its zero point."""
-    point = _zero_point(call)
-    is_known = point is not None and call.dtype(0) in INTEGERS
-    return 0 if point is not None and is_known and call.bound_of(0) >= point else NONE
-
-
-def _zero_point(call: Call) -> Bound | None:
-    """The zero point, if there is one for all elements, and one scale, above 0."""
+    """0, where the data is not below its zero point; one for all, as the scale is, above 0."""
     scale, point = call.element(1), call.element(2) if call.has(2) else 0
-    return point if scale is not None and scale > 0 else None
+    if scale is None or point is None or call.dtype(0) not in INTEGERS:
+        return NONE
+    return 0 if scale > 0 and call.bound_of(0) >= point else NONE
 
 
 def _activated(call: Call) -> Bound:
@@ -284,14 +252,14 @@ def _activated(call: Call) -> Bound:
 BOUNDS: Final[dict[str, Rule]] = {
     **named(
         _first,
-        "DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity Reshape Slice"
-        " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
+        "DepthToSpace Expand Gather GlobalMaxPool Identity Reshape Slice SpaceToDepth Split Squeeze"
+        " Tile Transpose Unsqueeze",
     ),
     **named(_all, "Concat Where"),
     **named(
         _sign(_first),
-        "AveragePool Cast Ceil Celu Dropout Elu Erf Floor Gelu GlobalAveragePool HardSwish"
-        " LeakyRelu Mish PRelu ReduceMean ReduceSum Round Softsign Sqrt Swish Tanh",
+        "AveragePool Cast Dropout Elu Gelu GlobalAveragePool HardSwish LeakyRelu ReduceMean Sqrt"
+        " Swish Tanh",
     ),
     **named(_sign(_all), "Add Mean Mul Sum"),
     **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
@@ -300,7 +268,6 @@ BOUNDS: Final[dict[str, Rule]] = {
     "Max": _greatest,
     "MaxPool": _max_pool,
     "Pad": _pad,
-    "QuantizeLinear": _quantised,
     "Relu": lambda call: 0,
     **named(_activated, "FusedConv", MICROSOFT),
 }

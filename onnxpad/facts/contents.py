@@ -1,261 +1,54 @@
 """The contents that arithmetic operators compute: integers, truth values, and floats.
 
 An element that overflows its type, or that engines may round in more than one way, is unknown.
-
-A float that varies with a size is a `Ratio`, known in two cases only:
-
-- It is exact: an integer of at most p bits times a power of two, where p is the precision of its
-  type (24 for float32). Sums, products and comparisons of such numbers are exact while they stay
-  such numbers, so no order of evaluation and no wider intermediate type changes them.
-- It is one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its floor,
-  ceiling and truncation are those of the true quotient: the rounding error is at most |a / b| 2^-p
-  < 1 / |b|, and unless a / b is an integer, it is at least 1 / |b| away from the nearest one. One
-  integer may be added to it, where the rounding of that sum leaves the error below 1 / |b|. After
-  any other operation the result is unknown.
-
-A constant is a Python float that its type holds exactly. It is computed in the type's own
-precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
-(Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
-in float32 and rounds later, or not at all: an inexact float16 result is unknown. So is arithmetic
-with infinities and NaN.
-
-The sign of a zero is kept, since it shows in the fill of a `Pad`. Where engines may give either
-zero, or where the sign is not traced, the number is `ZERO`.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
-from msgspec import Struct
-from msgspec.structs import replace
-from onnx import TensorProto
-from onnx.helper import tensor_dtype_to_np_dtype
+import numpy as np
 
 from onnxpad.arithmetic import size
-from onnxpad.arithmetic.size import Extent, Unknown, always, bounds, modulo
-from onnxpad.facts.rule_api import BOOL, REALS, Call, Elements, ValueRule, each, elements, fit
-from onnxpad.semantics.rows import FORMATS, INTEGERS, UnreadError
-
-
-class Ratio(Struct, frozen=True):
-    """A float that varies, or a zero of either sign.
-
-    Attributes:
-        numerator: An integer.
-        denominator: An integer other than 0; of an exact number, a positive power of two.
-        rounded: 0 where the number is exact; 1 where it is rounded, by less than 1 / |denominator|;
-            2 where an integer was added to it since, which the numerator includes.
-    """
-
-    numerator: Extent
-    denominator: int = 1
-    rounded: int = 0
-
-
-ZERO = Ratio(0)
-"""0.0 or -0.0."""
-
-Real: TypeAlias = float | Ratio | Unknown
-
-
-def exact(numerator: Extent, denominator: int, dtype: int) -> Real:
-    """Return a fraction where the type holds it exactly at every size, of a power of two."""
-    precision, smallest, greatest = FORMATS[dtype]
-    largest, exponent = _magnitude(numerator), 1 - denominator.bit_length()
-    if largest is None:
-        return _unknown(numerator)
-    zeros = max((largest - 1).bit_length() - precision, 0)  # which the last bits must be
-    is_held = not zeros or always(modulo(numerator, 2**zeros)) is False
-    if not is_held or exponent + zeros <= smallest - precision:
-        return Unknown(f"a float that is exact only up to 2^{precision}")
-    if largest.bit_length() + exponent > greatest + 1:
-        return Unknown("a float that may overflow")
-    if isinstance(numerator, int):
-        return numerator / denominator if numerator else ZERO
-    return Ratio(numerator, denominator)
-
-
-def _magnitude(number: Extent) -> int | None:
-    """Return the greatest absolute value; None where unknown."""
-    low, high = bounds(number)
-    return None if low is None or high is None else max(-low, high)
-
-
-def constant(number: float, dtype: int) -> float | Unknown:
-    """Round a double result to a type, where every engine gives the same.
-
-    An engine may keep a float32 number between two operations on float16, and round in the end.
-    """
-    precision, smallest, greatest = FORMATS[dtype]
-    if not abs(number) <= math.ldexp(2.0**precision - 1, greatest + 1 - precision):
-        return Unknown("a float that is not finite")
-    rounded = float(tensor_dtype_to_np_dtype(dtype).type(number))
-    is_normal = math.ldexp(1.0, smallest) <= abs(rounded) < math.inf
-    if rounded != number and (dtype == TensorProto.FLOAT16 or not is_normal):
-        return Unknown("a float that may be rounded in more than one way")
-    return rounded
-
-
-def from_integer(number: Extent, dtype: int) -> Real:
-    """Cast an integer to a float type."""
-    if isinstance(number, int) and abs(number) <= 2**53:
-        return constant(float(number), dtype)
-    return exact(number, 1, dtype)
-
-
-def to_integer(a: Real) -> Extent:
-    """Cast a float to an integer without limits: toward zero."""
-    if isinstance(a, float):
-        return int(a) if math.isfinite(a) else Unknown("a float that is not finite")
-    return a if isinstance(a, Unknown) else size.trunc_div(a.numerator, a.denominator)
-
-
-def convert(a: Real, dtype: int) -> Real:
-    """Cast a float to another float type."""
-    return constant(a, dtype) if isinstance(a, float) else exact(*_parts(a), dtype)
-
-
-def add(a: Real, b: Real, dtype: int) -> Real:
-    """Return a + b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return constant(a + b, dtype)
-    for quotient, number in ((a, b), (b, a)):
-        if isinstance(quotient, Ratio) and quotient.rounded and isinstance(number, float):
-            return _moved(quotient, number, dtype)
-    x, y, denominator = _aligned(a, b)
-    return exact(x + y, denominator, dtype)
-
-
-def _moved(a: Ratio, number: float, dtype: int) -> Real:
-    """Return a quotient plus an integer, where its floor is still that of the exact sum.
-
-    The sum is a multiple of the quotient's last bit. So it is rounded only where it reaches a
-    power of two that the quotient does not: by at most half of its own last bit. The quotient was
-    rounded by at most half of that before.
-    """
-    greatest, divisor = _magnitude(a.numerator), abs(a.denominator)
-    if greatest is not None and a.rounded == 1 and number.is_integer():
-        largest = greatest // divisor + 1 + abs(int(number))
-        power = 1 << (largest.bit_length() - 1)
-        if 3 * power * divisor < 2 ** (FORMATS[dtype][0] + 1):
-            return Ratio(a.numerator + int(number) * a.denominator, a.denominator, 2)
-    return Unknown("a quotient plus a number, rounded twice")
-
-
-def subtract(a: Real, b: Real, dtype: int) -> Real:
-    """Return a - b."""
-    return add(a, negative(b, dtype), dtype)
-
-
-def multiply(a: Real, b: Real, dtype: int) -> Real:
-    """Return a * b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return constant(a * b, dtype)
-    (x, d), (y, e) = _parts(a), _parts(b)
-    return exact(x * y, d * e, dtype)
-
-
-def divide(a: Real, b: Real, dtype: int) -> Real:
-    """Return a / b: exact for a power of two, else a quotient that is rounded once."""
-    if not isinstance(b, float):
-        return _unknown(b, "a division by a float that varies")
-    if b == 0 or not math.isfinite(b):
-        return Unknown(f"a division by {b}")
-    if isinstance(a, float):
-        return constant(a / b, dtype)
-    (x, d), (y, e) = _parts(a), b.as_integer_ratio()
-    common = min(d, e)  # both are powers of two
-    numerator, denominator = x * (e // common), d // common * y
-    if abs(y).bit_count() == 1:
-        return exact(numerator if y > 0 else -numerator, abs(denominator), dtype)
-    largest = _magnitude(numerator)
-    if largest is None or not largest:
-        return _unknown(numerator) if largest is None else ZERO
-    if largest < 2 ** FORMATS[dtype][0]:
-        return Ratio(numerator, denominator, 1)
-    return Unknown(f"a quotient of more than {FORMATS[dtype][0]} bits")
-
-
-def minimum(a: Real, b: Real, dtype: int) -> Real:
-    """Return the lesser of both."""
-    if isinstance(a, float) and isinstance(b, float):
-        if math.isnan(a) or math.isnan(b):
-            return Unknown("a minimum with NaN")
-        return min(a, b) if a != b or repr(a) == repr(b) else ZERO
-    x, y, denominator = _aligned(a, b)
-    return exact(size.minimum(x, y), denominator, dtype)
-
-
-def maximum(a: Real, b: Real, dtype: int) -> Real:
-    """Return the greater of both."""
-    return negative(minimum(negative(a, dtype), negative(b, dtype), dtype), dtype)
-
-
-def negative(a: Real, dtype: int) -> Real:
-    """Return -a."""
-    if isinstance(a, float):
-        return -a
-    return replace(a, numerator=-a.numerator) if isinstance(a, Ratio) else a
-
-
-def floor(a: Real, dtype: int) -> Real:
-    """Return the greatest integer not above a."""
-    return _whole(math.floor, size.floor_div, a, dtype)
-
-
-def ceil(a: Real, dtype: int) -> Real:
-    """Return the least integer not below a."""
-    return _whole(math.ceil, size.ceil_div, a, dtype)
-
-
-def _whole(
-    function: Callable[[float], int],
-    division: Callable[[Extent, Extent], Extent],
-    a: Real,
-    dtype: int,
-) -> Real:
-    """Round to an integer; engines differ on the sign where the constant -0.5 is rounded to 0."""
-    if isinstance(a, float):
-        whole = float(function(a)) if a and math.isfinite(a) else a
-        return whole if whole or a >= 0 or not a else ZERO
-    return exact(division(a.numerator, a.denominator), 1, dtype) if isinstance(a, Ratio) else a
-
-
-def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
-    """Return `a` where it is unknown, else an unknown with the reason given."""
-    return a if isinstance(a, Unknown) else Unknown(reason)
-
-
-def _parts(a: Real) -> tuple[Extent, int]:
-    """Return numerator and denominator of an exact number; an unknown numerator for any other."""
-    if isinstance(a, Ratio) and not a.rounded:
-        return a.numerator, a.denominator
-    return a.as_integer_ratio() if isinstance(a, float) and math.isfinite(a) else (_unknown(a), 1)
-
-
-def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
-    """Return the numerators of both over one denominator, and that."""
-    (x, d), (y, e) = _parts(a), _parts(b)
-    common = max(d, e)
-    return x * (common // d), y * (common // e), common
-
+from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.facts.rule_api import (
+    BOOL,
+    REALS,
+    Call,
+    Elements,
+    ValueRule,
+    each,
+    elements,
+    filled,
+    fit,
+    known,
+    named,
+)
+from onnxpad.facts.shapes import (
+    dimensions,
+    element_of,
+    pads_of,
+    perm_of,
+    split_sizes,
+)
+from onnxpad.semantics import numbers
+from onnxpad.semantics.moving import bounds_of, product, slice_start
+from onnxpad.semantics.rows import INTEGERS, UnreadError, axis_of
 
 Function: TypeAlias = Callable[..., Any]
 
 
 def _computed(
-    integer: Function | None, real: Function | None = None, count: int | None = None
+    integer: Function | None, real: Function | None = None, *, unary: bool = False
 ) -> ValueRule:
-    """Apply a function to the elements of so many inputs; without a number, pair by pair to all."""
+    """Apply a function of one element, or of two: pair by pair to all inputs."""
 
     def rule(call: Call) -> Elements:
-        function, operands = _applied(call.kind, integer, real), _operands(call, call.kind, count)
-        return each(function, *operands) if count else reduce(partial(each, function), operands)
+        function, operands = _applied(call.kind, integer, real), call.all_elements(call.kind)
+        return each(function, *operands) if unary else reduce(partial(each, function), operands)
 
     return rule
 
@@ -266,49 +59,37 @@ def _applied(dtype: int, integer: Function | None, real: Function | None) -> Fun
         return lambda *operands: fit(integer(*operands), dtype)
     if dtype in REALS and real is not None:
         return lambda *operands: real(*operands, dtype)
-    raise UnreadError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
+    raise UnreadError(f"elements of type {dtype} are not computed")
 
 
-def _operands(call: Call, dtype: int, count: int | None) -> list[Elements]:
-    if "broadcast" in call.node.attrs:
-        raise UnreadError("broadcasting of opset 6 and before")
-    return call.all_elements(dtype, count)
-
-
-def _comparison(function: Function) -> ValueRule:
+def _told(function: Function) -> ValueRule:
+    """Apply a function that gives a truth value to inputs of one type."""
 
     def rule(call: Call) -> Elements:
-        dtype = call.dtype_of(0)
+        dtype = call.element_type(0)
         if dtype in REALS:
             raise UnreadError("a comparison of floats")
-        return each(function, *_operands(call, dtype, 2))
+        return each(function, *call.all_elements(dtype))
 
     return rule
 
 
 def _clip(call: Call) -> Elements:
+    if call.version < 11:
+        raise UnreadError("a Clip of opset 10 or before")
     data = call.value_of(0).data
-    for index, name, integer, real in (
-        (1, "min", size.maximum, maximum),
-        (2, "max", size.minimum, minimum),
-    ):
-        if call.version >= 11 and call.has(index):
-            bound = call.elements_of(index, call.kind).reshape(())
-        elif call.version < 11 and name in call.node.attrs:
-            bound = elements([float(call.of(name, 0.0))], ())
-        else:
-            continue
-        data = each(_applied(call.kind, integer, real), data, bound)
+    for index, name in ((1, "maximum"), (2, "minimum")):
+        if call.has(index):
+            function = _applied(call.kind, getattr(size, name), getattr(numbers, name))
+            data = each(function, data, call.elements_of(index, call.kind).reshape(()))
     return data
 
 
 def _where(call: Call) -> Elements:
-    condition = call.elements_of(0, BOOL)
-    left = call.elements_of(1, call.kind)
-    right = call.elements_of(2, call.kind)
     if call.kind in REALS:
         raise UnreadError("a choice of floats")
-    return each(size.where, condition, left, right)
+    condition, chosen = call.elements_of(0, BOOL), (1, 2)
+    return each(size.where, condition, *(call.elements_of(place, call.kind) for place in chosen))
 
 
 def _cast(call: Call) -> Elements:
@@ -316,72 +97,121 @@ def _cast(call: Call) -> Elements:
     return each(_conversion(value.dtype, call.kind), value.data)
 
 
-def _conversion(source: int, target: int) -> Callable[[Any], object]:
-    if source == target:
-        return lambda a: a
-    if source in REALS:
+def _conversion(source: int, target: int) -> Function:
+    is_real = source in REALS
+    if is_real or source in INTEGERS or source == BOOL:
         if target in REALS:
-            return lambda a: convert(a, target)
+            return partial(numbers.convert if is_real else numbers.from_integer, dtype=target)
         if target in INTEGERS:
-            return lambda a: fit(to_integer(a), target)
-    elif source in INTEGERS or source == BOOL:
-        if target in REALS:
-            return lambda a: from_integer(a, target)
-        if target in INTEGERS:
-            return lambda a: fit(a, target)
-        if target == BOOL:
+            return lambda a: fit(numbers.to_integer(a) if is_real else a, target)
+        if target == BOOL and not is_real:
             return lambda a: 1 - size.equal(a, 0)
     raise UnreadError("a cast between types that are not computed")
-
-
-def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
-    """Apply a function to inputs whose elements are 0 or 1."""
-    return lambda call: each(function, *call.all_elements(BOOL, count))
 
 
 def _sign(a: Extent) -> Extent:
     return size.less(0, a) - size.less(a, 0)
 
 
-def _quotient(a: Extent, b: Extent) -> Extent:
-    return size.trunc_div(a, b) if b != 0 else Unknown("a division by 0")
-
-
-def _remainder(a: Extent, b: Extent) -> Extent:
-    return size.modulo(a, b) if b != 0 else Unknown("a division by 0")
+def _by(divide: Callable[[Extent, Extent], Extent]) -> Function:
+    return lambda a, b: divide(a, b) if b != 0 else Unknown("a division by 0")
 
 
 def _mod(call: Call) -> Elements:
     if call.flag("fmod"):
         raise UnreadError("a remainder with the sign of the dividend")
-    return _computed(_remainder, None, 2)(call)
+    return _computed(_by(size.modulo))(call)
 
 
-ARITHMETIC: dict[str, ValueRule] = {
-    "Abs": _computed(size.absolute, None, 1),
-    "Add": _computed(operator.add, add, 2),
-    "And": _logic(2, size.minimum),
+# Operators that create, move or repeat elements. They may rely on `call.sizes`, known and small.
+
+
+def _transposed(call: Call) -> Elements:
+    data = call.value_of(0).data
+    return data.transpose(perm_of(call, data.ndim))
+
+
+def _joined(call: Call) -> Elements:
+    parts = call.all_elements(call.kind)
+    return np.concatenate(parts, call.axis(len(call.sizes), 1))
+
+
+def _part(call: Call) -> Elements:
+    data = call.value_of(0).data
+    axis = call.axis(data.ndim)
+    sizes = known(tuple(split_sizes(call, data.shape[axis])))
+    begin = sum(sizes[: call.output])
+    return np.take(data, range(begin, begin + sizes[call.output]), axis)
+
+
+def _sliced(call: Call) -> Elements:
+    data = call.value_of(0).data
+    for axis, (start, _, step) in bounds_of(call, data.ndim).items():
+        (first,) = known((slice_start(data.shape[axis], start, step),))
+        data = np.take(data, first + step * np.arange(call.sizes[axis]), axis)
+    return data
+
+
+def _gathered(call: Call) -> Elements:
+    data, shape = call.value_of(0).data, known(call.shape_of(1))
+    axis = call.axis(data.ndim)
+    positions = [axis_of(index, data.shape[axis]) for index in call.numbers(1)]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), shape), axis)
+    return np.asarray(taken, dtype=object)
+
+
+def _padded(call: Call) -> Elements:
+    data = call.value_of(0).data
+    begins = known(tuple(begin for begin, _ in pads_of(call, data.ndim)))
+    if call.version < 11 or call.of("mode", "constant") != "constant" or min(begins) < 0:
+        raise UnreadError("a Pad that copies or crops, or of opset 10 or before")
+    zero = 0 if call.kind in INTEGERS else 0.0
+    item = call.elements_of(2, call.kind).reshape(()).item() if call.has(2) else zero
+    result = filled(item, call.sizes)
+    result[tuple(map(slice, begins, np.add(begins, data.shape)))] = data
+    return result
+
+
+def _constant_of_shape(call: Call) -> Elements:
+    element = element_of(call)[1]
+    if element is None:
+        raise UnreadError("a ConstantOfShape of something that is no number")
+    return filled(element, call.sizes)
+
+
+VALUES: dict[str, ValueRule] = {
+    **named(lambda call: call.value_of(0).data.reshape(call.sizes), "Reshape Squeeze Unsqueeze"),
+    "Concat": _joined,
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
+    "Gather": _gathered,
+    "Identity": lambda call: call.value_of(0).data,
+    "Pad": _padded,
+    "Shape": lambda call: elements(dimensions(call), call.sizes),
+    "Size": lambda call: filled(fit(product(call.shape_of(0)), call.kind), ()),
+    "Slice": _sliced,
+    "Split": _part,
+    "Transpose": _transposed,
+    "Add": _computed(operator.add, numbers.add),
+    "And": _told(size.minimum),
     "Cast": _cast,
-    "Ceil": _computed(None, ceil, 1),
+    "Ceil": _computed(None, numbers.ceil, unary=True),
     "Clip": _clip,
-    "Div": _computed(_quotient, divide, 2),
-    "Equal": _comparison(size.equal),
-    "Floor": _computed(None, floor, 1),
-    "Greater": _comparison(lambda a, b: size.less(b, a)),
-    "GreaterOrEqual": _comparison(lambda a, b: size.less_equal(b, a)),
-    "Less": _comparison(size.less),
-    "LessOrEqual": _comparison(size.less_equal),
-    "Max": _computed(size.maximum, maximum),
-    "Min": _computed(size.minimum, minimum),
+    "Div": _computed(_by(size.trunc_div), numbers.divide),
+    "Equal": _told(size.equal),
+    "Floor": _computed(None, numbers.floor, unary=True),
+    "Greater": _told(lambda a, b: size.less(b, a)),
+    "Less": _told(size.less),
+    "Max": _computed(size.maximum, numbers.maximum),
+    "Min": _computed(size.minimum, numbers.minimum),
     "Mod": _mod,
-    "Mul": _computed(operator.mul, multiply, 2),
-    "Neg": _computed(operator.neg, negative, 1),
-    "Not": _logic(1, lambda a: 1 - a),
-    "Or": _logic(2, size.maximum),
-    "Relu": _computed(lambda a: size.maximum(a, 0), lambda a, dtype: maximum(a, 0.0, dtype), 1),
-    "Sign": _computed(_sign, None, 1),
-    "Sub": _computed(operator.sub, subtract, 2),
+    "Mul": _computed(operator.mul, numbers.multiply),
+    "Neg": _computed(operator.neg, numbers.negative, unary=True),
+    "Not": _told(lambda a: 1 - a),
+    "Relu": _computed(partial(size.maximum, 0), partial(numbers.maximum, 0.0), unary=True),
+    "Sign": _computed(_sign, unary=True),
+    "Sub": _computed(operator.sub, numbers.subtract),
     "Where": _where,
-    "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
+    "Xor": _told(lambda a, b: 1 - size.equal(a, b)),
 }
-"""Value rules of operators that compute new elements."""
+"""Value rules by name."""

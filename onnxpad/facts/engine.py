@@ -14,8 +14,8 @@ limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, reduce
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -43,14 +43,14 @@ from onnxpad.facts.rule_api import (
     Shape,
     ShapeRule,
     Value,
-    ValueRule,
     constant_elements,
+    elements,
     is_constant,
     known,
     rule_name,
 )
-from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING, first_input_dtype, of_row
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, of_row
+from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError
 from onnxpad.semantics.window import declared_row
@@ -73,11 +73,6 @@ _LARGEST = INTEGERS[INT64][1]
 
 _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
-
-_SHAPE_RULES = SHAPES | SLIDING
-
-
-_Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
 
 class OpenAxis(Struct, frozen=True):
@@ -117,17 +112,14 @@ class Analysis:
         dims: Mapping[str, Extent] | None = None,
         outer: Analysis | None = None,
         input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
-        caller: Analysis | None = None,
     ) -> None:
         """Analyse a graph.
 
         Args:
             graph: The graph. Edits must not change the shape or content of a tensor in it.
             dims: Sizes of axes of the graph's inputs, by the name of their symbol.
-            outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
-                tensors the body may read.
-            input_facts: For a function: what is known of its inputs, by name.
-            caller: For a function: the analysis by whose rules it is asked.
+            outer: For a body: the analysis of the graph around it, whose tensors it may read.
+            input_facts: For a body or function: what is known of its inputs, by name.
         """
         self.graph = graph
         self._dims = dict(dims or {})
@@ -141,17 +133,10 @@ class Analysis:
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
         self._marks = [(self._edits.mark(), [0] * len(KINDS))]
-        asks = outer or caller
-        self._asked: list[_Question] = [] if asks is None else asks._asked
-        self._failed: dict[_Question, ModelError] = {} if asks is None else asks._failed
+        self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
-        """Return the sizes of a tensor's axes; None where its rank is unknown.
-
-        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. Where
-        several axes have one name, each is a symbol of its own; the later ones are called
-        `name (input[axis])`.
-        """
+        """Return the sizes of a tensor's axes, by `open_axes`; None where its rank is unknown."""
         # A short way for the most frequent question.
         shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
         return self._answer(SHAPE, tensor) if shape is None else shape
@@ -164,9 +149,7 @@ class Analysis:
     def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
         """Return the content of a small tensor, flat; None where unknown or not of integers."""
         value = self.value(tensor)
-        if value is None or value.dtype not in INTEGERS:
-            return None
-        return value.flat
+        return value.flat if value is not None and value.dtype in INTEGERS else None
 
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
@@ -184,47 +167,39 @@ class Analysis:
         bound: Bound | None = self._answer(BOUND, tensor)
         return NONE if bound is None else bound
 
-    def call(self, node: Node) -> Call:
-        """Return what rules read of a node, about its first output."""
-        # No rule is for an operator without a name.
-        op = "" if self.graph.refers(node) else rule_name(self.graph, node)
-        return Call(self.graph, self, node, op, 0)
-
     def _answer(self, kind: int, tensor: Any) -> Any:
         """Answer a question, and before it all that the answer depends on, with a stack.
 
-        A question counts as unanswerable until it is answered, so cycles end. One that fails does
-        so in the rule that asks, as whoever looks into bodies and functions may go on.
+        A question counts as unanswerable until it is answered, so cycles end. So does one about
+        operands that do not fit, and about what is malformed in another graph; in this one, that
+        is raised once.
         """
         if self._count != self._edits.count:
             self._follow()
         memory, asked = self._known[kind], self._asked
         if tensor in memory:
-            answer = memory[tensor]
-            if answer is None and asked and (self, kind, tensor) in self._failed:
-                raise self._failed[self, kind, tensor]
-            return answer
+            return memory[tensor]
         if asked:
             raise NeededError(self, kind, tensor)
+        malformed: ModelError | None = None
         self._ask(self, kind, tensor)
         try:
             while asked:
                 there, wanted, at = asked[-1]
                 try:
                     there._known[wanted][at] = there._found(wanted, at)
-                except UnreadError:
+                except (UnreadError, ValueError, IndexError):
                     pass  # it stays unknown
+                except ModelError as error:
+                    malformed = error if there is self else malformed
                 except NeededError as needed:
                     self._ask(*needed.args)
                     continue
-                except ModelError as error:
-                    self._failed[there, wanted, at] = error
                 asked.pop()
-            if (self, kind, tensor) in self._failed:
-                raise self._failed[self, kind, tensor]
         finally:
             asked.clear()
-            self._failed.clear()
+        if malformed is not None:
+            raise malformed
         return memory[tensor]
 
     def _ask(self, there: Analysis, kind: int, tensor: Any) -> None:
@@ -239,28 +214,27 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers that rest on edits which were undone, or that edits may have made known.
+        """Forget answers that rest on undone edits, or that other edits may have made known.
 
         Each mark has a number of edits, and how many answers there were before the last of them.
         """
-        journal, marks = self._edits, self._marks
+        journal, marks, known = self._edits, self._marks, self._known
         if undone := journal.undone[self._undone :]:
-            lengths = [len(memory) for memory in self._known]
+            lengths = [*map(len, known)]
             while marks and marks[-1][0] > min(undone):
                 _, lengths = marks.pop()
-            for memory, length in zip(self._known, lengths, strict=True):
+            for memory, length in zip(known, lengths, strict=True):
                 while len(memory) > length:
                     memory.popitem()
         if journal.settled != self._settled:
-            for memory in self._known:
-                for tensor in [at for at, answer in memory.items() if _is_open(answer)]:
+            for memory in known:
+                for tensor in [at for at, found in memory.items() if _is_open(found)]:
                     del memory[tensor]
             marks.clear()
         if undone or not marks:
             self._inside.clear()
         if not marks or journal.mark() > marks[-1][0]:
-            lengths = [len(memory) if marks else 0 for memory in self._known]
-            marks.append((journal.mark(), lengths))
+            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
         self._count, self._settled = journal.count, journal.settled
         self._undone = len(journal.undone)
 
@@ -268,16 +242,15 @@ class Analysis:
         """Work out an answer, by a rule that may need others."""
         if self.outer is not None and tensor.outer is not None:
             return self.outer._answer(kind, tensor.outer)
-        if kind == SHAPE:
-            return self._shape(tensor)
-        if kind == VALUE:
-            return self._value(tensor)
-        return self._dtype(tensor) if kind == DTYPE else self._bound(tensor)
+        return (self._dtype, self._shape, self._value, self._bound)[kind](tensor)
 
     def _shape(self, tensor: Any) -> Shape | None:
         call = self._call(tensor)
         if call is None:
-            return self._declared_shape(tensor)
+            if tensor.name in self._input_shapes:
+                return self._input_shapes[tensor.name]
+            declared = self.graph.declared(tensor)
+            return None if declared is None or declared.shape is None else known(declared.shape)
         rule = self._shape_rule(call)
         if rule is None:
             return self._computed(call).shape
@@ -288,8 +261,10 @@ class Analysis:
         return shape
 
     def _shape_rule(self, call: Call) -> ShapeRule | None:
-        rule = _SHAPE_RULES.get(call.op)
-        if rule is not None or not call.op or call.output:
+        rule = SHAPES.get(call.op)
+        if call.output and call.op not in SEVERAL:
+            return None
+        if rule is not None or not call.op:
             return rule
         own = row_declared(self.graph, call.node)
         if own is None:
@@ -304,33 +279,29 @@ class Analysis:
         if call is None:
             declared = self.graph.declared(tensor)
             found = None if declared is None else declared[0]
-            if declared is not None and not found and self._is_input(tensor):
+            if found == 0 and tensor.name in self.graph.inputs:
                 found = self._input_facts.get(tensor.name, NOTHING).dtype
         elif self._shape_rule(call) is None:
             found = self._computed(call).dtype
         else:
-            found = DTYPES.get(call.op, first_input_dtype)(call)
+            rule = DTYPES.get(call.node.op)
+            found = call.element_type(0) if rule is None else rule(call)
         return found if found in _DTYPES else None
 
     def _value(self, tensor: Any) -> Value | None:
         call = self._call(tensor)
         if call is None:
             return self._constant_value(tensor)
-        rule = value_rules().get(call.op)
-        if rule is None:
-            return None
-        # Both come first, so that no rule makes a large array or works out its own shape.
-        shape, dtype = self.shape(tensor), self.dtype(tensor)
-        if shape is None or dtype is None:
+        from onnxpad.facts.contents import VALUES  # few models compute any
+
+        # Shape and type come first, so that no rule makes a large array or works out its own shape.
+        rule = VALUES.get(call.op)
+        shape = None if rule is None else self.shape(tensor)
+        dtype = None if shape is None else self.dtype(tensor)
+        if rule is None or shape is None or dtype is None or math.prod(known(shape)) > LIMIT:
             return None
         call.sizes, call.kind = known(shape), dtype
-        if math.prod(call.sizes) > LIMIT:
-            return None
-        try:
-            data = rule(call)
-        except (ValueError, IndexError):
-            # numpy refuses operands that do not fit, and so does every runtime.
-            return None
+        data = rule(call)
         return Value(dtype, data) if data.shape == call.sizes else None
 
     def _bound(self, tensor: Any) -> Bound:
@@ -347,7 +318,7 @@ class Analysis:
         if not self.graph.runs_graphs(node):
             return NOTHING
         if id(node) not in self._inside:
-            self._inside[id(node)] = computed_by(self.graph, self, node)
+            self._inside[id(node)] = _computed_by(self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 
@@ -356,19 +327,10 @@ class Analysis:
         node = tensor.producer
         if node is None or node.op == "Constant":
             return None
-        call = self.call(node)
+        call = Call(self.graph, self, node)
         if tensor is not node.outputs[0]:
             call.output = node.outputs.index(tensor)
         return call
-
-    def _is_input(self, tensor: Any) -> bool:
-        return tensor.name in self.graph.inputs
-
-    def _declared_shape(self, tensor: Any) -> Shape | None:
-        if tensor.name in self._input_shapes:
-            return self._input_shapes[tensor.name]
-        declared = self.graph.declared(tensor)
-        return None if declared is None or declared[1] is None else known(declared[1])
 
     @cached_property
     def _input_shapes(self) -> dict[str, Shape | None]:
@@ -379,34 +341,30 @@ class Analysis:
         }
         for each in open_axes(self.graph.inputs):
             size = self._dims.get(each.symbol)
-            shapes[each.tensor][each.axis] = (
-                symbol(each.symbol, OPEN_SIZES) if size is None else size
-            )
-        facts = self._input_facts
-        passed = {name: facts[name].shape for name in shapes if name in facts}
-        found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
-        return found | passed
+            size = symbol(each.symbol, OPEN_SIZES) if size is None else size
+            shapes[each.tensor][each.axis] = size
+        found = {name: None if shape is None else tuple(shape) for name, shape in shapes.items()}
+        passed = self._input_facts
+        return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""
         passed = self._input_facts.get(tensor.name)
-        if passed is not None and passed.value is not None and self._is_input(tensor):
+        if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
             return passed.value
-        declared = self.graph.declared(tensor)
-        if declared is None or declared[1] is None:
-            return None
-        shape = known(declared[1])
-        if math.prod(shape) > CONSTANT_LIMIT:
+        dtype, shape = self.graph.declared(tensor) or (0, None)
+        if shape is None or math.prod(known(shape)) > CONSTANT_LIMIT:
             return None
         array = self.graph.constant(tensor)
-        data = None if array is None else constant_elements(array, declared[0])
-        return None if data is None else Value(declared[0], data)
+        data = None if array is None else constant_elements(array, dtype)
+        return None if data is None else Value(dtype, data)
 
 
-def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
+def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
     """Yields the open axes of inputs, in order.
 
-    Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
+    A named dimension has a symbol of that name, an unnamed one `input[axis]`. Axes that share a
+    name get symbols of their own, `name (input[axis])`: no runtime checks that they are equal.
     """
     taken: set[str] = set()
     for tensor, (_, declared) in inputs.items():
@@ -422,54 +380,26 @@ def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
             yield OpenAxis(tensor, axis, label, name)
 
 
-@cache
-def value_rules() -> dict[str, ValueRule]:
-    """The rules for contents. Few models compute any, and the rules take 100 kB of code."""
-    from onnxpad.facts.contents import ARITHMETIC
-    from onnxpad.facts.reshaping import LAYOUT
-
-    return ARITHMETIC | LAYOUT
-
-
-WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
-
 KNOWN: Final = frozenset({"If", "Loop"})
-"""Those of which it is known what they pass."""
+"""Operators with bodies of which it is known what they pass."""
 
 MOST_NODES: Final = 100_000
-"""Most nodes of bodies and functions that are analysed in a small model, repeated ones counted."""
-
-_PER_NODE: Final = 20
-"""By how much that grows with each node of a body or function."""
+"""About how many nodes of bodies and functions are analysed, repeated ones counted."""
 
 _ROUNDS: Final = 32
-
-
-class _Inside:
-    """The analyses of the bodies and functions of one model, as far as they were asked for."""
-
-    def __init__(self) -> None:
-        self.begun: dict[object, Analysis] = {}
-        self.opened: dict[int, int] = {}
-        self.nodes = 0
 
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
     # What a body captures is known by the analysis around it, which `begun` keeps alive.
-    key = graph.offset, id(outer) if graph.parent else 0, *_distinct(passed.values())
-    notes = graph.model.notes
-    inside: _Inside = notes.setdefault(_Inside, _Inside())
-    if key not in inside.begun:
-        count = inside.opened.setdefault(graph.offset, sum(1 for _ in graph.nodes))
-        if inside.nodes + count > MOST_NODES + _PER_NODE * sum(inside.opened.values()):
+    key = graph.offset, id(outer) if graph.parent else 0, *map(_key, passed.values())
+    begun: dict[object, Analysis] = graph.model.notes.setdefault(_results, {})
+    if key not in begun:
+        if len(begun) * sum(1 for _ in graph.nodes) > MOST_NODES:
             return [NOTHING] * len(graph.results)
-        inside.nodes += count
-        inside.begun[key] = Analysis(
-            graph, outer=outer if graph.parent else None, input_facts=passed, caller=outer
-        )
-    inner = inside.begun[key]
+        around = outer if graph.parent else None
+        begun[key] = Analysis(graph, outer=around, input_facts=passed)
+    inner = begun[key]
     results = map(graph.tensor, graph.results)
     found = [PassedFacts(inner.dtype(each), inner.shape(each)) for each in results]
     if graph.parent:
@@ -477,33 +407,27 @@ def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -
     return list(map(common, found, found))  # whose unknown sizes are others
 
 
-def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
-    """Facts as a key: no analysis can tell two sets with equal keys apart."""
-    unknown: dict[int, int] = {}
+def _key(facts: PassedFacts) -> object:
+    """Facts as a key: no analysis can tell two with equal keys apart."""
+    shape, value = facts.shape, facts.value
+    sizes = None if shape is None else tuple(map(_told, shape))
+    if value is None:
+        return facts.dtype, sizes
+    told = repr(value.flat) if is_constant(value) else tuple(map(_told, value.flat))
+    return facts.dtype, sizes, value.data.shape, told
 
-    def one(item: object) -> object:
-        if isinstance(item, Unknown):
-            return unknown.setdefault(id(item), len(unknown)), item.reason
-        return item if isinstance(item, int | Size) else (item, repr(item))
 
-    for each in facts:
-        shape, value = each.shape, each.value
-        yield each.dtype, None if shape is None else tuple(map(one, shape))
-        if value is None or not is_constant(value):
-            yield value and (value.dtype, value.data.shape, *map(one, value.flat))
-        else:
-            yield value.dtype, value.data.shape, repr(value.flat)
+def _told(item: Any) -> object:
+    """A size or an element as a key, in which 0.0 and -0.0 differ; None for an unknown one."""
+    if isinstance(item, Unknown):
+        return None
+    return item if isinstance(item, int | Size) else (item, repr(item))
 
 
 def passed_to_function(
     function: Graph, calls: Sequence[tuple[Node, Analysis]]
 ) -> dict[str, PassedFacts]:
-    """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
-
-    Args:
-        function: The function.
-        calls: Every node of the model that calls it, with the analysis of its graph.
-    """
+    """Facts about a function's inputs, by name, that hold for all calls; none without a call."""
     found: dict[str, PassedFacts] = {}
     for place, name in enumerate(function.inputs):
         each = [_facts(analysis, node.operand(place)) for node, analysis in calls]
@@ -522,41 +446,36 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     """Facts about what a Loop hands from one iteration to the next, by the name of the input.
 
     What holds for the initial values is assumed. As far as it does not hold for the results of the
-    body too, it is dropped, until the rest holds for all iterations by induction.
-
-    Args:
-        body: The body, of any node.
-        outer: The analysis of the graph around it.
+    body too, it is dropped, until the rest holds for all iterations by induction. Bodies of other
+    nodes get nothing.
     """
     node, around = body.owner, body.parent
-    if node is None or around is None or node.op != "Loop" or not around.is_standard(node):
+    if node is None or around is None or rule_name(around, node) != "Loop":
         return {}
     # The iteration number and the condition come first, and the next condition.
     names, given = [*body.inputs][2:], node.inputs[2:]
-    if around.refers(node) or len(names) != len(given) or len(body.results) <= len(names):
+    if len(names) != len(given) or len(body.results) <= len(names):
         return {}
     assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
     for _ in range(_ROUNDS):
         passed = dict(zip(names, assumed, strict=True))
         kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
-        if [*_distinct(kept)] == [*_distinct(assumed)]:
+        if [*map(_key, kept)] == [*map(_key, assumed)]:
             return passed
         assumed = kept
     return {}
 
 
-def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFacts]:
-    """Facts about the outputs of a node with bodies, or of one that calls a function.
-
-    Fewer than there are outputs, where nothing is known of the rest.
-    """
+def _computed_by(analysis: Analysis, node: Node) -> list[PassedFacts]:
+    """Facts about the outputs of a node with bodies, or of a call; fewer where some are unknown."""
+    graph = analysis.graph
     try:
         if graph.is_function(node):
             function = graph.called(node)
             if function is None:
                 return []
             return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
-        if node.op not in KNOWN or not graph.is_standard(node) or graph.refers(node):
+        if rule_name(graph, node) not in KNOWN:
             return []
         bodies = list(graph.bodies(node))
         if node.op == "Loop":
@@ -568,19 +487,20 @@ def computed_by(graph: Graph, analysis: Analysis, node: Node) -> list[PassedFact
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
-    """The facts that hold for both; of contents, 0.0 and -0.0 are not the same."""
+    """The facts that hold for both."""
     dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        shape = tuple(map(_common_size, one.shape, other.shape))
-    value = one.value
-    if value is None or Unknown in map(type, value.flat):
+        shape = tuple(map(_common, one.shape, other.shape))
+    left, right = one.value, other.value
+    if left is None or right is None or left.data.shape != right.data.shape or dtype is None:
         return PassedFacts(dtype, shape)
-    ours, theirs = (tuple(_distinct([PassedFacts(value=each)])) for each in (value, other.value))
-    return PassedFacts(dtype, shape, value if ours == theirs else None)
+    items = map(_common, left.flat, right.flat)
+    return PassedFacts(dtype, shape, Value(dtype, elements(items, left.data.shape)))
 
 
-def _common_size(one: Extent, other: Extent) -> Extent:
-    return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
+def _common(one: Any, other: Any) -> Any:
+    told = _told(one)
+    return one if told is not None and told == _told(other) else Unknown("it varies")
 
 
 def _is_open(answer: Any) -> bool:

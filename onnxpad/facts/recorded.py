@@ -1,11 +1,8 @@
 """The sizes that a user gives a model, and those for which its rewrites hold.
 
-The graph's inputs declare a fixed size from then on. No input can declare a range, so a certificate
-that needs it says so.
-
-A rewrite that was proved for a given range may be wrong at other sizes, and no input can declare a
-range. So the rewritten model's metadata says it, axis by axis: renaming a dimension does not lift
-the limit.
+The graph's inputs declare a fixed size from then on. No input can declare a range, and a rewrite
+that was proved for one may be wrong at other sizes. So the rewritten model's metadata says it, axis
+by axis: renaming a dimension does not lift the limit.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given, whole_number
 from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError, few, meant
-from onnxpad.facts import LARGEST_SIZE, OpenAxis, open_axes
+from onnxpad.facts import LARGEST_SIZE, open_axes
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
 
@@ -82,19 +79,9 @@ class Recorded(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def text(self, limits: Mapping[str, Sizes]) -> str:
-        """The recorded sizes in words, as `height 32..1024 in steps of 32`.
-
-        Args:
-            limits: The sizes that the open dimensions may have, by name. A dimension for which they
-                are fewer than those recorded is left out.
-        """
+        """Those of the sizes that are these limits, as `height 32..1024 in steps of 32`."""
         same = {name: sizes for name, sizes in self.sizes.items() if limits.get(name) == sizes}
         return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
-
-    def drawn(self, limits: Mapping[str, Sizes]) -> list[str]:
-        """The sizes that come from metadata alone, in a line if there are any."""
-        told = self.text(limits)
-        return [f"sizes drawn as the models' metadata says: {told}"] if told else []
 
 
 def recorded_sizes(graph: Graph) -> Recorded:
@@ -106,8 +93,9 @@ def recorded_sizes(graph: Graph) -> Recorded:
         items = msgspec.json.decode(text[:_LONGEST], type=dict[str, RecordedDim])
     except (msgspec.DecodeError, RecursionError):
         return Recorded(warnings=(f"the metadata {METADATA} is ignored: it is malformed",))
-    labels = _labels(graph)
-    allowed: dict[Any, Sizes] = dict(_declared(graph))  # by label where it is open, else by place
+    labels = labels_of(graph)
+    # By label where it is open, else by place.
+    allowed: dict[Any, Sizes] = dict(declared_sizes(graph))
     known = labels.keys() | allowed.keys()
     entries: dict[str, RecordedDim] = {}
     for name, entry in items.items():
@@ -129,42 +117,12 @@ def recorded_sizes(graph: Graph) -> Recorded:
     return Recorded(sizes, entries, limits, warnings)
 
 
-def recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
-    """Reads the sizes that two versions of a model allow together; they may be the same graph.
-
-    All are told under the names that the original has for inputs and dimensions. Inputs that only
-    one of them has are matched by order.
-
-    Raises:
-        MismatchError: No size of an axis fits both.
-    """
-    before, after = recorded_sizes(original), recorded_sizes(rewritten)
-    theirs = (name for name in rewritten.inputs if name not in original.inputs)
-    ours = (name for name in original.inputs if name not in rewritten.inputs)
-    called = dict(zip(theirs, ours, strict=False))
-    labels, declared = _labels(original), _declared(original)
-    limits, sizes = dict(before.limits), dict(before.sizes)
-    for (name, axis), allowed in after.limits.items():
-        place = called.get(name, name), axis
-        label = labels.get(place, "")
-        one = declared.get(place) or sizes.get(label) or limits.get(place, allowed)
-        if (common := one.common(allowed)) is None:
-            raise MismatchError(
-                f"no size of axis {axis} of input {place[0]!r} fits both models: one is limited to "
-                f"{one}, the other to {allowed}, as their metadata says ({METADATA})"
-            )
-        limits[place] = common
-        if label:
-            sizes[label] = common
-    warnings = dict.fromkeys((*before.warnings, *after.warnings))
-    return replace(before, sizes=sizes, limits=limits, warnings=tuple(warnings))
-
-
-def _labels(graph: Graph) -> dict[Place, str]:
+def labels_of(graph: Graph) -> dict[Place, str]:
+    """The name of the dimension of each open axis of a graph's inputs."""
     return {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
 
 
-def _declared(graph: Graph) -> dict[Place, Sizes]:
+def declared_sizes(graph: Graph) -> dict[Place, Sizes]:
     """The sizes that a graph's inputs fix."""
     return {
         (name, axis): Sizes(size, size)
@@ -175,17 +133,10 @@ def _declared(graph: Graph) -> dict[Place, Sizes]:
 
 
 def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) -> None:
-    """Adds the sizes for which a model was rewritten to its metadata.
-
-    Args:
-        graph: The graph of the model.
-        limits: The sizes of its open dimensions, by name; within those recorded already.
-        recorded: The entries recorded already, which stay.
-    """
-    entries = dict(recorded.entries)
+    """Adds the sizes of open dimensions for which a model was rewritten to those recorded."""
+    entries, labels = dict(recorded.entries), labels_of(graph)
     for name, sizes in limits.items():
-        axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
-        places = tuple((axis.tensor, axis.axis) for axis in axes)
+        places = tuple(place for place, label in labels.items() if label == name)
         entries[name] = RecordedDim(sizes.first, sizes.last, sizes.step, places)
     graph.model.set_metadata(METADATA, json.dumps(msgspec.to_builtins(entries)))
 
@@ -221,24 +172,24 @@ def given_domain(
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
     wanted = dict(_fixed_by_shapes(graph, by_input))
-    axes = [axis for axis in open_axes(graph.inputs) if axis.tensor not in graph.initializers]
+    axes = {at: name for at, name in labels_of(graph).items() if at[0] not in graph.initializers}
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
-        for axis in _named(graph, axes, name, sizes, recorded.entries):
-            _agree(wanted, axis, sizes)
-    known = {a.label: wanted[a.tensor, a.axis] for a in axes if (a.tensor, a.axis) in wanted}
-    for axis in axes:
-        if trust_dim_names and axis.label in known:
-            _agree(wanted, axis, known[axis.label])
-        given, within = wanted.get((axis.tensor, axis.axis)), recorded.sizes.get(axis.label)
+        for place in _named(graph, axes, name, sizes, recorded.entries):
+            _agree(wanted, place, sizes)
+    known = {label: wanted[place] for place, label in axes.items() if place in wanted}
+    for place, label in axes.items():
+        if trust_dim_names and label in known:
+            _agree(wanted, place, known[label])
+        given, within = wanted.get(place), recorded.sizes.get(label)
         if given and within and given.common(within) != given:
             raise MismatchError(
-                f"axis {axis.axis} of input {axis.tensor!r} cannot be {given}: the model was "
+                f"axis {place[1]} of input {place[0]!r} cannot be {given}: the model was "
                 f"rewritten for {within} alone, as its metadata says ({METADATA})"
             )
     fixed = {place: sizes.first for place, sizes in wanted.items() if sizes.count == 1}
     declared = _declare(graph, fixed)
-    labels = [axis.label for axis in open_axes(graph.inputs)]
+    labels = [*labels_of(graph).values()]
     return SizeDomain(
         declared,
         {name: sizes for name, sizes in {**recorded.sizes, **read}.items() if name in labels},
@@ -246,27 +197,6 @@ def given_domain(
         shaped=frozenset(graph.inputs if "" in by_input else by_input),
         named=frozenset(read),
     )
-
-
-def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
-    """Raises unless the sizes that another version of a graph declares are within a domain.
-
-    Raises:
-        MismatchError: An input of `other` declares a size that was not given.
-    """
-    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
-    for name, (_, shape) in graph.inputs.items():
-        declared = other.inputs[name].shape if name in other.inputs else None
-        for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
-            if isinstance(size, int):
-                sizes = Sizes(size, size) if name in domain.declared else None
-            else:
-                sizes = domain.given.get(labels[name, axis])
-            if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
-                raise MismatchError(
-                    f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
-                    f"{sizes}"
-                )
 
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
@@ -360,17 +290,13 @@ def sizes_of(name: str, value: str | int | range) -> Sizes:
 
 def _named(
     graph: Graph,
-    axes: Sequence[OpenAxis],
+    axes: Mapping[Place, str],
     name: str,
     sizes: Sizes,
     recorded: Mapping[str, RecordedDim],
-) -> list[OpenAxis]:
-    """The open axes that a dimension's name means; none where they are fixed within `sizes`.
-
-    Raises:
-        MismatchError: There is no such dimension, or it has another size.
-    """
-    if named := [axis for axis in axes if axis.label == name]:
+) -> list[Place]:
+    """The open axes that a dimension's name means; none where they are fixed within `sizes`."""
+    if named := [place for place, label in axes.items() if label == name]:
         return named
     was = recorded[name].axes if name in recorded else ()
     for tensor, (_, shape) in graph.inputs.items():
@@ -382,17 +308,17 @@ def _named(
                 raise MismatchError(
                     f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
-    known = list(dict.fromkeys(axis.label for axis in axes))
+    known = [*dict.fromkeys(axes.values())]
     there = f"there is {_known(known)}{meant(name, known)}"
     raise _lacking("dims", name, f"there is no dimension {name!r} to give a size; {there}")
 
 
-def _agree(wanted: dict[Place, Sizes], axis: OpenAxis, sizes: Sizes) -> None:
+def _agree(wanted: dict[Place, Sizes], place: Place, sizes: Sizes) -> None:
     """Adds the sizes of an axis; raises where it has others already."""
-    before = wanted.setdefault((axis.tensor, axis.axis), sizes)
+    before = wanted.setdefault(place, sizes)
     if before != sizes:
         raise MismatchError(
-            f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {before} and {sizes}"
+            f"axis {place[1]} of input {place[0]!r} is given two sizes: {before} and {sizes}"
         )
 
 

@@ -9,13 +9,12 @@ a deep graph needs no deep Python stack. Where a rule cannot tell, it raises `Un
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 from msgspec import Struct
 from onnx import TensorProto
 
@@ -75,11 +74,7 @@ def filled(item: object, shape: Sequence[int]) -> Elements:
 
 
 def each(function: Callable[..., object], *operands: Elements) -> Elements:
-    """Apply a function element by element, with numpy's broadcasting.
-
-    Raises:
-        ValueError: The operands do not broadcast.
-    """
+    """Apply a function element by element; numpy raises ValueError if they do not broadcast."""
     with np.errstate(all="ignore"):  # numpy would warn of Python's own inf * 0
         result = np.frompyfunc(function, len(operands), 1)(*operands)
     return result if isinstance(result, np.ndarray) else elements([result], ())
@@ -120,11 +115,7 @@ NONE: Final = -math.inf
 """The bound of a tensor about which nothing is known."""
 
 Rule = TypeVar("Rule")
-
 _Kind = TypeVar("_Kind", int, float, str, tuple[int, ...])
-_WRITTEN: Final[Mapping[type, Any]] = {float: float | int, tuple: list | tuple}
-"""How an attribute is written that is not written as its kind."""
-
 
 DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 """The kinds of questions about a tensor."""
@@ -147,26 +138,6 @@ class PassedFacts(Struct, frozen=True):
 NOTHING: Final = PassedFacts()
 
 
-class Answers(rows.Known, Protocol):
-    """What an analysis answers.
-
-    Attributes:
-        graph: The graph that it is about.
-    """
-
-    graph: Graph
-
-    @property
-    def outer(self) -> Answers | None:
-        """For a body, what is known of the graph around it; else None."""
-
-    def value(self, tensor: Tensor) -> Value | None:
-        """The content of a small tensor; None where it is not evaluated at all."""
-
-    def bound(self, tensor: Tensor) -> Bound:
-        """A number that no element of a tensor is below."""
-
-
 class NeededError(Exception):
     """A rule asks for what is not known yet; never leaves `onnxpad.facts`.
 
@@ -175,31 +146,28 @@ class NeededError(Exception):
 
 
 class Call(rows.Call):
-    """One node, asked about one of its outputs.
+    """One node, asked about one of its outputs, which needs no row.
 
     Attributes:
-        op: The operator, with its domain where it is not one of ONNX's own.
+        op: The operator, as `rule_name` has it.
         kind: The output's type, 0 for one that is unknown; for values and bounds only.
         sizes: The output's shape, all known; for value rules only.
     """
 
     __slots__ = ("kind", "op", "sizes")
-    _facts: Answers
+    _facts: Any  # the analysis, whose module imports this one
+    kind: int
+    sizes: tuple[int, ...]
 
-    def __init__(self, graph: Graph, facts: Answers, node: Node, op: str, output: int) -> None:
-        """Reads a node of any operator, by the opset of the graph."""
-        self.node, self.op, self.output, self.version = node, op, output, graph.opset
+    def __init__(self, graph: Graph, facts: Any, node: Node) -> None:
+        """Reads a node of any operator, by the opset of the graph, about its first output."""
+        self.node, self.op, self.output, self.version = node, rule_name(graph, node), 0, graph.opset
         self.operand = node.operand
         self._graph, self._facts = graph, facts
-        self.kind = 0
-        self.sizes: tuple[int, ...] = ()
+        self.kind, self.sizes = 0, ()
 
     def by(self, row: rows.Row) -> rows.Call:
-        """The node as a row reads it.
-
-        Raises:
-            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
-        """
+        """The node as a row reads it, which must know all that is written."""
         return rows.Call(self._graph, self._facts, self.node, row, self.output)
 
     def has(self, index: int) -> bool:
@@ -212,39 +180,26 @@ class Call(rows.Call):
             raise UnreadError(f"{self.op} lacks input {index}")
         return tensor
 
-    def dtype_of(self, index: int) -> int:
-        """Return the element type of an input."""
-        dtype = self._facts.dtype(self._input(index))
-        if dtype is None:
-            raise UnreadError(f"{self.op}: the type of input {index} is unknown")
-        return dtype
-
     def shape_of(self, index: int) -> Shape:
-        """Return the shape of an input whose rank is known."""
-        shape = self._facts.shape(self._input(index))
+        """Return the shape of an input, whose rank must be known."""
+        shape: Shape | None = self._facts.shape(self._input(index))
         if shape is None:
             raise UnreadError(f"{self.op}: the rank of input {index} is unknown")
         return shape
 
     def bound_of(self, index: int) -> Bound:
         """Return a number that no element of an input is below."""
-        return self._facts.bound(self._input(index))
-
-    def ranked_shape_of(self, index: int, rank: int) -> Shape:
-        """Return the shape of an input, which must have this rank."""
-        shape = self.shape_of(index)
-        if len(shape) != rank:
-            raise UnreadError(f"{self.op}: input {index} has rank {len(shape)}")
-        return shape
+        bound: Bound = self._facts.bound(self._input(index))
+        return bound
 
     def shapes(self) -> list[Shape]:
         """Return the shapes of all inputs, whose ranks are known."""
         return [self.shape_of(index) for index in range(len(self.node.inputs))]
 
-    def all_elements(self, dtype: int, count: int | None = None) -> list[Elements]:
-        """Return the contents of all inputs, which must have this type and number."""
-        if count is not None and len(self.node.inputs) != count:
-            raise UnreadError(f"{self.op} with {len(self.node.inputs)} inputs")
+    def all_elements(self, dtype: int) -> list[Elements]:
+        """Return the contents of all inputs, which must have this type."""
+        if "broadcast" in self.node.attrs:
+            raise UnreadError(f"{self.op} broadcasts as in opset 6 and before")
         return [self.elements_of(index, dtype) for index in range(len(self.node.inputs))]
 
     def elements_of(self, index: int, dtype: int) -> Elements:
@@ -264,9 +219,9 @@ class Call(rows.Call):
         if math.prod(shape) > CONSTANT_LIMIT:
             raise UnreadError(f"{self.op}: input {index} is large")
         unknown = Unknown(f"`{tensor.name}` is not evaluated")
-        return Value(self.dtype_of(index), filled(unknown, shape))
+        return Value(self.element_type(index), filled(unknown, shape))
 
-    def integers(self, index: int) -> tuple[Extent, ...]:
+    def integers(self, index: int) -> Shape:
         """Return the content of a small input of integers, flat."""
         value = self.value_of(index)
         if value.dtype not in INTEGERS:
@@ -278,13 +233,13 @@ class Call(rows.Call):
         return self.node.attrs.get(name)
 
     def of(self, name: str, default: _Kind) -> _Kind:
-        """Return an attribute, which must be of the kind of its default; a reference is not."""
+        """Return an attribute, a list as a tuple; the default where it is left out or empty."""
         found: Any = self.node.attrs.get(name, default)
-        found = found.decode(errors="replace") if isinstance(found, bytes) else found
-        kind = type(default)
-        if not isinstance(found, _WRITTEN.get(kind, kind)):
+        found = (tuple(found) or default) if isinstance(found, list) else found
+        if type(found) is not type(default):
             raise UnreadError(f"{self.op}: attribute `{name}` is not of its type")
-        return kind(known(tuple(found)) or default if kind is tuple else found)  # type: ignore[arg-type]
+        result: _Kind = found
+        return result
 
     def axis(self, rank: int, default: int = 0) -> int:
         """Return the axis that it names, counted from the first one of so many."""
@@ -297,25 +252,11 @@ class Call(rows.Call):
             raise UnreadError(f"{self.op}: {name} is {number}")
         return bool(number)
 
-    def tensor(self, name: str) -> onnx.TensorProto | None:
-        """Return a tensor attribute; None where it is left out."""
-        written = self.attribute(name)
-        if written is None:
-            return None
-        if not isinstance(written, onnx.AttributeProto) or not written.HasField("t"):
-            raise UnreadError(f"{self.op}: attribute `{name}` is no tensor")
-        return written.t
-
 
 def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the extents, all of which are plain integers.
-
-    Raises:
-        UnreadError: One of them is unknown or varies.
-    """
-    for extent in extents:
-        if not isinstance(extent, int):
-            raise UnreadError("a number that must be known is unknown")
+    """Return the extents, all of which must be plain integers."""
+    if not {int}.issuperset(map(type, extents)):
+        raise UnreadError("a number that must be known is unknown")
     return extents
 
 
@@ -331,10 +272,10 @@ def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
 
 @noted
 def rule_name(graph: Graph, node: Node) -> str:
-    """The name of a node's operator in tables of rules; empty for a function of the model.
+    """The name of a node's operator in tables of rules, after a domain that is not ONNX's own.
 
-    Operators that are not ONNX's own have their domain before it.
+    Empty for a function of the model, and where a call of the function around gives an attribute.
     """
-    if graph.is_function(node):
+    if graph.is_function(node) or graph.refers(node):
         return ""
     return node.op if graph.is_standard(node) else f"{node.domain}.{node.op}"

@@ -1,30 +1,35 @@
-"""Rules for the shapes of sliding windows and of operators that compute, and the table of them.
+"""Rules for the shapes and the types that operators give, and the tables of them.
 
-Where onnxruntime and the specification give different sizes of a window's output, the size is
-unknown. Pools are the exception: theirs is truncated, as in onnxruntime and shape inference.
+Where an operator runs only if two axes have one size, either stands for both. Where onnxruntime and
+the specification give different sizes of a window's output, the size is unknown, but for pools:
+theirs is truncated, as in onnxruntime and shape inference.
 
 The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
-specification. Where opsets differ, the code says which opset it asks for. Of onnxruntime's own
-operators there are those that its quantiser puts into models, and a few more; source: onnxruntime,
-docs/ContribOperators.md.
+specification and, of onnxruntime's own operators, its docs/ContribOperators.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import compress
 from typing import Any, Final
 
-import numpy as np
+from onnx import TensorProto, numpy_helper
 
-from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
+from onnxpad.arithmetic.size import (
+    Extent,
+    Unknown,
+    bounds,
+    ceil_div,
+    floor_div,
+)
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
     pool_output_size,
     same_output_size,
-    transposed_output_size,
 )
-from onnxpad.facts.reshaping import LAYOUT_SHAPES, broadcast, concatenated
 from onnxpad.facts.rule_api import (
     BOOL,
     FLOAT,
@@ -35,12 +40,168 @@ from onnxpad.facts.rule_api import (
     DtypeRule,
     Shape,
     ShapeRule,
+    constant_elements,
     named,
 )
-from onnxpad.semantics.layers import is_padded
+from onnxpad.semantics.layers import ExtentPairs, is_padded
+from onnxpad.semantics.moving import (
+    agreed,
+    at_least,
+    bounds_of,
+    broadcast,
+    product,
+    remaining,
+    slice_size,
+)
 from onnxpad.semantics.operators import MICROSOFT
-from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of
+from onnxpad.semantics.rows import FORMATS, Row, UnreadError, axes_of, axis_of
+from onnxpad.semantics.table import amounts_of, over_axes
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
+
+# Operators that create, move or repeat elements
+
+
+def _reshape(call: Call) -> Shape:
+    target = call.integers(1) if call.version >= 5 else call.of("shape", ())
+    shape, copied = call.shape(), not call.flag("allowzero")
+    result: list[Extent] = []
+    for axis, extent in enumerate(target):
+        if extent == 0 and copied:
+            is_there = shape is not None and axis < len(shape)
+            result.append(shape[axis] if shape and is_there else Unknown("a size that is copied"))
+        else:
+            is_known = extent in (0, -1) or at_least(extent, 1)
+            result.append(extent if is_known else Unknown("a size that may be 0 or -1"))
+    if result.count(-1) == 1:
+        axis = result.index(-1)
+        result[axis] = Unknown("the rest of an unknown shape")
+        if shape is not None:
+            result[axis] = remaining(shape, [*result[:axis], *result[axis + 1 :]])
+    return tuple(result)
+
+
+def _flatten(call: Call) -> Shape:
+    shape, axis = call.shape_of(0), call.of("axis", 1)
+    return product(shape[:axis]), product(shape[axis:])
+
+
+def _squeeze(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    axes = axes_of(call.axes() or (), len(shape))
+    if not axes and not all(isinstance(size, int) or at_least(size, 2) for size in shape):
+        raise UnreadError("a Squeeze of axes that may be 1")
+    kept = (size != 1 if not axes else axis not in axes for axis, size in enumerate(shape))
+    return tuple(compress(shape, kept))
+
+
+def _unsqueeze(call: Call) -> Shape:
+    shape, written = call.shape_of(0), call.axes() or ()
+    rank = len(shape) + len(written)
+    axes, old = axes_of(written, rank), iter(shape)
+    return tuple(1 if axis in axes else next(old) for axis in range(rank))
+
+
+def perm_of(call: Call, rank: int) -> tuple[int, ...]:
+    """Return the axes of a Transpose's data in the order of its result."""
+    perm = call.of("perm", tuple(reversed(range(rank))))
+    if sorted(perm) != list(range(rank)):
+        raise UnreadError(f"perm {perm} of a tensor of rank {rank}")
+    return perm
+
+
+def _transpose(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    return tuple(shape[axis] for axis in perm_of(call, len(shape)))
+
+
+def concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
+    """Return the shape of tensors concatenated along an axis, given their shapes."""
+    columns = list(zip(*shapes, strict=True))
+    axis = axis_of(axis, len(columns))
+    joined = sum(columns[axis][1:], columns[axis][0])
+    return (*map(agreed, columns[:axis]), joined, *map(agreed, columns[axis + 1 :]))
+
+
+def split_sizes(call: Call, size: Extent) -> Shape:
+    """Return the sizes of a Split's parts along its axis, which has this size."""
+    if call.version >= 13 and call.has(1):
+        return call.integers(1)
+    if sizes := call.of("split", ()):
+        return sizes
+    parts = len(call.node.outputs)
+    part = floor_div(size, parts) if call.version < 18 else ceil_div(size, parts)
+    last = part if call.version < 18 else size - part * (parts - 1)
+    return (*((part,) * (parts - 1)), last)
+
+
+def _split(call: Call) -> Shape:
+    shape = list(call.shape_of(0))
+    axis = call.axis(len(shape))
+    shape[axis] = split_sizes(call, shape[axis])[call.output]
+    return tuple(shape)
+
+
+def _slice(call: Call) -> Shape:
+    shape = list(call.shape_of(0))
+    for axis, (start, end, step) in bounds_of(call, len(shape)).items():
+        shape[axis] = slice_size(shape[axis], start, end, step)
+    return tuple(shape)
+
+
+def _gather(call: Call) -> Shape:
+    shape, indices = call.shape_of(0), call.shape_of(1)
+    axis = call.axis(len(shape))
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def pads_of(call: Call, rank: int) -> ExtentPairs:
+    """Return the amounts of a Pad for each axis, each unknown where they are."""
+    amounts, axes, axes_known = amounts_of(call)
+    pads = over_axes(amounts, axes, rank) if amounts is not None and axes_known else None
+    return ((Unknown("the pads are unknown"),) * 2,) * rank if pads is None else pads
+
+
+def _pad(call: Call) -> Shape:
+    shape = call.shape_of(0)
+    pads = pads_of(call, len(shape))
+    return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
+
+
+def _tile(call: Call) -> Shape:
+    pairs = zip(call.shape_of(0), call.integers(1), strict=True)
+    return tuple(size * repeats for size, repeats in pairs)
+
+
+def _blocks(call: Call) -> Shape:
+    (batch, channels, height, width), block = call.shape_of(0), call.of("blocksize", 0)
+    if call.op == "SpaceToDepth":
+        return batch, channels * block**2, floor_div(height, block), floor_div(width, block)
+    return batch, floor_div(channels, block**2), height * block, width * block
+
+
+def dimensions(call: Call) -> Shape:
+    """Return the elements that a Shape node gives."""
+    shape = call.shape_of(0)
+    begin, end = call.of("start", 0), call.of("end", len(shape))
+    return shape[begin:end]
+
+
+def element_of(call: Call) -> tuple[int, object]:
+    """Return the type and the element of a ConstantOfShape; None for one that is not evaluated."""
+    written = call.attribute("value")
+    if written is None:
+        return FLOAT, 0.0
+    value = written.t
+    if value.data_location == TensorProto.EXTERNAL:
+        return value.data_type, None
+    try:
+        data = constant_elements(numpy_helper.to_array(value), value.data_type)
+    except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
+        data = None
+    return value.data_type, None if data is None or data.size != 1 else data.item()
+
+
+# Operators that compute
 
 
 def _as_data(call: Call) -> Shape:
@@ -52,45 +213,17 @@ def _broadcasting(call: Call) -> Shape:
     return call.shape_of(0) if call.version < 7 else broadcast(call.shapes())
 
 
-def _normalization(call: Call) -> Shape:
-    """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
-    shape = call.shape_of(0)
-    if call.output == 0:
-        return shape
-    axis = call.axis(len(shape), -1)
-    return (*shape[:axis], *(1 for _ in shape[axis:]))
-
-
 def _matmul(call: Call) -> Shape:
     """Give the shape of the matrix product of two inputs, by numpy's rules."""
     a, b = call.shape_of(0), call.shape_of(1)
-    if not a or not b:
-        raise UnreadError("a matrix product of a scalar")
     columns = b[-1:] if len(b) > 1 else ()
     return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)
 
 
-def _gemm(call: Call) -> Shape:
-    a = call.shape_of(0)
-    b = call.shape_of(1)
-    if len(a) != 2 or len(b) != 2:
-        raise UnreadError("a Gemm of tensors that are not matrices")
-    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
-
-
-_AXES_SINCE = {"ReduceSum": 13}
-"""The opset from which a reduction's axes are an input; 18 for the others."""
-
-
 def _reduction(call: Call) -> Shape:
-    shape, axes = call.shape_of(0), tuple[int, ...]()
-    keep = call.flag("keepdims", default=True)
-    try:
-        axes = axes_of(call.axes(_AXES_SINCE.get(call.node.op, 18)) or (), len(shape))
-    except UnreadError:
-        if not keep:
-            raise
-        return tuple(Unknown("a reduction over unknown axes") for _ in shape)
+    shape, keep = call.shape_of(0), call.flag("keepdims", default=True)
+    # Axes became an input, of a sum before they did of others.
+    axes = axes_of(call.axes(13 if call.op == "ReduceSum" else 18) or (), len(shape))
     if not axes and not call.flag("noop_with_empty_axes"):
         axes = tuple(range(len(shape)))
     sizes = (1 if axis in axes else size for axis, size in enumerate(shape))
@@ -103,61 +236,26 @@ def _q_linear_concat(call: Call) -> Shape:
     return concatenated(parts, call.of("axis", 1))
 
 
-BROADCASTING = (
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
-    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+_BROADCASTING = (
+    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow"
+    " Sub Sum Where Xor"
 )
+BROADCASTING: Final = frozenset(_BROADCASTING.split())
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
-KEEPING: Final = frozenset(
-    {
-        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli",
-        "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd",
-        "CumSum", "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "EyeLike", "Floor", "Gelu",
-        "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
-        "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax",
-        "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu",
-        "QuantizeLinear", "RandomNormalLike", "RandomUniformLike", "Reciprocal", "Relu",
-        "ReverseSequence", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink",
-        "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan",
-        "Tanh", "ThresholdedRelu", "Trilu",
-    }
-)  # fmt: skip
+_KEEPING = (
+    "Abs BatchNormalization Cast Ceil Celu Clip Cos DequantizeLinear Dropout Elu Erf Exp Floor Gelu"
+    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LRN"
+    " LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuantizeLinear"
+    " RMSNormalization Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt"
+    " Swish Tanh ThresholdedRelu"
+)
+KEEPING: Final = frozenset(_KEEPING.split())
 """Operators whose first output has the shape of their first input, by the specification.
 
 Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
 data, and gives the longer result: its rule of shapes is another.
 """
-
-SHAPES: dict[str, ShapeRule] = {
-    **LAYOUT_SHAPES,
-    **dict.fromkeys(KEEPING, _as_data),
-    **named(_broadcasting, BROADCASTING),
-    **named(
-        _reduction,
-        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
-        " ReduceSum ReduceSumSquare",
-    ),
-    **named(_matmul, "MatMul MatMulInteger"),
-    **named(_normalization, "LayerNormalization RMSNormalization"),
-    "BatchNormalization": lambda call: call.shape_of(int(call.output > 0)),
-    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
-    "Gemm": _gemm,
-    "PRelu": _broadcasting,
-    **named(
-        _as_data,
-        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
-        " QuantizeLinear QuickGelu",
-        MICROSOFT,
-    ),
-    **named(
-        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
-        "QLinearAdd QLinearMul",
-        MICROSOFT,
-    ),
-    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
-}
-"""Shape rules of operators without a sliding window."""
 
 
 def of_row(row: Row) -> ShapeRule:
@@ -173,7 +271,9 @@ def of_row(row: Row) -> ShapeRule:
         data, channels = (shape[1:-1], shape[-1:]) if last else (shape[2:], shape[1:2])
         if not data:
             raise UnreadError(f"a {row.op} of rank {len(shape)}")
-        weights = shape if place is None else _weights(call, place, len(shape))
+        weights = shape if place is None else call.shape(place) if call.has(place) else None
+        if weights is None or len(weights) != len(shape):
+            weights = (Unknown("a weight of unknown shape"),) * len(shape)
         notes, key = call.node.notes, (of_row, data, weights[2:])
         sizes: Shape | None = notes.get(key)  # networks repeat the same few windows
         if sizes is None:
@@ -188,39 +288,28 @@ def of_row(row: Row) -> ShapeRule:
     return rule
 
 
-def _weights(call: Call, place: int, rank: int) -> Shape:
-    try:
-        return call.ranked_shape_of(place, rank)
-    except UnreadError:
-        return tuple(Unknown("a weight of unknown shape") for _ in range(rank))
-
-
 def _sizes(call: Call, row: Row, data: Shape) -> Shape:
     """The spatial sizes of an output; those at which no window fits are unknown."""
-    least = 0 if row.window is not None and row.window.rounding == "pool" else 1
+    pools = row.window is not None and row.window.rounding == "pool"
     try:
-        sizes = _sizes_read(call, row, data)
+        read = _spread_sizes if row.transposed else partial(_slid_sizes, pools=pools)
+        sizes = read(call, row, data)
     except UnreadError as error:
         return (Unknown(str(error), bool(error.facts.get("disputed"))),) * len(data)
-    nothing = Unknown("no window fits")
+    nothing, least = Unknown("no window fits"), 0 if pools else 1
     return tuple(nothing if isinstance(n, int) and n < least else n for n in sizes)
 
 
-def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
-    slide, *more = _read(call, row)
-    if len(slide.axes) != len(data):
-        raise UnreadError(f"a kernel of {len(slide.axes)} axes on {len(data)}")
+def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[Extent]:
+    slide = form_of(call.by(row))
     # Runtimes differ where a node has both.
     is_same = slide.auto_pad.startswith("SAME")
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UnreadError("auto_pad and pads at once")
-    if row.transposed:
-        return _transposed_sizes(data, slide, *more)
-    pools = row.window is not None and row.window.rounding == "pool"
     if is_same:
         if pools and any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
-        return list(map(same_output_size, data, slide.axes))
+        return [same_output_size(*each) for each in zip(data, slide.axes, strict=True)]
     axes = zip(data, _windows(slide), slide.pads, strict=True)
     # Runtimes differ on other numbers than 0 and 1.
     how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
@@ -228,13 +317,22 @@ def _sizes_read(call: Call, row: Row, data: Shape) -> list[Extent]:
     return [size_of(size, window, *pads, **how) for size, window, pads in axes]
 
 
-def _read(call: Call, row: Row) -> tuple[Any, ...]:
-    """How a window slides; with what is appended and asked for, if it scatters."""
-    if not row.transposed:
-        return (form_of(call.by(row)),)
-    from onnxpad.semantics.transposed import spread_form
+def _spread_sizes(call: Call, row: Row, data: Shape) -> Sequence[Extent]:
+    """The sizes of what spreads: those of the lines that windows reach, with both ends."""
+    from onnxpad.semantics.transposed import ends_of, spread_form
 
-    return spread_form(call.by(row))
+    form = slide, _, wanted = spread_form(call.by(row))
+    if wanted is not None:
+        return wanted
+    if slide.pads_written and min(map(min, slide.pads)) < 0:
+        raise UnreadError("pads are negative, which the specification forbids")
+    ends = zip(data, _windows(slide), ends_of(form, None), strict=True)
+    return tuple(
+        Unknown("runtimes differ on SAME with a kernel below the stride", is_disputed=True)
+        if is_open
+        else window.stride * (size - 1) + window.extent + begin + end
+        for size, window, (begin, end, is_open) in ends
+    )
 
 
 def _windows(slide: Slide | WindowForm) -> list[Window]:
@@ -243,26 +341,6 @@ def _windows(slide: Slide | WindowForm) -> list[Window]:
     if len(windows) != len(slide.axes):
         raise UnreadError("a kernel that must be known is unknown")
     return windows
-
-
-def _transposed_sizes(
-    data: Shape, slide: Slide, paddings: tuple[int, ...], wanted: tuple[int, ...] | None
-) -> list[Extent]:
-    if wanted is not None:
-        return list(wanted)
-    if min(map(min, slide.pads)) < 0:
-        raise UnreadError("pads are negative, which the specification forbids")
-    sizes: list[Extent] = []
-    axes = zip(data, _windows(slide), slide.pads, paddings, strict=True)
-    for size, window, pads, padding in axes:
-        if not slide.auto_pad.startswith("SAME"):
-            sizes.append(transposed_output_size(size, window, *pads, padding))
-        elif window.extent + padding < window.stride:
-            said = "runtimes differ on SAME with a kernel below the stride"
-            sizes.append(Unknown(said, is_disputed=True))
-        else:
-            sizes.append(size * window.stride)
-    return sizes
 
 
 def _global_pool(call: Call) -> Shape:
@@ -275,99 +353,92 @@ def _global_pool(call: Call) -> Shape:
 def _resize(call: Call) -> Shape:
     shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
     axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
+    given: Sequence[Any]
     if by_size:
-        given: Sequence[Any] = call.integers(3)
-        is_known = call.of("keep_aspect_ratio_policy", "stretch") == "stretch"
+        given = call.integers(3)
+        is_odd = call.of("keep_aspect_ratio_policy", "stretch") != "stretch"
     else:
-        place = 2 if call.version >= 11 else 1
-        given = call.attribute("scales") or () if call.version < 9 else call.value_of(place).flat
-        is_known = call.of("coordinate_transformation_mode", "") != "tf_crop_and_resize"
-    if len(given) != len(axes):
-        raise UnreadError("a Resize with another number of sizes or scales than axes")
-    if not is_known:
-        given = [Unknown("a Resize that crops, or keeps the aspect ratio")] * len(axes)
-    found = dict(zip(axes, given, strict=True))
-    if not by_size:
-        found = {axis: resized(shape[axis], scale) for axis, scale in found.items()}
-    return tuple(found.get(axis, size) for axis, size in enumerate(shape))
+        given = call.value_of(2 if call.version >= 11 else 1).flat
+        is_odd = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    if is_odd:
+        raise UnreadError("a Resize that crops, or keeps the aspect ratio")
+    sizes = list(shape)
+    for axis, asked in zip(axes, given, strict=True):
+        sizes[axis] = asked if by_size else resized(shape[axis], asked)
+    return tuple(sizes)
 
 
 def resized(size: Extent, scale: object) -> Extent:
-    """Return a size times a scale, rounded down, where the product in float32 gives the same."""
-    if not isinstance(scale, float) or not 0 < scale < np.inf:
+    """Return a size times a scale, rounded down, where the product is exact in float32."""
+    high = bounds(size)[1]
+    if not isinstance(scale, float) or not 0 < scale < float("inf") or high is None:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
-    exact = floor_div(size * numerator, denominator)
-    low, high = bounds(size)
-    is_exact = False
-    if isinstance(exact, int) and isinstance(size, int):
-        is_exact = exact <= 2**62 and exact == int(np.float32(size) * np.float32(scale))
-    elif low is not None and high is not None:
-        odd = numerator // (numerator & -numerator)
-        is_exact = max(-low, high) * odd <= 2 ** FORMATS[FLOAT][0]
-    return exact if is_exact else Unknown(f"a size times {scale} is rounded")
+    if high * (numerator // (numerator & -numerator)) > 2 ** FORMATS[FLOAT][0]:
+        return Unknown(f"a size times {scale} is rounded")
+    return floor_div(size * numerator, denominator)
 
 
-SLIDING: dict[str, ShapeRule] = {
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(KEEPING, _as_data),
+    **dict.fromkeys(BROADCASTING, _broadcasting),
+    **named(_reduction, "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"),
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
     **named(_resize, "Resize Upsample"),
+    "Concat": lambda call: concatenated(call.shapes(), call.of("axis", 1)),
+    "ConstantOfShape": lambda call: call.integers(0),
+    **named(_blocks, "DepthToSpace SpaceToDepth"),
+    "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "MatMul": _matmul,
+    "Pad": _pad,
+    "Reshape": _reshape,
+    "Shape": lambda call: (len(dimensions(call)),),
+    "Size": lambda call: (),
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "DynamicQuantizeLinear": lambda call: () if call.output else call.shape_of(0),
+    **named(
+        _as_data,
+        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
+        " QuantizeLinear QuickGelu",
+        MICROSOFT,
+    ),
+    **named(
+        lambda call: broadcast([call.shape_of(0), call.shape_of(3)]),
+        "QLinearAdd QLinearMul",
+        MICROSOFT,
+    ),
+    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
+    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
     **{".".join(filter(None, key)): of_row(row) for key, row in {**WINDOWS, **TRANSPOSED}.items()},
 }
-"""Shape rules of operators with a sliding window, and of those that resize; a row comes first."""
+"""Shape rules by name; the windows of a row come from it."""
 
-
-def first_input_dtype(call: Call) -> int:
-    """Return the type of input 0, which most operators give."""
-    return call.dtype_of(0)
-
-
-def _constant_of_shape(call: Call) -> int:
-    value = call.tensor("value")
-    return FLOAT if value is None else int(value.data_type)
-
-
-def _dropout(call: Call) -> int:
-    return BOOL if call.output and call.version >= 10 else call.dtype_of(0)
+SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "Split"})
+"""Operators of which something is known of other outputs than the first."""
 
 
 def _quantised(call: Call) -> int:
-    return call.dtype_of(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
-
-
-def _dequantised(call: Call) -> int:
-    return call.of("output_dtype", 0) or call.dtype_of(1)
-
-
-def _normalised(call: Call) -> int:
-    return call.of("stash_type", FLOAT) if call.output else call.dtype_of(0)
+    return call.element_type(2) if call.has(2) else call.of("output_dtype", 0) or UINT8
 
 
 DTYPES: dict[str, DtypeRule] = {
-    **named(
-        lambda call: BOOL,
-        "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
-    ),
+    **named(lambda call: BOOL, "And Equal Greater GreaterOrEqual Less LessOrEqual Not Or Xor"),
     **named(lambda call: INT64, "Shape Size"),
-    **named(lambda call: INT32, "ConvInteger MatMulInteger"),
-    **named(lambda call: call.dtype_of(1), "CastLike RMSNormalization Where"),
-    **named(
-        lambda call: call.of("dtype", 0) or call.dtype_of(0),
-        "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
-    ),
-    "BatchNormalization": lambda call: call.dtype_of(3 if call.output else 0),
-    "Cast": lambda call: call.of("to", 0) or call.dtype_of(0),
-    "ConstantOfShape": _constant_of_shape,
-    "DequantizeLinear": _dequantised,
-    "Dropout": _dropout,
+    "Cast": lambda call: call.of("to", 0),
+    "ConstantOfShape": lambda call: element_of(call)[0],
+    "ConvInteger": lambda call: INT32,
+    "DequantizeLinear": lambda call: call.of("output_dtype", 0) or call.element_type(1),
     "DynamicQuantizeLinear": lambda call: FLOAT if call.output == 1 else UINT8,
-    "LayerNormalization": _normalised,
-    "MaxPool": lambda call: INT64 if call.output else call.dtype_of(0),
-    "QLinearConv": lambda call: call.dtype_of(7),
+    "QLinearConcat": lambda call: call.element_type(2),
+    "QLinearConv": lambda call: call.element_type(7),
     "QuantizeLinear": _quantised,
-    **named(_dequantised, "DequantizeLinear", MICROSOFT),
-    **named(lambda call: call.dtype_of(2), "QLinearConcat", MICROSOFT),
-    **named(lambda call: call.dtype_of(7), "QLinearConv", MICROSOFT),
-    **named(_quantised, "QuantizeLinear", MICROSOFT),
+    **named(lambda call: call.element_type(1), "RMSNormalization Where"),
 }
-"""Operators with a shape rule whose output type is not that of input 0."""
+"""Operators of any domain with a shape rule whose output type is not that of input 0."""

@@ -21,7 +21,6 @@ from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.read_nodes import PadOp
 
 _OWN: Final = "the size it reads"
-_ONE_SIZE: Final = 64
 
 
 class Wording:
@@ -42,12 +41,8 @@ class Wording:
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
         """The axes of graph inputs that these sizes grow with, as data."""
         names = _names(extents)
-        found = {known for name, known in self._inputs.items() if name in names}
-        return [
-            {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
-            for axis in dict.fromkeys(self._inputs.values())
-            if axis in found
-        ]
+        found = dict.fromkeys(axis for name, axis in self._inputs.items() if name in names)
+        return [{"name": axis.label, "input": axis.tensor, "axis": axis.axis} for axis in found]
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
@@ -55,12 +50,7 @@ class Wording:
         return _by_axis({axis: _pair(pair, _OWN) for axis, pair in pairs.items()})
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
-        """The reason why a `Pad`'s amounts are not constant.
-
-        Args:
-            pad: The `Pad`.
-            options: Options that help, besides those that give sizes.
-        """
+        """Why a `Pad`'s amounts are not constant, with options that help besides those on sizes."""
         given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
         if any(map(self._graph.is_external, given)):
             text = "its amounts lie in another file; pass the path of the model"
@@ -77,8 +67,9 @@ class Wording:
             return self.overridable(given, "its amounts") or RefusalError(
                 Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
             )
-        told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
-        formula = _by_axis({axis: text for axis, text in told.items() if text})
+        texts = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
+        told = {axis: text for axis, text in texts.items() if text}
+        formula = _by_axis(told)
         what = f"its amounts depend on {_sources(places)}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
@@ -86,17 +77,12 @@ class Wording:
             what if formula else "",
             axes=list(pairs),
             sizes=places,
-            amounts={axis: text for axis, text in told.items() if text},
+            amounts=told,
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
 
     def overridable(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
-        """The refusal of tensors that are unknown only as inputs may replace initializers.
-
-        Args:
-            tensors: The tensors.
-            what: What they give, in words.
-        """
+        """The refusal of tensors, giving `what`, that only inputs in place of initializers hide."""
         graph, outer, value = self._graph, self._outer, self._analysis.value
 
         def unknown(among: Iterable[Tensor]) -> list[Tensor]:
@@ -126,7 +112,7 @@ class Wording:
 
     @cached_property
     def _at_one_size(self) -> Analysis:
-        sizes = {axis.symbol: _ONE_SIZE for axis in open_axes(self._graph.model.main.inputs)}
+        sizes = {axis.symbol: 64 for axis in open_axes(self._graph.model.main.inputs)}
         outer = None if self._outer is None else self._outer._at_one_size
         return Analysis(self._graph, sizes, outer)
 
@@ -153,10 +139,7 @@ class Wording:
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""
-        if isinstance(extent, int):
-            return True
-        known = self._inputs
-        return isinstance(extent, Size) and all(name in known for name in _names([extent]))
+        return not isinstance(extent, Unknown) and self._inputs.keys() >= {*_names([extent])}
 
     @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:
@@ -178,7 +161,6 @@ def formula(pair: ExtentPair, size: Extent) -> str:
     return _pair((begin, end), _OWN) if is_known else ""
 
 
-@lru_cache(maxsize=1024)
 def _pair(pair: ExtentPair, name: str) -> str:
     begin, end = (in_words(extent, "n") for extent in pair)
     return f"the begin is {begin} and the end {end}, where n is {name}"

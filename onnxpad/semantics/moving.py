@@ -6,13 +6,29 @@ specification.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    bounds,
+    ceil_div,
+    equal,
+    floor_div,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    where,
+)
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     ExtentPair,
@@ -187,6 +203,23 @@ def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, i
     return dict(zip(axes_of(axes, rank), zip(starts, ends, steps, strict=True), strict=True))
 
 
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis; ONNX's Slice clamps like this."""
+    last = _clamped(size, end, *((0, size) if step > 0 else (-1, size - 1)))
+    return maximum(ceil_div(last - slice_start(size, start, step), step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis."""
+    return _clamped(size, start, 0, size if step > 0 else size - 1)
+
+
+def _clamped(size: Extent, position: Extent, low: Extent, high: Extent) -> Extent:
+    """Return a position between two others; a negative one counts from the end."""
+    position = where(less(position, 0), position + size, position)
+    return minimum(maximum(position, low), high)
+
+
 def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:
     """What a slice in steps of 1 takes off an axis; None where that may vary otherwise."""
     if isinstance(start, int) and start < 0:
@@ -252,3 +285,68 @@ def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:
 
 def _are_known(sizes: Iterable[Extent]) -> bool:
     return all(isinstance(size, int | Size) for size in sizes)
+
+
+# Arithmetic on sizes, known or symbolic
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of the sizes, which is the number of elements."""
+    return reduce(operator.mul, extents, 1)
+
+
+def at_least(extent: Extent, least: int) -> bool:
+    """Whether an extent is known to be at least `least`."""
+    low, _ = bounds(extent)
+    return low is not None and low >= least
+
+
+def agreed(extents: Iterable[Extent]) -> Extent:
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`."""
+    sizes = [size for size in extents if not isinstance(size, Unknown)]
+    numbers = {size for size in sizes if isinstance(size, int)}
+    if len(numbers) > 1:
+        raise UnreadError(f"{sorted(numbers)} where sizes must be equal")
+    return next(iter([*numbers, *sizes]), Unknown("no operand's size is known"))
+
+
+def broadcast(shapes: Iterable[tuple[Extent, ...]]) -> tuple[Extent, ...]:
+    """Return the shape that shapes broadcast to, by numpy's rules."""
+    result: tuple[Extent, ...] = ()
+    for shape in shapes:
+        rank = max(len(shape), len(result))
+        padded = ((1,) * (rank - len(each)) + each for each in (result, shape))
+        result = tuple(map(_broadcast, *padded))
+    return result
+
+
+def _broadcast(a: Extent, b: Extent) -> Extent:
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        raise UnreadError(f"{a} and {b} do not broadcast")
+    if isinstance(b, int):
+        a, b = b, a
+    # A size other than 1 is the result: the other one is then equal to it, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
+
+
+def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
+    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
+
+    Equal sizes cancel first, which avoids products of two symbolic sizes.
+    """
+    factors = list(total)
+    divisors: list[Extent] = []
+    for extent in taken:
+        if extent in factors and at_least(extent, 1):
+            factors.remove(extent)
+        else:
+            divisors.append(extent)
+    divisor = product(divisors)
+    if not at_least(divisor, 1):
+        return Unknown("an axis that the others do not determine")
+    return floor_div(product(factors), divisor)

@@ -13,8 +13,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.facts import Analysis, Value
-from onnxpad.facts.contents import Ratio
 from onnxpad.graph import Graph
+from onnxpad.semantics.numbers import Ratio
 from tests.support import Array, exposed, run, session
 
 REFUSALS = (Fail, InvalidArgument, RuntimeException)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
-from onnxpad.facts import reshaping
+from onnxpad.semantics import moving
 from onnxpad.semantics.rows import UnreadError
 from tests.support.rows import each_row
 
@@ -20,11 +20,11 @@ def test_a_slice_is_that_of_python(step: int) -> None:
         if step < 0 and start < -size:
             continue  # ONNX takes the first element then, and Python none
         taken = range(size)[start:end:step]
-        assert reshaping.slice_size(size, start, end, step) == len(taken)
+        assert moving.slice_size(size, start, end, step) == len(taken)
         if taken:
-            assert reshaping.slice_start(size, start, step) == taken[0]
-    assert reshaping.slice_size(1, -5, -5, -1) == 1
-    found = reshaping.slice_size(N, -3, 2**40, step)
+            assert moving.slice_start(size, start, step) == taken[0]
+    assert moving.slice_size(1, -5, -5, -1) == 1
+    found = moving.slice_size(N, -3, 2**40, step)
     for size in (1, 2, 3, 4, 9):
         assert evaluate(found, {"n": size}) == len(range(size)[-3 : 2**40 : step])
 
@@ -33,7 +33,7 @@ def test_a_slice_is_that_of_python(step: int) -> None:
     [(2, 1), (3,)], [(1,), (1, 4)], [(), (2, 3)], [(5, 1, 2), (1, 3, 1)], [(0,), (1,)], [],
 ])  # fmt: skip
 def test_shapes_broadcast_as_those_of_numpy(shapes: Any) -> None:
-    assert reshaping.broadcast(shapes) == np.broadcast_shapes(*shapes)
+    assert moving.broadcast(shapes) == np.broadcast_shapes(*shapes)
 
 
 @each_row(
@@ -49,22 +49,22 @@ def test_shapes_broadcast_as_those_of_numpy(shapes: Any) -> None:
     ],
 )
 def test_open_sizes_broadcast(one: Extent, other: Extent, result: Extent) -> None:
-    assert reshaping.broadcast([(one,), (other,)]) == (result,)
+    assert moving.broadcast([(one,), (other,)]) == (result,)
 
 
 def test_sizes_that_do_not_broadcast() -> None:
     with pytest.raises(UnreadError):
-        reshaping.broadcast([(2,), (3,)])
-    assert isinstance(reshaping.broadcast([(N,), (UNKNOWN,)])[0], Unknown)
+        moving.broadcast([(2,), (3,)])
+    assert isinstance(moving.broadcast([(N,), (UNKNOWN,)])[0], Unknown)
 
 
 def test_sizes_that_must_be_equal() -> None:
-    assert reshaping.agreed([UNKNOWN, N, 3, M]) == 3
-    assert reshaping.agreed([3, UNKNOWN, N]) == 3
-    assert reshaping.agreed([UNKNOWN, N, M]) == N
-    assert isinstance(reshaping.agreed([UNKNOWN]), Unknown)
+    assert moving.agreed([UNKNOWN, N, 3, M]) == 3
+    assert moving.agreed([3, UNKNOWN, N]) == 3
+    assert moving.agreed([UNKNOWN, N, M]) == N
+    assert isinstance(moving.agreed([UNKNOWN]), Unknown)
     with pytest.raises(UnreadError):
-        reshaping.agreed([3, N, 4])
+        moving.agreed([3, N, 4])
 
 
 @each_row(
@@ -85,14 +85,14 @@ def test_sizes_that_must_be_equal() -> None:
 def test_what_a_reshape_leaves(
     total: list[Extent], taken: list[Extent], left: Extent | None
 ) -> None:
-    found = reshaping.remaining(total, taken)
+    found = moving.remaining(total, taken)
     assert (None if isinstance(found, Unknown) else found) == left
 
 
 def test_the_number_of_elements() -> None:
-    assert reshaping.product([]) == 1
-    assert reshaping.product([2, N, 3]) == 6 * N
-    assert reshaping.at_least(N, 1)
-    assert not reshaping.at_least(N, 2)
-    assert reshaping.at_least(0, 0)
-    assert not reshaping.at_least(UNKNOWN, 0)
+    assert moving.product([]) == 1
+    assert moving.product([2, N, 3]) == 6 * N
+    assert moving.at_least(N, 1)
+    assert not moving.at_least(N, 2)
+    assert moving.at_least(0, 0)
+    assert not moving.at_least(UNKNOWN, 0)

@@ -72,7 +72,6 @@ def content(*items: object, dtype: int = 7, shape: tuple[int, ...] | None = None
         (content(2, 1), content(3, 1), False),
         (content(1, 2), content(1), False),
         (content(1, 2), content(1, 2, shape=(1, 2)), False),
-        (content(1), content(1, dtype=6), False),
         (content(1), content(1.0), False),
         (content(0.5, dtype=1), content(0.5, dtype=1), True),
         (content(0.0, dtype=1), content(-0.0, dtype=1), False),
@@ -86,7 +85,8 @@ def content(*items: object, dtype: int = 7, shape: tuple[int, ...] | None = None
 def test_contents_that_are_common(one: Value | None, other: Value | None, same: bool) -> None:
     found = common(PassedFacts(7, (1,), one), PassedFacts(7, (1,), other))
     assert (found.dtype, found.shape) == (7, (1,))
-    assert found.value is (one if same else None)
+    kept = found.value is not None and Unknown not in map(type, found.value.flat)
+    assert kept is same
 
 
 @each_row(

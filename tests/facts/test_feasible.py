@@ -25,7 +25,7 @@ SIZES = range(1, 41)
 
 def limits(model: onnx.ModelProto) -> Mapping[str, Sizes]:
     graph = Graph.from_proto(model)
-    return feasible_sizes(graph, Analysis(graph)).sizes
+    return feasible_sizes(graph, Analysis(graph))[0]
 
 
 def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
@@ -203,7 +203,7 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
     runs = running(model)
     assert runs == [size for size in SIZES if size in limits(model)["n"]]
     assert runs[-1] == limits(model)["n"].last
-    assert in_words(found.sizes) == told
+    assert in_words(found[0]) == told
 
 
 @each_row(
@@ -469,5 +469,5 @@ def test_what_each_operator_asks(body: str, opset: int, expected: str) -> None:
         one(body, inputs=INPUTS, outputs="float[] y", initializers=GIVEN, opset=opset)
     )
     (node,) = graph.nodes
-    asked = map(sizes_told, feasible._conditions(node, graph, Analysis(graph)))
+    asked = map(sizes_told, feasible.conditions_of(node, graph, Analysis(graph)))
     assert "; ".join(asked) == expected

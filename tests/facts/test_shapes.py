@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.shapes import DTYPES, SHAPES, SLIDING, resized
+from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, resized
 from onnxpad.graph import Graph
 from tests.facts.agreement import REFUSALS, compare, single, together
 from tests.strategies import examples
@@ -40,10 +40,9 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("PRelu", {"x": zeros(2, 1, 6, 1), "s": zeros(4, 1, 5)}, 17, {}),
     ("PRelu", {"x": zeros(5), "s": zeros(4, 1)}, 9, {}),
     ("LRN", {"x": X}, 17, {"size": 3}),
-    ("Dropout", {"x": X}, 17, {"outputs": 2}),
-    ("CumSum", {"x": X, "a": np.array(1, np.int64)}, 17, {}),
+    ("Dropout", {"x": X}, 17, {}),
     ("InstanceNormalization", {"x": X, "s": zeros(4), "b": zeros(4)}, 17, {}),
-    ("LayerNormalization", {"x": X, "s": zeros(6, 5)}, 17, {"axis": 2, "outputs": 2}),
+    ("LayerNormalization", {"x": X, "s": zeros(6, 5)}, 17, {"axis": 2}),
     ("BatchNormalization", {"x": X, **{n: zeros(4) for n in "sbmv"}}, 17, {}),
     ("Add", {"x": X, "y": zeros(6, 1)}, 17, {}),
     ("Where", {"c": zeros(5, dtype=np.bool_), "x": X, "y": zeros(1, 4, 1, 1)}, 17, {}),
@@ -55,7 +54,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("DynamicQuantizeLinear", {"x": X}, 17, {"outputs": 3}),
     ("Transpose", {"x": X}, 17, {"perm": [0, 2, 3, 1]}),
     ("Reshape", {"x": X, "s": i(0, -1, 3)}, 17, {}),
-    ("Flatten", {"x": X}, 17, {"axis": -1}),
     ("Squeeze", {"x": zeros(1, 3, 1), "a": i(-3)}, 17, {}),
     ("Unsqueeze", {"x": SMALL, "a": i(-1, 0)}, 17, {}),
     ("Concat", {"x": X, "y": zeros(2, 1, 6, 5)}, 17, {"axis": -3}),
@@ -64,7 +62,6 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Split", {"x": X}, 11, {"axis": 2, "outputs": 3}),
     ("Slice", {"x": X, "s": i(-1, 9), "e": i(-9, 1), "a": i(2, -1), "t": i(-2, -3)}, 17, {}),
     ("Gather", {"x": X, "i": zeros(3, 1, dtype=np.int64)}, 17, {"axis": -1}),
-    ("ScatterND", {"x": X, "i": zeros(1, 1, dtype=np.int64), "u": zeros(1, 4, 6, 5)}, 17, {}),
     ("Expand", {"x": SMALL, "s": i(4, 1, 1)}, 17, {}),
     ("Tile", {"x": SMALL, "r": i(2, 3)}, 17, {}),
     ("Pad", {"x": X, "p": i(0, 0, 1, 2, 0, 0, 3, -1)}, 17, {}),
@@ -77,14 +74,11 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("MatMul", {"x": zeros(5), "y": zeros(4, 5, 7)}, 17, {}),
     ("MatMul", {"x": X, "y": zeros(5)}, 17, {}),
     ("MatMul", {"x": zeros(5), "y": zeros(5)}, 17, {}),
-    ("Gemm", {"x": zeros(3, 2), "y": zeros(4, 3)}, 17, {"transA": 1, "transB": 1}),
-    ("Gemm", {"x": zeros(2, 3), "y": zeros(3, 4), "c": zeros(4)}, 17, {}),
     ("ReduceMean", {"x": X}, 17, {"axes": [2, -1], "keepdims": 0}),
     ("ReduceMean", {"x": X, "a": i(2, -1)}, 18, {}),
     ("ReduceMax", {"x": X}, 17, {"keepdims": 0}),
     ("ReduceL2", {"x": X}, 17, {}),
     ("ConstantOfShape", {"s": i(70, 2)}, 17, {}),
-    ("EyeLike", {"x": SMALL}, 17, {"dtype": 7}),
     ("GlobalAveragePool", {"x": X}, 17, {}),
     ("GlobalMaxPool", {"x": zeros(1, 2, 3)}, 17, {}),
     ("ConvInteger", {"x": X.astype(np.uint8), "w": zeros(3, 4, 3, 2, dtype=np.uint8)}, 17,
@@ -93,13 +87,10 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Resize", {"x": zeros(1, 1, 10, 9), "_r": X, "s": zeros(4) * np.float32(2.5)}, 17, {}),
     ("ConvTranspose", {"x": X, "w": zeros(4, 3, 2, 2)}, 17, {"group": 2}),
     ("Conv", {"x": X, "w": zeros(6, 2, 2, 2)}, 17, {"group": 2}),
-    ("MatMulInteger", {"x": X.astype(np.uint8), "y": zeros(5, 2, dtype=np.uint8)}, 17, {}),
     ("Resize", {"x": X, "_r": X, "_s": X, "z": i(2, 4, 9, 3)}, 17, {}),
     ("Resize", {"x": X, "_r": X, "s": np.array([1, 1, 2, 1.5], np.float32)}, 17, {}),
-    ("Resize", {"x": X, "s": np.array([1, 1, 2, 0.6], np.float32)}, 10, {}),
+    ("Resize", {"x": X, "s": np.array([1, 1, 2, 0.5], np.float32)}, 10, {}),
     ("Upsample", {"x": X, "s": np.array([1, 1, 2, 3], np.float32)}, 9, {}),
-    ("Upsample", {"x": X}, 7, {"scales": [1.0, 1.0, 2.0, 3.0]}),
-    ("RandomNormalLike", {"x": X}, 17, {"dtype": 11}),
 ]  # fmt: skip
 
 
@@ -229,14 +220,12 @@ def test_window_that_fits_nowhere_gives_no_size(op: str) -> None:
 
 
 def test_resize_is_claimed_only_where_the_product_is_not_rounded() -> None:
-    assert isinstance(resized(10, float(np.float32(0.7))), Unknown)
-    assert resized(11, float(np.float32(0.7))) == 7
+    assert isinstance(resized(11, float(np.float32(0.7))), Unknown)
+    assert resized(11, 1.5) == 16
     assert isinstance(resized(symbol("n"), 2.0), Unknown)
     assert isinstance(resized(symbol("n", Sizes(last=2**24)), 2.0), Size)
     assert isinstance(resized(symbol("n", Sizes(last=2**24)), 1.5), Unknown)
     assert isinstance(resized(symbol("n", Sizes(last=2**24 + 1)), 2.0), Unknown)
-    assert isinstance(resized(5 - symbol("n"), 2.0), Unknown)
-    assert isinstance(resized(symbol("n", Sizes(last=9)) - 2**25, 2.0), Unknown)
 
 
 # Networks
@@ -424,7 +413,6 @@ def test_channels_may_be_last(auto_pad: str) -> None:
         pytest.param("y = Add (x, k)", id="shapes that do not broadcast"),
         pytest.param("y = ConstantOfShape (t)", id="as many axes as the caller gives"),
         pytest.param("y = Squeeze (x)", id="axes that may be 1"),
-        pytest.param("y = Flatten <axis = 4> (x)", id="a Flatten behind the last axis"),
         pytest.param("b = ConstantOfShape (far) y = Concat <axis = 0> (b, b)", id="no such size"),
         pytest.param("y = Relu ()", id="no input"),
         pytest.param("m = Neg (nine) y = ConstantOfShape (m)", id="a negative size"),
@@ -443,14 +431,11 @@ def test_rank_that_cannot_be_told_is_none(text: str) -> None:
         pytest.param("y = Reshape (x, less)", (None, None, 1, 4), id="0 would copy"),
         pytest.param("y = Reshape (x, all)", (None,), id="product of two sizes"),
         pytest.param("y = Slice (x, t, t, one, one)", (7, None, 2, 5), id="bounds of the caller"),
-        pytest.param("y = Slice (x, one, one, t)", (None,) * 4, id="axes of the caller"),
-        pytest.param("y = Pad (x, t)", (None,) * 4, id="pads of the caller"),
         pytest.param(
             "r = Transpose <perm = [1, 0, 2, 3]> (x) y = Add (x, r)",
             (None, None, 2, 5),
             id="either",
         ),
-        pytest.param("y = ReduceSum (x, t)", (None,) * 4, id="axes to reduce of the caller"),
     ],
 )
 def test_size_that_cannot_be_told_is_unknown(text: str, expected: tuple[Any, ...]) -> None:
@@ -467,8 +452,9 @@ def test_size_that_cannot_be_told_is_unknown(text: str, expected: tuple[Any, ...
 def test_types_follow_the_schemas() -> None:
     """An operator without an entry in `DTYPES` gives the type of input 0, says its schema."""
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "" and schema.name in SHAPES | SLIDING and schema.name not in DTYPES:
-            types = {output.type_str for output in schema.outputs}
+        if schema.domain == "" and schema.name in SHAPES and schema.name not in DTYPES:
+            known = schema.outputs if schema.name in SEVERAL else schema.outputs[:1]
+            types = {output.type_str for output in known}
             assert types == {schema.inputs[0].type_str}, schema.name
 
 
@@ -483,11 +469,6 @@ def test_types_follow_the_schemas() -> None:
         ("t = Concat <axis = 0> (minus, zero) y = Reshape (x, t)", ("n", "4")),
         ("y = Slice (x, one, four, one)", ("n", "3")),
         ("y = Slice (x, four, zero, one, minus)", ("n", "3")),
-        ("y = Slice (x, zero, four, one, zero)", ("", "")),
-        ("y = Slice (x, two, four, one)", ("", "")),
-        ("y = Slice (x, zero, two, one)", ("", "")),
-        ("y = Slice (x, zero, four, two)", ("", "")),
-        ("y = Slice (x, zero, four, one, two)", ("", "")),
     ],
     at_once=8,
 )

@@ -31,7 +31,6 @@ def test_amounts_are_evaluated(name: str) -> None:
 
 
 FILLS = {
-    "Relu": ("c = Relu (z)", "float z = {-3}"),
     "half precision": (
         "h = Cast <to = 10> (z) i = Identity (h) c = Cast <to = 1> (i)",
         "float z = {0}",

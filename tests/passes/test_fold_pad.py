@@ -147,21 +147,6 @@ FOLDS = [
         )
     ),
     pytest.param(
-        one(
-            f"s = Max (x, c) a = Pad (s, p, c) {POOL} (a)",
-            inputs="int8[1, 2, 9, 8] x",
-            outputs="int8[] y",
-            initializers=f"{PADS}, int8 c = {{3}}",
-        ),
-        one(
-            "s = Max (x, c) y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (s)",
-            inputs="int8[1, 2, 9, 8] x",
-            outputs="int8[] y",
-            initializers="int8 c = {3}",
-        ),
-        id="MaxPool of integers that are never below the value",
-    ),
-    pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
         one(
             "y = AveragePool <kernel_shape = [3, 3], pads = [1, 2, 2, 1], count_include_pad = 1>"
@@ -429,17 +414,6 @@ STAYS = [
         ),
         "window-in-padding",
         id="a dilated window may read padding only",
-    ),
-    pytest.param(
-        one(
-            "s = Max (x, c) a = Pad (s, p, c)"
-            " y = MaxPool <kernel_shape = [2], dilations = [3]> (a)",
-            inputs="int8[1, 2, 2] x",
-            outputs="int8[] y",
-            initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int8 c = {3}",
-        ),
-        "window-in-padding",
-        id="a dilated window may read padding only, which is not the least integer",
     ),
     pytest.param(
         one(

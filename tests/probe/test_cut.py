@@ -256,7 +256,6 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
     ("kind", "first", "inside"),
     [
         ("float", "s = Max (x, c)", ["Relu", "Add"]),
-        ("int8", "s = Max (x, c)", ["Abs", "Add", "Cast"]),
     ],
 )
 def test_data_that_cannot_be_below_a_bound_is_not_given_so(

@@ -3,27 +3,39 @@
 It believes onnx's shape inference, which is wrong about some operators, and allocates what bodies
 hand on in the shapes that it infers. It runs the nodes of a function with the model's opset. And
 before If 11 it refuses branches of different sizes, where it knows these.
+
+Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
+disagreement shows at the operator where it begins and not downstream of it, shapes that the model
+declares in between play no part, and no weight is needed. Operators whose result the analysis does
+not know in full are left out, so native code never meets a stride of 0 or a list too short.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
-from typing import Final, TypeAlias
+from itertools import chain, islice
+from typing import Final, NamedTuple, TypeAlias
 
+import onnx
 from msgspec import Struct
+from onnx import shape_inference
+from onnx.helper import make_tensor, make_tensor_type_proto
 
-from onnxpad.arithmetic.size import Size, Unknown
-from onnxpad.errors import RUNTIME, ModelError
-from onnxpad.facts import Analysis
-from onnxpad.facts.engine import KNOWN, WITH_BODIES, passed_to_body
-from onnxpad.facts.feasible import Inferred, disagreements, stopping
+from onnxpad.arithmetic.size import NMAX, Extent, Size, Unknown
+from onnxpad.errors import RUNTIME, ModelError, let_through
+from onnxpad.facts import Analysis, is_constant
+from onnxpad.facts.engine import KNOWN, passed_to_body
+from onnxpad.facts.feasible import conditions_of
+from onnxpad.facts.rule_api import FLOAT
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.model import schema_of
 from onnxpad.graph.walk import downstream
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
+from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import is_transposed
 
 Call: TypeAlias = tuple[Context, Node]
@@ -31,8 +43,130 @@ Call: TypeAlias = tuple[Context, Node]
 Captured: TypeAlias = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
+Inferred: TypeAlias = tuple[int | None, ...]
+"""Sizes of axes, None for those that are open."""
+
+NODES: Final = 2_000
+"""Only this many operators of a graph are compared, the first ones."""
+
+_SHORT: Final = 16  # elements: longer lists are not shapes, axes or pads
+
+WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
+
 _UNLIKE_SINCE: Final = 11
 """The first version of If whose branches may give results of different sizes."""
+
+
+class Disagreement(NamedTuple):
+    """An operator whose output shape inference gives another size than the analysis derives."""
+
+    node: Node
+    output: Tensor
+    derived: Inferred
+    inferred: Inferred
+
+
+def disagreements(
+    graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
+) -> Iterator[Disagreement]:
+    """The operators, in file order, for which shape inference gives another output size.
+
+    Of those `among` the nodes, in file order too, or of the first `NODES` of the graph.
+    """
+    for node in islice(graph.nodes, NODES) if among is None else among:
+        if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
+            continue
+        shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
+        if any(shape is None or Unknown in map(type, shape) for shape in shapes):
+            continue
+        inferred = _inferred(graph, analysis, node) or {}
+        for tensor, shape in zip(node.outputs, shapes, strict=True):
+            derived, sizes = _sizes(shape or ()), inferred.get(tensor.name)
+            pairs = zip(derived, sizes or (), strict=False)
+            differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+            if sizes is not None and (differ or len(derived) != len(sizes)):
+                yield Disagreement(node, tensor, derived, sizes)
+                break
+
+
+def _is_asked(graph: Graph, node: Node) -> bool:
+    """Whether an operator of ONNX reads something, and has no attribute that its opset lacks."""
+    if not node.inputs or not graph.is_standard(node):
+        return False
+    holds = onnx.AttributeProto in map(type, node.attrs.values())
+    return not holds and node.attrs.keys() <= schema_of(node.op, graph.opset)[3].keys()
+
+
+def _is_doubtful(analysis: Analysis, node: Node) -> bool:
+    """Whether shape inference may be wrong about an operator; it is not about any other.
+
+    It counts in floats what a Resize gives, and does not know that a slope may widen its data, what
+    an empty list of axes means, nor, before opset 11, a negative axis. Without a question, onnx
+    need not make its schemas.
+    """
+    attrs, op = node.attrs, node.op
+    if op == "ConvTranspose":
+        return "output_shape" in attrs or str(attrs.get("auto_pad")).startswith("SAME")
+    if op in {"Squeeze", "Unsqueeze"}:
+        if "axes" in attrs:
+            return min(attrs["axes"], default=-1) < 0
+        return (0,) in map(analysis.shape, node.inputs[1:])
+    return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
+
+
+def _sizes(shape: Sequence[Extent]) -> Inferred:
+    return tuple([extent if isinstance(extent, int) else None for extent in shape])
+
+
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferred] | None:
+    """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
+
+    None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
+    would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
+    for an unknown one.
+    """
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    try:
+        for tensor in [each for each in node.inputs if each.name]:
+            shape = analysis.shape(tensor)
+            if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
+                return {}
+            is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
+            value = analysis.value(tensor) if is_short else None
+            dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
+            if value is not None and is_constant(value):
+                dtype = value.dtype
+                data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
+            elif 0 in sizes:
+                return {}
+            types[tensor.name] = make_tensor_type_proto(dtype, sizes)
+        schema = onnx.defs.get_schema(node.op, graph.opset, "")
+        found = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
+    except Exception as error:  # it raises anything, and complains about types, which are not given
+        let_through(error)
+        return None if "[ShapeInferenceError]" in str(error) else {}
+    told = {name: each.tensor_type for name, each in found.items()}
+    return {
+        name: tuple([d.dim_value if d.HasField("dim_value") else None for d in each.shape.dim])
+        for name, each in told.items()
+        if each.HasField("shape")
+    }
+
+
+def stopping(graph: Graph, analysis: Analysis) -> Node | None:
+    """A node that stops wherever it runs, by its own sizes or onnx's shape inference; or None.
+
+    A runtime that finds this out when it loads a model refuses it, although a branch with such a
+    node may never be taken. Shape inference refuses, for example, a Squeeze of an axis of 3.
+    """
+    for node in graph.nodes:
+        is_window = operator_of(graph, node) is not None
+        if not is_window and any(each == 0 for each in conditions_of(node, graph, analysis)):
+            return node
+    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
+    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
 
 
 def runs_otherwise(graph: Graph, opset: int) -> str:

@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, shape_inference
 
-from onnxpad.facts import Analysis, feasible
-from onnxpad.facts.feasible import Disagreement, disagreements
+from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
+from onnxpad.runtimes.onnxruntime import hidden_shapes
+from onnxpad.runtimes.onnxruntime.hidden_shapes import Disagreement, disagreements
 from tests.support import one, run
 from tests.support.rows import each_row
 
@@ -157,7 +158,7 @@ def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
         inputs="float[1, 2, 8, 4] x",
     )
     assert places(model) == ["a", "b", "c"]
-    monkeypatch.setattr(feasible, "NODES", 3)
+    monkeypatch.setattr(hidden_shapes, "NODES", 3)
     assert places(model) == ["a", "b"]
 
 
