@@ -254,7 +254,7 @@ class DynamicSites:
     def in_effect_constant(self, op: WindowOp, pad: PadOp) -> bool:
         """Whether constant amounts read what a computed `Pad` before an operator adds."""
         try:
-            next(self._sites.outside(op, pad), None)
+            self._sites.outside(op, pad)
         except RefusalError:
             return False
         return True

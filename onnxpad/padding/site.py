@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
-    AnyWindow,
     Window,
     constant_in_effect,
     end_read,
@@ -36,7 +35,7 @@ from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import Fusion, disagreement, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
-    ExtentPair,
+    ExtentPairs,
     Pair,
     Pairs,
     add,
@@ -161,7 +160,7 @@ class Sites:
             op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
         )
 
-    def outside(self, op: WindowOp, pad: PadOp) -> Iterator[Pairs]:
+    def outside(self, op: WindowOp, pad: PadOp) -> list[Pairs]:
         """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
 
         Those that it has come first, then the least ones with which each window reads as far. There
@@ -172,22 +171,37 @@ class Sites:
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return
+            return []
         self.check_form_of(op, pad)
         assert full is not None
         given = op.operator.layout.spatial(full)
-        known = numbers_of(given)
-        if known is not None:
-            yield known
-        sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
-        each = zip(op.windows, sizes, own, given, strict=True)
-        ceil_mode = op.ceil_mode if op.operator.pools else None
-        found = [self._pair_read(ceil_mode, *axis, known is None) for axis in each]
-        least = tuple(pair for pair in found if pair is not None)
-        if len(least) == len(found) and least != known:
-            yield least
-        elif known is None:
+        known, least = numbers_of(given), self._least(op, pad, given)
+        found = [each for each in dict.fromkeys([known, least]) if each is not None]
+        if not found:
             raise self.wording.amounts(pad)
+        return found
+
+    def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
+        """The least constant amounts that reach as far; None where there are none.
+
+        Numbers stay beside amounts that are none.
+        """
+        count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
+        found, keeps = list[Pair](), numbers_of(given) is None
+        each = zip(
+            op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
+        )
+        for window, size, own, (begin, end) in each:
+            count = count_of(size + begin + end, window, *own)
+            if not isinstance(begin, int) or isinstance(count, Unknown):
+                return None
+            if not (keeps and isinstance(end, int)):
+                _, last = bounds(end_read(size, window, begin + own[0], count))
+                end = -1 if last is None else max(last - own[1], 0)
+                if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+                    return None
+            found.append((begin, end))
+        return tuple(found)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
@@ -231,34 +245,6 @@ class Sites:
             said = f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can"
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
-    @staticmethod
-    def _pair_read(
-        ceil_mode: bool | None,
-        window: AnyWindow,
-        size: Extent,
-        own: Pair,
-        amounts: ExtentPair,
-        keeps: bool,
-    ) -> Pair | None:
-        """The least constant amounts on one axis that reach as far; None where there are none.
-
-        Those that are numbers stay if `keeps`. `ceil_mode` is that of a pool.
-        """
-        begin, end = amounts
-        if keeps and isinstance(begin, int) and isinstance(end, int):
-            return begin, end
-        count_of = output_size
-        if ceil_mode is not None:
-            count_of = partial(pool_output_size, ceil_mode=ceil_mode)
-        count = count_of(size + begin + end, window, *own)
-        if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
-            _, greatest = bounds(end_read(size, window, begin + own[0], count))
-            if greatest is not None:
-                least = max(greatest - own[1], 0)
-                if count == count_of(size + begin + least, window, *own):
-                    return begin, least
-        return None
-
     def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
         """The padding of a site in a style, that of a `Pad` in front of it included.
 
@@ -272,54 +258,34 @@ class Sites:
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
         pad = self.pad_before(op)
-        if pad is None:
-            return self.plan(op, style), None, ()
-        notes, key = op.node.notes, self._key(op, style, pad)
-        if (known := notes.get(key)) is not None:
-            return known[0], pad, known[1]
-        first: RefusalError | None = None
-        for around in self.outside(op, pad):
-            try:
-                padding = self.plan(op, style, pad, around)
-            except RefusalError as refusal:
-                first = first or refusal
-            else:
-                if key is not None and not padding.outside:
-                    notes[key] = padding, around
-                return padding, pad, around
-        if first is not None:
-            raise first
-        return self.plan(op, style), None, ()
+        padding, around = self._plan(op, style, pad)
+        return padding, pad if around else None, around
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
         return pad_giving(self._graph, self._analysis, op.data)
 
-    def plan(
-        self, op: WindowOp, style: str, pad: PadOp | None = None, around: Pairs = ()
-    ) -> Padding:
-        """The padding of a site in a style.
-
-        Args:
-            op: The operator.
-            style: The style.
-            pad: A `Pad` in front of it that is to be merged with its own padding.
-            around: What this `Pad` adds per spatial axis.
+    def plan(self, op: WindowOp, style: str) -> Padding:
+        """The operator's own padding in a style.
 
         Raises:
-            RefusalError: Its own padding is unknown, or the operator cannot have that form.
+            RefusalError: It is unknown, or the operator cannot have that form.
         """
-        key = self._key(op, style) if pad is None else None
-        known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
+        return self._plan(op, style, None)[0]
+
+    def _plan(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs]:
+        """The padding with that of a `Pad` in front, and the amounts of it that count."""
+        key = self._key(op, style, pad)
+        known: tuple[Padding, Pairs, Pairs] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
-            known = self._proved(op, style, pad, around)
-            if key is not None and not known[1].outside:
+            known = self._proved(op, style, pad)
+            if key is not None and not known[0].outside:
                 op.node.notes[key] = known
         if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, known[0], known[1].numbers)
-        return known[1]
+            self._check_optimiser(op, known[2], known[0].numbers)
+        return known[:2]
 
-    def _key(self, op: WindowOp, style: str, pad: PadOp | None = None) -> tuple[object, ...] | None:
+    def _key(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[object, ...] | None:
         """All that a plan follows from, for operators of which that is not more than their form."""
         if op.operator.is_choosy:
             return None
@@ -329,12 +295,13 @@ class Sites:
             return None
         return Sites, style, op.form, pad.mode, pad.axes, pad.constant_amounts, str(pad.value)
 
-    def _proved(
-        self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
-    ) -> tuple[Pairs, Padding]:
-        """As `plan`, with the operator's own padding in numbers."""
+    def _proved(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs, Pairs]:
+        """As `_plan`, with the operator's own padding in numbers: the first that is the same."""
         refused: RefusalError | None = None
-        for own in self._proposed(op):
+        merged = [] if pad is None else self.outside(op, pad)
+        pad = pad if merged else None
+        sides = ((each, own) for each in merged or [()] for own in self._proposed(op))
+        for around, own in sides:
             inside, outside = split(add(own, around) if around else own, style)
             then = Padding(inside, ceil=op.ceil_mode, counted=op.count_include_pad, outside=outside)
             stays = (pad is None or has_amounts(op, pad, around)) and outside == around
@@ -345,9 +312,9 @@ class Sites:
                 if not stays or not is_written:
                     self.check_proved(op, pad, then)
             except RefusalError as refusal:
-                refused = refusal
+                refused = refused if refused and around else refusal
             else:
-                return own, then
+                return then, around, own
         assert refused is not None
         disputed = refused.code in {Reason.ENGINES_DISAGREE, Reason.AUTO_PAD_AND_PADS}
         raise (self.disagreement(op) if disputed else None) or refused
@@ -384,13 +351,10 @@ class Sites:
         if is_far and is_lowest and self._analysis.bound(op.data) < 0:
             return "the data that it reads may be negative"
         try:
-            around = next(self.outside(op, pad), ())
-            if not around:
-                return op
-            padding = self.plan(op, "fold", pad, around)
+            padding, around = self._plan(op, "fold", pad)
         except RefusalError as refusal:
             return str(refusal)
-        if not has_amounts(op, pad, around):
+        if not has_amounts(op, pad, around or ((0, 0),) * len(op.windows)):
             return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
