@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import cast
 
 from onnxpad.options import Wanted
-from onnxpad.padding.padding import SizeDependentError
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, SitePass
 from onnxpad.semantics.layers import onnx_order
@@ -53,12 +53,14 @@ class ResolveAutoPad(SitePass):
             padding = None if style == "fold" else context.sites.plan(op, style)
         try:
             padding = padding or context.sites.plan(op, "fold")
-        except SizeDependentError as refusal:
+        except RefusalError as refusal:
+            if refusal.code is not Reason.SIZE_DEPENDENT:
+                raise
             return self._computed(context, op, refusal)
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
-    def _computed(self, context: Context, op: WindowOp, refusal: SizeDependentError) -> Choice:
-        formula = context.open_sites.told(op, refusal.sizes)
+    def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
+        formula = context.open_sites.told(op, cast("list[int]", refusal.facts["axes"]))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
             context.open_sites.check_computed(op)
@@ -66,12 +68,11 @@ class ResolveAutoPad(SitePass):
             hindrance, hindered = f"; no Pad can compute them: {other}", {"no_pad": other.code}
         if not hindrance and dynamic == "pad":
             return Choice(None, "a computed Pad", why=formula)
-        options = context.sites.wording.options(refusal.sizes, op.data)
         facts = {
             **refusal.facts,
             "auto_pad": op.auto_pad,
             "pads": formula,
-            "options": [*options, *["--dynamic pad"] * (not hindrance)],
+            "options": [*refusal.options, *["--dynamic pad"] * (not hindrance)],
             **hindered,
         }
         if dynamic == "auto-pad":

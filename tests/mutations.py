@@ -21,7 +21,7 @@ from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
 from onnxpad.facts import bounds, contents, engine, reshaping, shapes
 from onnxpad.facts.bounds import BOUNDS
-from onnxpad.padding import crops, padding, site, write
+from onnxpad.padding import crops, padding, write
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
@@ -187,7 +187,7 @@ _SITES: Final = (
     _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", JUDGE, Sites._proposed,
             "odd_side(op.auto_pad)", '"end"'),
     _mutant("SAME's axes swapped", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
-            "resolved.append(pads)", "resolved.insert(0, pads)"),
+            "is not None)", "is not None)[::-1]"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
     _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._proposed,
@@ -198,7 +198,7 @@ _SITES: Final = (
     _mutant("pads win over VALID", "MaxPool, VALID with pads", JUDGE, Sites._proposed,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
-            JUDGE, Sites._proposed, "if not open_sizes:", "if False:",
+            JUDGE, Sites._proposed, "(specified, read)", "(read,)",
             "if self.trust is Trust.RUNTIME:", "if True:"),
     _mutant("the specification is trusted unasked",
             "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites.check_proved,
@@ -449,10 +449,10 @@ _ROUNDING: Final = (
             window.end_without_ceil,
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, site.floored,
-            "sites.judge.check(op, None, padding, trust)", "None"),
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, Sites.floored,
+            "self.judge.check(op, None, padding, trust)", "None"),
     _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
-            JUDGE, site.floored, "proposed.append(Padding(less(pads, op.pads), ",
+            JUDGE, Sites.floored, "proposed.append(Padding(less(pads, op.pads), ",
             "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",

@@ -6,13 +6,12 @@ Who reads a padded tensor decides what can take the padding over.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
     Side,
     Window,
@@ -24,7 +23,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
 from onnxpad.semantics.operators import MICROSOFT, Fill, key_of, operator_of, windowed
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
@@ -151,16 +150,6 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
         inside = tuple((max(min(pair), 0),) * 2 for pair in total)
     outside = less(total, inside)
     return inside, outside if is_padded(outside) else ()
-
-
-class SizeDependentError(RefusalError):
-    """The padding depends on `sizes`, by axis, that the graph does not fix."""
-
-    def __init__(self, sizes: Mapping[int, Extent], formulas: str, /, **facts: object) -> None:
-        """Stores the sizes, and how the pads depend on them in words."""
-        code = Reason.SIZE_DEPENDENT
-        super().__init__(code, f"the pads depend on {formulas}", axes=list(sizes), **facts)
-        self.sizes = sizes
 
 
 _DOMAINS: Final = frozenset({"", MICROSOFT})

@@ -7,6 +7,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -29,7 +30,7 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, padding_of, split
+from onnxpad.padding.padding import Padding, has_amounts, padding_of, split
 from onnxpad.padding.write import Judge
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
@@ -95,8 +96,6 @@ class Sites:
         if op.auto_pad == "VALID":
             yield ((0, 0),) * len(op.windows)
             return
-        resolved: list[Pair] = []
-        open_sizes: dict[int, Extent] = {}
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
             if not isinstance(window.kernel, int):
                 said = f"the kernel's size on axis {axis} is known only at run time"
@@ -104,24 +103,21 @@ class Sites:
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
-            pads = constant_in_effect(size, window, odd_side(op.auto_pad))
-            if pads is None:
-                open_sizes[axis] = size
-            else:
-                resolved.append(pads)
-        if not open_sizes:
-            yield tuple(resolved)
+        odd, dtype = odd_side(op.auto_pad), self._analysis.dtype(op.data)
+        given = zip(sizes, op.windows, strict=True)
+        specified = [constant_in_effect(size, window, odd) for size, window in given]
+        read: list[Pair | None] = [None]
         if self.trust is Trust.RUNTIME:
-            dtype, places = self._analysis.dtype(op.data), range(len(sizes))
-            read = [runtime_pads(op, place, sizes[place], dtype) for place in places]
-            pairs = tuple(pair for pair in read if pair is not None)
-            if len(pairs) == len(read):
+            read = [runtime_pads(op, place, size, dtype) for place, size in enumerate(sizes)]
+        for found in (specified, read):
+            pairs = tuple(pair for pair in found if pair is not None)
+            if len(pairs) == len(found):
                 yield pairs
-                return
-        depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
-        if open_sizes or self.trust is Trust.RUNTIME:
-            told_sizes, sources = self.wording.sizes(depends), depends.values()
-            raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
+        is_open = None in specified
+        if None in read and (is_open or self.trust is Trust.RUNTIME):
+            each = zip(op.axes, sizes, specified, strict=True)
+            depends = {axis: size for axis, size, pair in each if pair is None or not is_open}
+            raise self._dependent(depends, op.data, "the pads depend on")
 
     def disagreement(self, op: WindowOp) -> RefusalError | None:
         """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
@@ -132,16 +128,16 @@ class Sites:
             found = disagreement(op, self.spatial(op, op.data, 1), self._analysis.dtype(op.data))
         if found is not None or not op.pads_written:
             return found
-        try:
+        pads: Pairs | None = None
+        with suppress(RefusalError):
             pads = next(self._proposed(replace(op, pads_written=False)))
-        except RefusalError:
-            pads = None
         if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
             return None
-        does = "refuses that" if self.why_not_run(op) else "uses auto_pad"
+        refuses = bool(self.why_not_run(op))
         said = (
             f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} disagree, which the "
-            f"specification forbids: {RUNTIME} {does}, shape inference uses pads"
+            f"specification forbids: {RUNTIME} {'refuses that' if refuses else 'uses auto_pad'}, "
+            "shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
@@ -150,7 +146,7 @@ class Sites:
             pads=onnx_order(op.pads),
             resolved=None if pads is None else onnx_order(pads),
             disagreement=said,
-            options=() if self.why_not_run(op) else (Trust.RUNTIME.option,),
+            options=() if refuses else (Trust.RUNTIME.option,),
         )
 
     def why_not_run(self, op: WindowOp) -> str:
@@ -218,12 +214,11 @@ class Sites:
 
         It copies, crops, or pads other axes; or what it does is not known.
         """
-        amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
-        constants = pad.constant_amounts
-        wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
-        copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
-        if pad.mode != "constant" and not copies:
-            raise RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})", mode=pad.mode)
+        amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
+        constants, mode = pad.constant_amounts, pad.mode
+        is_lowest = op.operator.padding is Fill.LOWEST
+        if mode != "constant" and (mode == "wrap" or constants is None or not is_lowest):
+            raise RefusalError(Reason.COPIES_DATA, f"it copies data ({mode})", mode=mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank
             said = f"it pads {axes} axes, but {op.node.op} reads data of {needs}"
@@ -331,17 +326,19 @@ class Sites:
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
             said = "with ceil_mode the number of windows depends on"
-            raise self.refusal_of_ceil({axis: size}, source, said) from None
+            raise self._dependent({axis: size}, source, said, ceil_mode=1) from None
 
-    def refusal_of_ceil(self, sizes: Mapping[int, Extent], data: Tensor, said: str) -> RefusalError:
-        """The refusal of a pool whose number of windows depends on sizes, which end the message."""
+    def _dependent(
+        self, sizes: Mapping[int, Extent], data: Tensor, said: str, **facts: object
+    ) -> RefusalError:
+        """The refusal of what depends on sizes, which end the message."""
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             f"{said} {self.wording.sizes(sizes)}",
             axes=[*sizes],
             sizes=self.wording.places([*sizes.values()]),
-            ceil_mode=1,
             options=self.wording.options(sizes, data),
+            **facts,
         )
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
@@ -357,6 +354,59 @@ class Sites:
         if not has_amounts(op, pad, around or ((0, 0),) * len(op.windows)):
             return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
+
+    def floored(
+        self, op: WindowOp, style: str, trust: Trust | None
+    ) -> tuple[Padding, Trust | None]:
+        """The padding of a pool that rounds down with the windows of one that rounds up.
+
+        A style then moves its pads into a `Pad`. The second is who is trusted, if the engines
+        disagree.
+
+        Raises:
+            RefusalError: The pool cannot round down, or not in this style.
+        """
+        same = padding_of(op)
+        if same is not None and same.is_same:
+            self.judge.check(op, None, same, trust)
+            return same, None
+        pads = op.pads if op.auto_pad == "VALID" else self._floor(op)
+        refused: RefusalError | None = None
+        proposed = [Padding(pads, counted=op.count_include_pad)]
+        if op.count_include_pad:
+            proposed.append(Padding(pads))
+            if style == "pad":  # a `Pad` counts; what windows read past it does not
+                proposed.append(Padding(less(pads, op.pads), outside=op.pads))
+        for padding in proposed:
+            try:
+                decides = self.judge.check(op, None, padding, trust)
+                numbers, counts = padding.numbers, padding.counted
+                if split(numbers, style)[1] and not split(op.pads, style)[1]:
+                    plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
+                    self.plan(plain, style)
+            except RefusalError as refusal:
+                refused = refused or refusal
+            else:
+                return padding, decides
+        assert refused is not None
+        raise refused
+
+    def _floor(self, op: WindowOp) -> Pairs:
+        """The pads with which a pool that rounds down has as many windows."""
+        found, left = list[Pair](), dict[int, Extent]()
+        each = zip(op.axes, op.windows, self.spatial(op, op.data, 1), op.pads, strict=True)
+        for axis, window, size, (begin, end) in each:
+            last = (
+                end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
+            )
+            if last is None:
+                left[axis] = size
+            else:
+                found.append((begin, last))
+        if left:
+            said = "no end padding gives the same number of windows at every value of"
+            raise self._dependent(left, op.data, said, ceil_mode=1)
+        return tuple(found)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
@@ -411,73 +461,12 @@ def _counting(op: WindowOp, own: Pairs, padding: Padding) -> Padding:
     return replace(padding, counted=padding.counted or begins)
 
 
-def floored(
-    sites: Sites, op: WindowOp, style: str, trust: Trust | None
-) -> tuple[Padding, Trust | None]:
-    """The padding of a pool that rounds down with the windows of one that rounds up.
-
-    A style then moves its pads into a `Pad`.
-
-    Args:
-        sites: The sites of the graph.
-        op: The pool, which rounds up.
-        style: The style.
-        trust: Whose reading of it counts where the engines disagree.
-
-    Returns:
-        The padding; and who is trusted, if the engines disagree.
-
-    Raises:
-        RefusalError: The pool cannot round down, or not in this style.
-    """
-    same = padding_of(op)
-    if same is not None and same.is_same:
-        sites.judge.check(op, None, same, trust)
-        return same, None
-    pads = op.pads if op.auto_pad == "VALID" else _pads(sites, op)
-    refused: RefusalError | None = None
-    proposed = [Padding(pads, counted=op.count_include_pad)]
-    if op.count_include_pad:
-        proposed.append(Padding(pads))
-        if style == "pad":  # a `Pad` counts; what windows read past it does not
-            proposed.append(Padding(less(pads, op.pads), outside=op.pads))
-    for padding in proposed:
-        try:
-            decides = sites.judge.check(op, None, padding, trust)
-            numbers, counts = padding.numbers, padding.counted
-            if split(numbers, style)[1] and not split(op.pads, style)[1]:
-                plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
-                sites.plan(plain, style)
-        except RefusalError as refusal:
-            refused = refused or refusal
-        else:
-            return padding, decides
-    assert refused is not None
-    raise refused
-
-
-def _pads(sites: Sites, op: WindowOp) -> Pairs:
-    """The pads with which a pool that rounds down has as many windows."""
-    found, left = [], dict[int, Extent]()
-    each = zip(op.axes, op.windows, sites.spatial(op, op.data, 1), op.pads, strict=True)
-    for axis, window, size, (begin, end) in each:
-        chosen = end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
-        if chosen is None:
-            left[axis] = size
-        else:
-            found.append((begin, chosen))
-    if left:
-        said = "no end padding gives the same number of windows at every value of"
-        raise sites.refusal_of_ceil(left, op.data, said)
-    return tuple(found)
-
-
 def is_disputed(sites: Sites, op: WindowOp) -> bool:
     """Whether the engines are known to divide an average that rounds up otherwise."""
     if not op.ceil_mode or op.auto_pad != "NOTSET":
         return False
     try:
-        floored(sites, op, "fold", None)
+        sites.floored(op, "fold", None)
     except RefusalError as refusal:
         return refusal.code is Reason.ENGINES_DISAGREE
     return False
