@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from onnxpad.arithmetic.window import pads_text
-from onnxpad.graph import Node
-from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
+from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
@@ -96,43 +95,34 @@ class TakeCrop(Pass):
         """Every transposed convolution with a Slice or `Pad` behind it, and Slices of all."""
         graph = context.graph
         for op in context.transposed():
-            wanted = context.wanted(op.node)
-            taking, left = crops_behind(context, op).taking(symmetric=wanted.symmetric_transpose)
-            if taken := taking.told:
-                if wrong := context.misinferred(op.data, f"the {taking.last.op}"):
-                    left = taking.last, wrong
-                else:
-                    yield self._found(context, taking, taken)
+            wanted, label = context.wanted(op.node), graph.label(op.node)
+            behind_it = crops_behind(context, op)
+            taking, left = behind_it.taking(symmetric=wanted.symmetric_transpose)
+            taken, behind = taking.told, f"behind {op.node.op} {label!r}"
+            wrong = context.misinferred(op.data, f"the {taking.last.op}") if taken else None
+            if wrong:
+                left = taking.last, wrong
+            elif taken:
+                crops = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taken)
+                facts: dict[str, Any] = {"pads": onnx_order(taking.form.numbers)}
+                facts |= {"becomes": amounts_of(taking.form).text, "keeps": taking.last}
+                yield self.found(context, taken[-1], f"{crops} {behind}", taking, **facts)
             if left is not None:
-                yield self._refused(context, op, left)
+                crop, refusal = left
+                asked = ""
+                if wanted.symmetric_transpose and crop in behind_it.taking()[0].taken:
+                    is_style = wanted.style == "symmetric"
+                    asked = "--style symmetric" if is_style else "--symmetric-transpose"
+                facts = {"asked": asked, "transposed": label}
+                yield self.refused(context, crop, f"{crop.op} {behind}", refusal, **facts)
         reader = Reader(graph, context.analysis)
         for node in graph.nodes if any(context.transposed()) else ():
             if node.op == "Slice" and graph.is_standard(node):
                 term = reader.read(node.outputs[0])
                 if term.bare.is_open and term is reader.read(node.inputs[0]):
                     message = "Slice of all of what a ConvTranspose gives"
-                    becomes, why = "no Slice", "it crops nothing"
-                    yield self.found(context, node, message, node, becomes=becomes, why=why)
-
-    def _found(self, context: Context, taking: Taking, taken: list[Node]) -> Match:
-        """The match that takes all."""
-        graph, node = context.graph, taking.op.node
-        crops = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taken)
-        message = f"{crops} behind {node.op} {graph.label(node)!r}"
-        facts: dict[str, Any] = {"pads": onnx_order(taking.form.numbers), "keeps": taking.last}
-        becomes = amounts_of(taking.form).text
-        return self.found(context, taken[-1], message, taking, becomes=becomes, **facts)
-
-    def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
-        (crop, refusal), label = left, context.graph.label(op.node)
-        message = f"{crop.op} behind {op.node.op} {label!r}"
-        wanted, asked = context.wanted(op.node), ""
-        if wanted.symmetric_transpose and refusal.code is Reason.CROPS:
-            free, _ = crops_behind(context, op).taking()
-            if crop in free.taken:
-                is_style = wanted.style == "symmetric"
-                asked = "--style symmetric" if is_style else "--symmetric-transpose"
-        return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
+                    facts = {"becomes": "no Slice", "why": "it crops nothing"}
+                    yield self.found(context, node, message, node, **facts)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
