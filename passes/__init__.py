@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, Final
+from typing import Final
 
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.drop_valid import DropValid
@@ -51,28 +50,12 @@ PASSES: Final[tuple[type[Pass], ...]] = (
 REPORTS: Final = ("PAD601",)
 """The codes of what `check` alone tells of a whole model, if asked."""
 
-TARGETS: Final = {
-    "PAD702": "SpellPadding",
-    "PAD703": "ReportWrong",
-    "PAD704": "ReportRejected",
-    "PAD705": "ReportFallback",
-    "PAD706": "ReportUnknown",
+LATER: Final = {
+    "PAD601": "onnxpad.frameworks.fitting.reports.ReportConvention",
+    "PAD702": "onnxpad.passes.spell_padding.SpellPadding",
+    "PAD703": "onnxpad.targets.findings.ReportWrong",
+    "PAD704": "onnxpad.targets.findings.ReportRejected",
+    "PAD705": "onnxpad.targets.findings.ReportFallback",
+    "PAD706": "onnxpad.targets.findings.ReportUnknown",
 }
-"""The pass and the reports that only a target asks for, by code."""
-
-_ABOVE: Final = {
-    "ReportConvention": "onnxpad.frameworks.fitting.reports",
-    **dict.fromkeys(("TARGET_REPORTS", *TARGETS.values()), "onnxpad.targets.findings"),
-    "SpellPadding": "onnxpad.passes.spell_padding",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Passes and reports that stand above the others, or are seldom asked for: imported then."""
-    if name in _ABOVE:
-        return getattr(importlib.import_module(_ABOVE[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_ABOVE})
+"""Passes and reports that stand above the others, or are seldom asked for, by code."""

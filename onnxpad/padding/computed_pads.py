@@ -35,16 +35,9 @@ Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 
 
 class AmountsFormula(Struct, frozen=True):
-    """SAME's amounts where they depend on the sizes of successive axes.
+    """SAME's amounts on successive axes: in all (-size) mod modulus + surplus, split in two.
 
-    The total on such an axis is (-size) mod modulus + surplus.
-
-    Attributes:
-        axes: The axes.
-        moduli: The modulus on each.
-        surplus: What is added on each.
-        split: How the total is split.
-        constant: (begin, end) of all axes of the tensor, as far as they are constant; else 0.
+    `constant` are those of all axes of the tensor, as far as they are constant; else 0.
     """
 
     axes: range
@@ -103,9 +96,7 @@ class DynamicSites:
         self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def same_of(self, op: WindowOp) -> Padding | None:
-        """The SAME that equals the computed `Pad` in front of an operator at every size.
-
-        None where there is no such `Pad`, or it is not SAME.
+        """The SAME that equals the computed `Pad` in front of an operator at every size, if one does.
 
         Raises:
             RefusalError: It is SAME but for what it fills in, or was declared not to be possible.
@@ -138,14 +129,13 @@ class DynamicSites:
         if self._graph.opset < 11:
             opset, said = self._graph.opset, "a Pad cannot compute its amounts before opset 11"
             raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=11)
-        known, shape, formula = self._analysis.shape(op.data), self._plain.shape(op.data), None
-        if known is not None and not any(isinstance(size, Unknown) for size in known):
+        plain, formula = self._plain.shape(op.data), None
+        if Unknown not in map(type, self._analysis.shape(op.data) or (Unknown("no rank"),)):
             amounts = self._same(op, self._sites.spatial(op, op.data, 1))
             self._sites.judge.check(op, None, _unpadded(op), self._sites.trust, amounts)
             any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
-            for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
-                if formula is None and sizes:
-                    formula = formula_of(op, sizes)
+            now = () if plain is None else op.operator.layout.spatial(plain)
+            formula = (formula_of(op, now) if now else None) or formula_of(op, any_size)
         if formula is None:
             said = "no formula is known for the sizes of the data"
             raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
