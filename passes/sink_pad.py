@@ -24,7 +24,7 @@ class SinkPad(Pass):
 
     ## What it does
     Moves the `Pad` behind these, where another rule folds it. Its amounts follow the axes, its
-    value the operators; the shape of a Reshape is corrected. A Slice that only crops padding goes.
+    value the operators; the shape of a Reshape is corrected.
     ## Why it matters
     With channels last, quantised or one-dimensional, there are some before each Conv.
     ## Example
@@ -40,9 +40,10 @@ class SinkPad(Pass):
     ## When it is exact
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
-    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1;
-      Expand that repeats only what is not padded; Dropout in inference.
-    - Concat of data that is all padded alike, Split and Slice along other axes.
+    - Transpose; Unsqueeze, Squeeze with axes, Reshape and Flatten that only add or drop axes of
+      size 1; Dropout in inference.
+    - Concat of data that is all padded alike, Split and Slice along other axes, and a Slice on a
+      side that is not padded.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
       does not vary along padded axes, if the value comes out as one certain number. Other functions
       only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.

@@ -96,7 +96,7 @@ class DynamicSites:
         self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def same_of(self, op: WindowOp) -> Padding | None:
-        """The SAME that equals the computed `Pad` in front of an operator at every size, if one does.
+        """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
 
         Raises:
             RefusalError: It is SAME but for what it fills in, or was declared not to be possible.

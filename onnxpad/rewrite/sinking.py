@@ -8,15 +8,15 @@ behind it follows each output. Steps that only each other read need no `Pad`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
@@ -159,12 +159,9 @@ class Sinking:
                     yield last, None
 
     def _only_step(self, step: Node) -> Node | None:
-        """The step that alone reads a step's only output, and can be passed too.
-
-        A Slice has none: only without it can the proof tell padding from what is cropped.
-        """
+        """The step that alone reads a step's only output, and can be passed too."""
         read = [each for each in step.outputs if self._graph.is_read(each)]
-        readers = list(self.readers(read[0])) if len(read) == 1 and step.op != "Slice" else []
+        readers = list(self.readers(read[0])) if len(read) == 1 else []
         if len(readers) != 1 or readers[0] is None or not data_inputs(self._graph, readers[0]):
             return None
         lifted = self._settled(readers[0].outputs[0])
@@ -212,12 +209,10 @@ class Sinking:
                 inside = self.lifted(tensor)
                 assert inside is not None
                 inputs[index] = inside.data or bare[tensor]
-            for index, values in passed.constants.items():
-                name = f"{step.name or step.outputs[0].name}_{index}"
-                inputs[index] = graph.add_initializer(values, name)
-            attributes = passed.attributes
-            made = inputs[:1] if passed.vanishes else graph.insert_like(step, inputs, attributes)
-            bare.update(zip(step.outputs, made, strict=True))
+            if passed.shape is not None:
+                name, values = f"{step.name or step.outputs[0].name}_1", passed.shape
+                inputs[1] = graph.add_initializer(np.asarray(values, np.int64), name)
+            bare.update(zip(step.outputs, graph.insert_like(step, inputs, {}), strict=True))
         outputs, numbers = [], numbers_of(lifted.layer.amounts) or ()
         for old in filter(graph.is_read, node.outputs):
             padded = bare[old]
@@ -330,17 +325,13 @@ class Behind(Struct, frozen=True):
 
     Attributes:
         layer: The layer around each output.
-        constants: New constants for inputs, by index.
-        attributes: New values of attributes; None removes one.
-        vanishes: Whether the node does nothing to data without the layer.
+        shape: The second input of the node on such data, where it has to be another one.
         steps: All nodes between `Pad`s and the layer, in order, this one last.
         data: What a `Pad` pads; None for a step.
     """
 
     layer: Layer
-    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    vanishes: bool = False
+    shape: Sequence[int] | None = None
     steps: tuple[Node, ...] = ()
     data: Tensor | None = None
 
@@ -360,14 +351,16 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]
         for place, tensor in enumerate(node.inputs):
             if tensor.name and place not in data and call.constant(place) is None:
                 raise UnreadError(f"input {place} is known only at run time, or is large")
+        if node.op == "Expand" or (node.op == "Squeeze" and call.axes() is None):
+            raise UnreadError("what it does depends on the sizes of its data")
         if node.op == "Slice":
-            return _slice(call, layers[0])
+            _check_slice(call, layers[0])
+            return Behind(layers[0])
         (found,) = row.step(call, [(each,) for each in layers]).layers
         if isinstance(found.fill, Operand):
             raise UnreadError("it makes no single certain value of the fill", Reason.FILL_CHANGES)
-        write = _SIZES.get(node.op)
-        sizes = None if write is None else write(call, layers[0], found)
-        return Behind(found, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
+        sizes = _reshaped(call, layers[0], found) if node.op == "Reshape" else None
+        return Behind(found, sizes)
     except UnreadError as error:
         facts = error.facts
         if error.code is Reason.FILL_CHANGES:
@@ -383,20 +376,7 @@ def refused(
     return RefusalError(code, f"{node.op} {label!r} {why}", **{"operator": label, **facts})
 
 
-def _squeeze(call: Call, inner: Layer, outer: Layer) -> None:
-    """Checks that a Squeeze of every axis of size 1 leaves the padded ones without the padding."""
-    shape = call.shape()
-    if call.axes() is not None or shape is None:
-        return
-    units = [
-        axis
-        for axis, (size, pair) in enumerate(zip(shape, inner.amounts, strict=True))
-        if always(less_equal(2, size - sum(pair))) is not True
-    ]
-    check_free((inner,), units)
-
-
-def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
+def _reshaped(call: Call, inner: Layer, outer: Layer) -> list[int]:
     """The shape of a Reshape: its own -1 stays right, and so does a 0 if both sizes are alike."""
     if call.version < 5 or call.attribute("allowzero"):
         raise UnreadError("its shape has no constant that could be corrected")
@@ -411,64 +391,22 @@ def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
     return sizes
 
 
-def _expand(call: Call, inner: Layer, outer: Layer) -> list[int] | None:
-    """The shape of an Expand, where it says the size of a padded axis; else None."""
-    written = call.numbers(1)
-    amounts = numbers_of(outer.amounts[len(outer.amounts) - len(written) :])
-    assert amounts is not None
-    sizes = [
-        size if size == 1 else size - sum(pair) for size, pair in zip(written, amounts, strict=True)
-    ]
-    if min(sizes, default=1) < 1:
-        raise UnreadError("nothing is left of an axis", Reason.AXIS_TAKEN)
-    return None if sizes == [*written] else sizes
+def _check_slice(call: Call, layer: Layer) -> None:
+    """Raises unless a Slice, as it is written, takes off data without the layer what it did.
 
-
-_SIZES: Final[Mapping[str, Callable[[Call, Layer, Layer], list[int] | None]]] = {
-    "Expand": _expand,
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
-}
-"""What a step has as its second input without the layer around its data; None as before.
-
-Given the layers around its data and around its result.
-"""
-
-
-def _slice(call: Call, layer: Layer) -> Behind:
-    """A Slice along other axes, or one that crops padded axes.
-
-    On each side it may crop part of the padding, or, where there is none, the data itself.
+    It must leave the padding alone, and may crop data only on a side that is not padded.
     """
-    layers, rank = (layer,), len(layer.amounts)
-    crops, others = cuts_of(call, layers)
-    check_free(layers, dict(others))
-    written = bounds_of(call, rank)
-    shape, amounts, bounds = call.shape(), list(layer.amounts), dict[int, tuple[Extent, Extent]]()
-    for axis, (start, end, _) in written.items():
-        bounds[axis] = start, end
-        if layer.amounts[axis] == (0, 0):
+    crops, others = cuts_of(call, (layer,))
+    shape, written = call.shape(), bounds_of(call, len(layer.amounts))
+    taken = set(dict(others))
+    for axis, cut in crops.items():
+        known = numbers_of([layer.amounts[axis], cut])
+        if known is None or shape is None:
+            taken.add(axis)
             continue
-        known = numbers_of([layer.amounts[axis], crops.get(axis, (0, 0))])
-        if known is None or shape is None or min(known[0]) < 0:
-            check_free(layers, [axis])
-            continue
-        pads, cut = known
-        left = [pad + crop for pad, crop in zip(pads, cut, strict=True)]
-        begin, stop = (-min(each, 0) for each in left)
-        short = always(less_equal(begin + stop, shape[axis] - sum(pads))) is not True
-        if (begin and pads[0]) or (stop and pads[1]) or ((begin or stop) and short):
-            check_free(layers, [axis])
-        amounts[axis] = max(left[0], 0), max(left[1], 0)
-        bounds[axis] = begin, -stop or ENDLESS
-    found = Layer(tuple(amounts), layer.fill)
-    steps = {step for _, _, step in written.values()}
-    if {*bounds.values()} <= {(0, ENDLESS)} and steps <= {1}:
-        return Behind(found, vanishes=True)
-    if list(bounds.values()) == [(start, end) for start, end, _ in written.values()]:
-        return Behind(found)
-    starts, ends = ([pair[side] for pair in bounds.values()] for side in (0, 1))
-    kept = call.constant(1)
-    if kept is None:  # before opset 10
-        return Behind(found, {}, {"starts": starts, "ends": ends})
-    return Behind(found, {1: np.asarray(starts, kept.dtype), 2: np.asarray(ends, kept.dtype)})
+        pads, (begin, end) = known
+        is_kept = written[axis][:2] == (-begin, end or ENDLESS)
+        short = always(less_equal(sum(pads) - begin - end, shape[axis])) is not True
+        if (begin and pads[0]) or (end and pads[1]) or short or not is_kept:
+            taken.add(axis)
+    check_free((layer,), taken)

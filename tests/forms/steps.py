@@ -134,14 +134,6 @@ KINDS: Final = (
         ),),
     ),
     Kind(
-        "only axes that are not padded are repeated; the shape is corrected",
-        {"Expand": Step("t = Expand (a, k)", "int64[4] k = {1, 2, 12, 12}", shape="1, 1, 9, 9")},
-        (Step(
-            "n = Shape (x) k = Add (n, q) t = Expand (a, k)", "int64[4] q = {0, 0, 3, 3}",
-            shape="1, 2, h, 9", title="Expand to a computed shape",
-        ),),
-    ),
-    Kind(
         "all inputs are padded alike, along another axis",
         {"Concat": Step(
             "b = Pad (x, p) t = Concat <axis = 1> (a, b)", weight=_WIDE
@@ -153,7 +145,7 @@ KINDS: Final = (
         ),),
     ),
     Kind(
-        "along another axis; a Slice may crop the padding",
+        "along another axis; a Slice also on a side that is not padded",
         {
             "Split": Step("u, v = Split <axis = 1> (a) t = Concat <axis = 1> (v, u)"),
             "Slice": Step(
