@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
-from onnxpad.passes.drop_valid import DropValid
-from onnxpad.passes.fix_amounts import FixAmounts
-from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.auto_pad import DropValid, ResolveAutoPad, RoundDown
+from onnxpad.passes.conv_transpose import (
+    MakeSymmetric,
+    ResolveTransposed,
+    TakeCrop,
+    TakeOutputPadding,
+)
+from onnxpad.passes.fold_pad import FoldPad, RecogniseSame, SplitPads
 from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.passes.make_symmetric import MakeSymmetric
-from onnxpad.passes.merge_pads import MergePads
-from onnxpad.passes.recognise_same import RecogniseSame
-from onnxpad.passes.report_auto_pad import ReportAutoPad
-from onnxpad.passes.report_pad import ReportPad
-from onnxpad.passes.report_scopes import ReportScopes
-from onnxpad.passes.report_unreadable import ReportUnreadable
-from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
-from onnxpad.passes.resolve_transposed import ResolveTransposed
-from onnxpad.passes.round_down import RoundDown
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
+from onnxpad.passes.report_pad import ReportAutoPad, ReportPad
+from onnxpad.passes.report_scopes import ReportScopes, ReportUnreadable
 from onnxpad.passes.sink_pad import SinkPad
-from onnxpad.passes.split_pads import SplitPads
-from onnxpad.passes.take_crop import TakeCrop
-from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.pass_api import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (

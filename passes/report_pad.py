@@ -1,4 +1,4 @@
-"""Each `Pad` that stays and that no other rule reports, and what keeps its readers from padding."""
+"""Each `Pad` and `auto_pad` that stays and that no other rule reports."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _causes(
     for use in found:
         if use is None:
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
-        elif use.node is not told and (why := _declined(context, use)):
+        elif use.node is not told and (why := _declined(context, pad, use)):
             yield why
 
 
@@ -112,7 +112,7 @@ def not_covered(graph: Graph, node: Node) -> RefusalError:
     return RefusalError(Reason.CUSTOM_OPERATOR, f"{text}: {own}")
 
 
-def _declined(context: Context, use: Use) -> RefusalError | None:
+def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | None:
     """Why a reader of a `Pad` does not take over its padding; None where the style wants that."""
     (node, index), graph = use, context.graph
     window, told = windowed(graph, node), f"{node.op} {graph.label(node)!r}"
@@ -124,7 +124,8 @@ def _declined(context: Context, use: Use) -> RefusalError | None:
         return _way(graph, (use,))
     if isinstance(op := context.window(node), UnreadableError):
         return RefusalError(Reason.READER_UNREADABLE, f"{told}: it cannot be read itself: {op}")
-    if context.style_of(node) in {"pad", "symmetric"}:
+    is_plain = pad is not None and pad.mode == "constant"
+    if is_plain and context.style_of(node) in {"pad", "symmetric"}:
         return None
     return RefusalError(Reason.AS_ASKED, f"{told}: it takes the Pad as it came")
 
@@ -152,3 +153,46 @@ def _described(node: Node, pad: PadOp | None) -> str:
     amounts = ", amounts computed" if known is None else f" {axes_text(known, pad.axes)}"
     how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
     return f"Pad{amounts}{how}"
+
+
+class ReportAutoPad(Pass):
+    """`auto_pad` on an operator that onnxpad does not cover.
+
+    ## What it does
+    Names it: NhwcConv, NhwcFusedConv of com.microsoft, other domains, functions of the model.
+    ## Why it matters
+    Many importers reject it; outside of the standard, its author or an `onnxpad.Row` defines it.
+    ## Example
+        y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    stays
+    where
+        float[1, 8, 8, 2] x, float[3, 3, 3, 2] w
+    ## When it is exact
+    Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
+    ## References
+    onnxruntime, docs/ContribOperators.md, NhwcConv.
+    """
+
+    code = "PAD103"
+    severity = Severity.INFO
+    rewrites = False
+    rest = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every remaining `auto_pad` other than NOTSET, in file order."""
+        told = context.reported.union(id(node) for node, _ in context.unreadable())
+        for node in context.graph.nodes:
+            auto_pad = reported_auto_pad(node)
+            if auto_pad and id(node) not in told:
+                why, facts = not_covered(context.graph, node), {"domain": node.domain or ""}
+                message = f"auto_pad={auto_pad}"
+                yield self.refused(context, node, message, why, auto_pad=auto_pad, **facts)
+
+
+def reported_auto_pad(node: Node) -> str:
+    """Its `auto_pad`: "" for NOTSET, "@name" for an attribute of the function, "?" if no string."""
+    value = node.attrs.get("auto_pad", "NOTSET")
+    if reference := getattr(value, "ref_attr_name", ""):
+        return f"@{reference}"
+    text = value if isinstance(value, str) else "?"
+    return "" if text == "NOTSET" else text

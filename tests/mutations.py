@@ -26,9 +26,7 @@ from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import Judge
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
-from onnxpad.passes.fix_amounts import FixAmounts
-from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import layers, moving, pointwise, transposed

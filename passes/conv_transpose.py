@@ -1,4 +1,4 @@
-"""Crops behind a transposed convolution, and the base of the passes that write its form."""
+"""Passes over transposed convolutions, and the base of those that write their form."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from onnxpad.arithmetic.window import pads_text
+from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
@@ -131,3 +132,100 @@ class TakeCrop(Pass):
             crops_behind(context, plan.op).take(plan)
         else:
             context.graph.replace_op(match.node, "Identity", [plan.inputs[0]], {})
+
+
+class ResolveTransposed(FormPass):
+    """`auto_pad` or `output_shape` of a ConvTranspose, which leave its pads to the runtime.
+
+    ## What it does
+    Replaces them by `pads` and, where the output is longer than the full result, `output_padding`.
+    An `output_padding` that is there is taken off the end pads, as far as these reach.
+    ## Why it matters
+    Importers reject both or read them differently, as did onnxruntime before 1.13; onnx's shape
+    inference is wrong for SAME with `output_padding`.
+    ## Example
+        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    becomes
+        y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
+    ## When it is exact
+    - VALID: always.
+    - SAME: at every size, as the total is the extent of the kernel plus `output_padding` minus the
+      stride. If that is below 0, onnxruntime gives less than specified: it stays, unless
+      `--trust onnxruntime` decides.
+    - `output_shape`: where the size of the data is fixed and onnx's shape inference is right about
+      it, and the full result is not shorter or `--trust onnxruntime` decides. The odd element goes
+      to the end for SAME_UPPER, else to the begin; `pads` beside it have no effect.
+    ## References
+    ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
+    """
+
+    code = "PAD401"
+
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+        """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
+        return not was.is_explicit
+
+
+class TakeOutputPadding(FormPass):
+    """`output_padding` of a ConvTranspose beside unequal pads, or negative pads.
+
+    ## What it does
+    Takes it off the end pads, as far as these reach, where pads differ at both ends of some axis
+    (equal ones are all that onnxruntime's CUDA provider runs), unless `--symmetric-transpose` or
+    style `symmetric` wants equal pads. Makes `output_padding` of negative end pads.
+    ## Why it matters
+    Several runtimes drop it, want 0, or append no bias; onnxruntime refuses negative pads.
+    ## Example
+        y = ConvTranspose <output_padding = [1, 1], pads = [0, 1, 1, 1], strides = [2, 2]>
+            (x, w)
+    becomes
+        y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
+    ## When it is exact
+    Always: both cancel out in the size, and what is cropped at the end is what was appended there.
+    What remains must stay below the stride, and nothing can be prepended.
+    ## References
+    ONNX ConvTranspose-22, "output_padding", "pads".
+    """
+
+    code = "PAD403"
+
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+        """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
+        takes = any(was.output_padding) and not wanted.symmetric_transpose
+        is_negative = min(map(min, was.pads)) < 0
+        return was.is_explicit and (is_negative or (takes and is_uneven(was)))
+
+
+class MakeSymmetric(FormPass):
+    """Pads of a ConvTranspose that differ at both ends, with `--symmetric-transpose`.
+
+    ## What it does
+    Pads (b, e) become (b, b), with an `output_padding` of b - e if b > e, with a Slice behind if b
+    < e. Style `symmetric` and some targets ask for it too.
+    ## Why it matters
+    onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
+    ## Example
+        y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)
+    becomes with `--symmetric-transpose`
+        y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
+            (x, w)
+    where
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
+    ## When it is exact
+    Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e
+    is a stride or more, which no `output_padding` may be, a Slice crops the begin.
+    ## References
+    ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.
+    """
+
+    code = "PAD404"
+    why = "equal at both ends"
+    behind = symmetric = True
+
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+        """Whether pads that are wanted to be equal at both ends are not."""
+        return wanted.symmetric_transpose and was.is_explicit and is_uneven(was)
