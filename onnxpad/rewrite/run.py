@@ -17,8 +17,8 @@ from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.auto_pad import ResolveAutoPad, RoundDown
-from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.conv_transpose import ResolveTransposed
+from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
