@@ -2,14 +2,12 @@
 
 A computed `Pad` may read the same elements as SAME_UPPER or SAME_LOWER at every size, and can then
 become that attribute. A SAME without constant pads can become a `Pad` that computes its amounts, as
-one that pads to a multiple can be computed by few nodes. Sites of one graph share nodes: where
-their axes have the same sizes, the Shape; where all else is the same too, all of them.
+one that pads to a multiple can be computed by few nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
@@ -82,10 +80,7 @@ def formula_of(op: WindowOp, sizes: Sequence[Extent]) -> AmountsFormula | None:
 
 
 class DynamicSites:
-    """Reads and writes padding that depends on open sizes, in one graph.
-
-    What it writes shares nodes where sizes are known to be equal.
-    """
+    """Reads and writes padding that depends on open sizes, in one graph."""
 
     def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
         """Reads the graph as it is at each call; `plain` is its analysis without assumptions."""
@@ -93,7 +88,6 @@ class DynamicSites:
         self._analysis = analysis
         self._sites = sites
         self._plain = plain
-        self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def same_of(self, op: WindowOp) -> Padding | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
@@ -164,38 +158,21 @@ class DynamicSites:
 
         Their names begin with that name.
         """
-        place = self._places.get(id(before), -1)
 
-        def add(
-            op: str, *inputs: Tensor, key: tuple[object, ...] = (), **attributes: int
-        ) -> Tensor:
-            """Adds a node, or returns the output of an equal one that comes earlier."""
-            key = key or (op, *(tensor.name for tensor in inputs), *attributes.items())
-            known, since = self._known.get(key, (None, place))
-            if known is not None and since <= place and self._graph.holds(known):
-                return known
+        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
             told = f"{name}_{op.lower()}"
-            made = self._graph.insert(op, inputs, attributes, before=before, name=told)
-            if place >= 0:
-                self._known[key] = made, place
-            return made
+            return self._graph.insert(op, inputs, attributes, before=before, name=told)
 
         def constant(values: Sequence[int]) -> Tensor:
             return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
-        # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
         first, last = formula.axes.start, formula.axes.stop
-        sizes: tuple[object, ...] = (self._plain.shape(source) or ())[first:last]
-        if not sizes or any(isinstance(size, Unknown) for size in sizes):
-            sizes = (source.name,)
         if self._graph.opset >= 15:
             ends = last < len(formula.constant)
             part = {"start": first, "end": last} if ends else {"start": first}
-            shape = add("Shape", source, key=("Shape", sizes), **part)
+            shape = add("Shape", source, **part)
         else:
-            whole = add("Shape", source, key=("whole Shape", sizes))
-            given = constant([first]), constant([last])
-            shape = add("Slice", whole, *given, key=("Slice", whole.name))
+            shape = add("Slice", add("Shape", source), constant([first]), constant([last]))
         total = add("Mod", add("Neg", shape), constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
@@ -216,11 +193,6 @@ class DynamicSites:
             alike = [*run]
             parts += alike if is_tensor else [constant(alike)]
         return add("Concat", *parts, axis=0)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        """The positions of the nodes, as of the first time that amounts were computed."""
-        return {id(node): place for place, node in enumerate(self._graph.nodes)}
 
     def told(self, op: WindowOp, axes: Iterable[int]) -> str:
         """SAME's pads on some axes, as formulas."""
