@@ -231,17 +231,17 @@ _DYNAMIC: Final = (
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
     _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites._computed, "enumerate(sides[formula.split])",
+            DynamicSites.write_computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites._computed, "if any(formula.surplus):", "if False:"),
+            DynamicSites.write_computed, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+            DynamicSites.write_computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites._computed, "[pair[side] for pair in formula.constant]",
+            DynamicSites.write_computed, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
     _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites._computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+            DynamicSites.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (

@@ -18,7 +18,7 @@ from onnxpad.arithmetic.size import Extent, Sizes, Unknown, modulo, symbol
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Tensor
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write
@@ -92,8 +92,7 @@ class DynamicSites:
     def same_of(self, op: WindowOp) -> Padding | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
 
-        Raises:
-            RefusalError: It is SAME but for what it fills in, or was declared not to be possible.
+        Refused where it is SAME but for what it fills in, or was declared not to be possible.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
@@ -115,11 +114,7 @@ class DynamicSites:
         return None
 
     def check_computed(self, op: WindowOp) -> AmountsFormula:
-        """The amounts of the computed `Pad` that a SAME which depends on open sizes can become.
-
-        Raises:
-            RefusalError: The operator's padding cannot be in a `Pad` in front of it.
-        """
+        """The amounts of the `Pad` that a SAME of open sizes can become; or a refusal."""
         if self._graph.opset < 11:
             opset, said = self._graph.opset, "a Pad cannot compute its amounts before opset 11"
             raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=11)
@@ -146,33 +141,24 @@ class DynamicSites:
         return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
 
     def write_computed(self, op: WindowOp) -> None:
-        """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
-        graph, node = self._graph, op.node
-        formula = self.check_computed(op)
-        name = f"{node.name or node.outputs[0].name}_same"
-        amounts = self._computed(formula, op.data, node, name)
-        write(graph, self._analysis, op, _unpadded(op), computed=amounts)
+        """Replaces a SAME by a `Pad` whose amounts new nodes compute from the size."""
+        graph, formula = self._graph, self.check_computed(op)
+        name = f"{op.node.name or op.node.outputs[0].name}_same"
 
-    def _computed(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
-        """The amounts over all axes of a tensor, in ONNX order, by new nodes in front of another.
-
-        Their names begin with that name.
-        """
-
-        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
-            told = f"{name}_{op.lower()}"
-            return self._graph.insert(op, inputs, attributes, before=before, name=told)
+        def add(kind: str, *inputs: Tensor, **attributes: int) -> Tensor:
+            told = f"{name}_{kind.lower()}"
+            return graph.insert(kind, inputs, attributes, before=op.node, name=told)
 
         def constant(values: Sequence[int]) -> Tensor:
-            return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+            return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
         first, last = formula.axes.start, formula.axes.stop
-        if self._graph.opset >= 15:
+        if graph.opset >= 15:
             ends = last < len(formula.constant)
             part = {"start": first, "end": last} if ends else {"start": first}
-            shape = add("Shape", source, **part)
+            shape = add("Shape", op.data, **part)
         else:
-            shape = add("Slice", add("Shape", source), constant([first]), constant([last]))
+            shape = add("Slice", add("Shape", op.data), constant([first]), constant([last]))
         total = add("Mod", add("Neg", shape), constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
@@ -192,7 +178,8 @@ class DynamicSites:
         for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
             alike = [*run]
             parts += alike if is_tensor else [constant(alike)]
-        return add("Concat", *parts, axis=0)
+        computed_by = add("Concat", *parts, axis=0)
+        write(graph, self._analysis, op, _unpadded(op), computed=computed_by)
 
     def told(self, op: WindowOp, axes: Iterable[int]) -> str:
         """SAME's pads on some axes, as formulas."""
@@ -200,10 +187,7 @@ class DynamicSites:
         return self._sites.wording.same(windows, odd_side(op.auto_pad))
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is in effect constant, or SAME.
-
-        Also where that cannot be written: the rule about it says why.
-        """
+        """The computed `Pad` before an operator, if in effect constant, or SAME, be it refused."""
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None:
             return None

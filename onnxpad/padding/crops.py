@@ -55,13 +55,10 @@ _BY_INPUTS: Final = 10
 
 
 class Stage(Struct, frozen=True):
-    """One node behind a transposed convolution.
+    """One node behind a transposed convolution, and its input that is on the way.
 
-    Attributes:
-        node: The node.
-        place: Its input that is on the way.
-        added: What a Slice or a `Pad` adds to each spatial axis of the transposed convolution,
-            (begin, end), where negative ones crop, empty where that is not known; None for a step.
+    A Slice or a `Pad` has what it adds to each spatial axis of the transposed convolution, below 0
+    where it crops, empty where that is not known; a step has None.
     """
 
     node: Node
@@ -70,14 +67,10 @@ class Stage(Struct, frozen=True):
 
 
 class Taking(Struct, frozen=True):
-    """Another form of a transposed convolution, and what is behind it that it takes over.
+    """Another form of a transposed convolution, with all behind it that it takes over.
 
-    Attributes:
-        op: The transposed convolution.
-        form: Its form after that.
-        stages: The nodes behind it, in order, up to the last one that is taken over.
-        rest: What a new Slice crops behind it, (begin, end) per spatial axis; empty without one.
-        stays: Whether a dead node keeps what was there before.
+    The stages end with the last one taken over. A new Slice crops the rest, if there is one.
+    If something stays, a dead node keeps what was there before.
     """
 
     op: TransposedOp
@@ -188,11 +181,7 @@ class Crops:
         return graph.insert("Slice", [tensor, *inputs], {}, before=node, name=name)
 
     def check(self, taking: Taking) -> Taking:
-        """What is to be written, with what stays, if that gives the same; it is taken back.
-
-        Raises:
-            RefusalError: It does not, or something else reads what is to be taken over.
-        """
+        """What is to be written, with what stays; it is proved to be the same, and taken back."""
         graph, full, at = self._graph, self._op.node.outputs[0], taking.last.outputs[0]
         was = self._reader.read(at)
         edits = graph.mark()
@@ -268,14 +257,11 @@ class Crops:
 
 
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
-    """(begin, end) per spatial axis by which an operator crops its full result.
+    """(begin, end) per spatial axis by which an operator crops its full result, if that is known.
 
     Where that is shorter than the output should be, the runtime crops nothing (SAME) or appends
     the rest (`output_shape`). The specification divides a negative number there, and leaves open
     how it is rounded, so only the runtime can be trusted.
-
-    Raises:
-        RefusalError: It depends on a size that is open, or engines disagree on it.
     """
     from onnxpad.semantics.transposed import ends_of
 
@@ -301,12 +287,9 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
 def form_of(
     op: TransposedOp, crop: Pairs, *, symmetric: bool = False, sliced: bool = False
 ) -> Padding:
-    """The form with the least numbers that has a crop, below 0 one that appends.
+    """The form with the least numbers that has a crop, below 0 one that appends, or a refusal.
 
     Its pads are equal at both ends if `symmetric`; if `sliced`, a Slice behind it does the rest.
-
-    Raises:
-        RefusalError: There is none.
     """
     pads, appended = list[Pair](), list[int]()
     for axis, window, (begin, end) in zip(op.axes, op.windows, crop, strict=True):

@@ -172,10 +172,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
-    """The places where a tensor is read, directly or through Identity, in no particular order.
-
-    None stands for an output of the graph.
-    """
+    """Where a tensor is read, perhaps through Identity, in no order; None for a graph output."""
     pending = [tensor]
     while pending:
         current = pending.pop()
@@ -208,10 +205,7 @@ class Readers:
         return self._known[tensor.name]
 
     def path(self, tensor: Tensor) -> tuple[Use, ...]:
-        """The shortest path from a tensor to a window operator: each node by the input it reads.
-
-        Empty where none is near.
-        """
+        """The shortest path from a tensor to a near window: each node by the input it reads."""
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:

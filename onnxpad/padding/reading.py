@@ -107,18 +107,12 @@ class Site(Struct, frozen=True, eq=False):
 
     @property
     def total(self) -> ExtentPairs | None:
-        """All padding per spatial axis; None where a part of it is unknown.
-
-        `Pad`s in front of a transposed convolution are no part: its own pads crop.
-        """
+        """All padding per spatial axis, if known; a `Pad` before a crop is no part."""
         return self.own if self.is_transposed else added(self.own, self.front.amounts)
 
     @property
     def whole(self) -> Padding | None:
-        """How it pads with what the `Pad`s upstream add; None where that depends on an open size.
-
-        An average over a `Pad` divides by what that adds, too.
-        """
+        """How it pads with what `Pad`s add, which an average counts; None if that is open."""
         pads = numbers_of(self.total)
         if pads is None or (self.padding.is_same and None in self.known_sizes):
             return None
@@ -206,11 +200,7 @@ class SiteReader:
             self._terms.keep(tensor, self._terms.opaque(tensor))
 
     def of(self, op: WindowOp | TransposedOp) -> Site:
-        """The site of an operator.
-
-        Raises:
-            ModelError: A `Pad` upstream has amounts that the specification forbids.
-        """
+        """The site of an operator."""
         windows = tuple(w for w in op.windows if isinstance(w, Window))
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
         own: ExtentPairs | None = None
@@ -266,11 +256,7 @@ class SiteReader:
         return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
 
     def front(self, tensor: Tensor, rank: int) -> Front:
-        """The padding of a tensor of that rank by the `Pad`s upstream of it, as far as is looked.
-
-        Raises:
-            ModelError: One has amounts that the specification forbids.
-        """
+        """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""
         amounts: ExtentPairs | None = ((0, 0),) * rank
         if not self._pads:
             return Front((), amounts)

@@ -64,14 +64,8 @@ class Sites:
     ) -> None:
         """Reads the graph as it is at each call.
 
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            outer: For a body, the sites of the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it.
-            inlined: For a function, whether it is called in a branch that may take the place of
-                its If.
-            trust: Whose reading counts where the engines disagree; without it neither does.
+        `outer` are the sites around a body; `fed` the inputs that depend on inputs of the model; a
+        function is `inlined` where it is called in a branch that may take the place of its If.
         """
         self._graph = graph
         self.trust = trust
@@ -85,9 +79,6 @@ class Sites:
         """Explicit pads that may say what an operator's own padding does, the least first.
 
         Those of SAME are what is specified, and then what the runtime reads, if that is trusted.
-
-        Raises:
-            RefusalError: There are none, as they depend on a size.
         """
         if op.auto_pad == "NOTSET":
             yield op.pads
@@ -161,9 +152,6 @@ class Sites:
 
         Those that it has come first, then the least ones with which each window reads as far. There
         are none where it pads nothing.
-
-        Raises:
-            RefusalError: No operator could take it over, or its amounts depend on a size.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
@@ -178,10 +166,7 @@ class Sites:
         return found
 
     def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
-        """The least constant amounts that reach as far; None where there are none.
-
-        Numbers stay beside amounts that are none.
-        """
+        """The least constant amounts that reach as far, if any; beside others, numbers stay."""
         count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
         found, keeps = list[Pair](), numbers_of(given) is None
         each = zip(
@@ -210,10 +195,7 @@ class Sites:
         self.judge.check(bare, unit, then, self.trust)
 
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises a `RefusalError` where a `Pad` does what no attribute of an operator says.
-
-        It copies, crops, or pads other axes; or what it does is not known.
-        """
+        """Raises where a `Pad` does what no attribute says, such as to copy or to crop."""
         amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
         constants, mode = pad.constant_amounts, pad.mode
         is_lowest = op.operator.padding is Fill.LOWEST
@@ -241,14 +223,9 @@ class Sites:
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
     def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
-        """The padding of a site in a style, that of a `Pad` in front of it included.
+        """The padding of a site in a style, with that of a `Pad` in front, or a refusal.
 
-        Returns:
-            The padding; the `Pad`, None where none pads anything; and the amounts of it that count,
-            perhaps without an end that no window reads.
-
-        Raises:
-            RefusalError: The `Pad` cannot be taken over, or the operator cannot have that form.
+        It is None where none pads anything; its amounts may lack an end that no window reads.
         """
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
@@ -261,11 +238,7 @@ class Sites:
         return pad_giving(self._graph, self._analysis, op.data)
 
     def plan(self, op: WindowOp, style: str) -> Padding:
-        """The operator's own padding in a style.
-
-        Raises:
-            RefusalError: It is unknown, or the operator cannot have that form.
-        """
+        """The operator's own padding in a style, or a refusal."""
         return self._plan(op, style, None)[0]
 
     def _plan(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs]:
@@ -360,11 +333,7 @@ class Sites:
     ) -> tuple[Padding, Trust | None]:
         """The padding of a pool that rounds down with the windows of one that rounds up.
 
-        A style then moves its pads into a `Pad`. The second is who is trusted, if the engines
-        disagree.
-
-        Raises:
-            RefusalError: The pool cannot round down, or not in this style.
+        The second is who is trusted, if the engines disagree.
         """
         same = padding_of(op)
         if same is not None and same.is_same:
@@ -427,11 +396,7 @@ class Sites:
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:
         """The sizes of the axes along which an operator's window slides over a tensor.
 
-        A size that is unknown until run time becomes a symbol. It starts at `least`, or later where
-        no such tensor can be that short.
-
-        Raises:
-            ModelError: The tensor has another number of axes.
+        One that is unknown until run time becomes a symbol, of `least` or what is least there.
         """
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != op.rank:

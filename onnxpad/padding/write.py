@@ -135,10 +135,7 @@ def write_pad(
     fill: float | int,
     dtype: int,
 ) -> Tensor:
-    """Inserts a constant `Pad` of a tensor in front of a node, and returns its output.
-
-    Its amounts are those over all axes in ONNX order, or the tensor that holds them.
-    """
+    """Inserts a constant `Pad` in front of a node, of amounts over all axes; returns its output."""
     name = f"{before.name or before.outputs[0].name}_pad"
     if graph.opset < 11:
         attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
@@ -178,13 +175,10 @@ class Judge:
         trust: Trust | None,
         computed: ExtentPairs = (),
     ) -> Trust | None:
-        """Who is trusted, if the engines disagree on a site that is to be padded otherwise.
+        """Who is trusted, if engines disagree on a site that is to be padded otherwise; may refuse.
 
         `pad` is one in front of the operator, of which that is all, with known amounts and value;
         `computed` are the amounts, over all axes, of one that is to compute them.
-
-        Raises:
-            RefusalError: It would not compute the same at every size, or that could not be shown.
         """
         source = op.data if pad is None else pad.data
         data, amounts = self._reader.opaque(source), computed

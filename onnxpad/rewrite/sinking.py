@@ -50,11 +50,7 @@ Cut: TypeAlias = tuple[Node, RefusalError | None]
 
 
 class Sinking:
-    """Finds and makes cuts in one graph; what it finds holds until that is edited by others.
-
-    Attributes:
-        looked: Looks downstream in the graph.
-    """
+    """Finds and makes cuts in one graph; what it finds holds until that is edited by others."""
 
     def __init__(self, context: Context, *, as_one: bool = True) -> None:
         """Looks for nothing yet; `as_one` moves a `Pad` with one before it that it could do."""
@@ -67,14 +63,9 @@ class Sinking:
         self.looked = Readers(context.graph)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
-        """A tensor as padded data; None where no `Pad` reaches it through steps.
+        """A tensor as padded data, past so many steps downstream; None where no `Pad` reaches it.
 
-        Args:
-            tensor: The tensor.
-            depth: The number of steps that were passed upstream to get to it.
-
-        Raises:
-            RefusalError: A `Pad` does, but the last step cannot be passed; the message says why.
+        Refused where a `Pad` does, but the last step cannot be passed.
         """
         tensor = self._graph.origin(tensor)
         if tensor.name not in self._known:
@@ -107,10 +98,7 @@ class Sinking:
         return replace(passed, steps=(*steps.values(), node))
 
     def _around(self, pad: Node) -> Behind | None:
-        """What a `Pad` gives as padded data; None unless it is constant padding by known numbers.
-
-        Nor is it where it may crop more than there is.
-        """
+        """What a `Pad` gives as padded data; None unless it pads by known numbers, a known value."""
         row = self._row(pad) if self._as_one else None
         data, layers = row or (pad.inputs[0], layers_of(self._graph, self._analysis, pad))
         amounts = numbers_of(layers[0].amounts) if layers else None
@@ -119,10 +107,7 @@ class Sinking:
         return Behind(Layer(amounts, layers[0].fill), data=data)
 
     def _row(self, pad: Node) -> tuple[Tensor, Layers] | None:
-        """What a `Pad` and one before it pad, and with what; None unless one could do both.
-
-        Nor could it where something else reads the first.
-        """
+        """What a `Pad` and one before it that only it reads pad, if one could do both."""
         row = (pad.inputs[0].producer, pad)
         pads = [each for each in row if each is not None and is_pad(self._graph, each)]
         if len(pads) < len(row) or len(list(self.readers(pad.inputs[0]))) != 1:
@@ -139,10 +124,7 @@ class Sinking:
         return None if found is not None and len(found.steps) > _MOST_STEPS else found
 
     def cuts(self, pad: Node) -> Iterator[Cut]:
-        """The steps behind which a `Pad` could be written, and those that it cannot be moved past.
-
-        On each branch one or the other ends the way.
-        """
+        """The steps behind which a `Pad` could be written, or that end its way, on each branch."""
         seen = set[int]()
         for each in self.readers(pad.outputs[0]):
             step = each if each is not None and data_inputs(self._graph, each) else None
@@ -174,10 +156,7 @@ class Sinking:
             yield None if use is None or use.index < 0 else use.node
 
     def shared(self, step: Node) -> Node | None:
-        """The first step between `Pad`s and a step that something else reads too.
-
-        It would have to be computed twice, with the padding and without it.
-        """
+        """The first step before one that something else reads too: it would be computed twice."""
         lifted = self.lifted(step.outputs[0])
         steps = () if lifted is None else lifted.steps
         known = {id(each) for each in steps}
@@ -188,14 +167,7 @@ class Sinking:
         return None
 
     def cut(self, node: Node) -> tuple[Tensor, ...]:
-        """Writes the padding behind a step on bare data, and connects all its readers to that.
-
-        Returns:
-            The tensors that replace its outputs, of those that are read.
-
-        Raises:
-            RefusalError: There is no `Pad` for the element type.
-        """
+        """Writes the padding behind a step on bare data; returns what replaces its outputs."""
         graph, dtype = self._graph, self._analysis.dtype(node.outputs[0])
         lifted = self.lifted(node.outputs[0])
         assert lifted is not None
@@ -227,10 +199,7 @@ class Sinking:
         return tuple(outputs)
 
     def refusal(self, step: Node) -> RefusalError | None:
-        """Why something that reads the padding behind a step does not take it; None if all does.
-
-        However many `Pad`s reach the step, that is tried once.
-        """
+        """Why a reader of padding behind a step does not take it, if one does not; tried once."""
         if id(step) not in self._refusals:
             found, mark = None, self._context.graph.mark()
             if step.outputs[0].name not in self._context.absorbed:
@@ -244,16 +213,9 @@ class Sinking:
         return self._refusals[id(step)]
 
     def check_taken(self, step: Node) -> list[str]:
-        """Cuts behind a step, and raises unless all that reads the padding takes it.
+        """Cuts behind a step, to be rolled back; raises unless all that reads the padding takes it.
 
-        Whoever calls this must roll the graph back. A window operator takes padding if it could
-        have it in its style, a step if all its readers do, and a `Pad` if both could be one.
-
-        Returns:
-            The names of the outputs of all steps that were cut, whose readers all take the padding.
-
-        Raises:
-            RefusalError: A reader does not take it; the message says which, and why.
+        A window operator does if it could have it in its style, a step if all its readers do, and a `Pad` if both could be one. The names are of the outputs of all steps that were cut.
         """
         pending, taken = [step], list[str]()
         while pending:
@@ -337,11 +299,7 @@ class Behind(Struct, frozen=True):
 
 
 def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]) -> Behind:
-    """The layer behind a node of which each data input is padded by one layer.
-
-    Raises:
-        RefusalError: The layers cannot be moved past the node; the message says why.
-    """
+    """The layer behind a node of which each data input is padded by one layer, or a refusal."""
     row = row_of(graph, node)
     assert row is not None
     assert row.step is not None
@@ -392,10 +350,7 @@ def _reshaped(call: Call, inner: Layer, outer: Layer) -> list[int]:
 
 
 def _check_slice(call: Call, layer: Layer) -> None:
-    """Raises unless a Slice, as it is written, takes off data without the layer what it did.
-
-    It must leave the padding alone, and may crop data only on a side that is not padded.
-    """
+    """Raises unless a Slice takes off bare data what it did: only on sides without padding."""
     crops, others = cuts_of(call, (layer,))
     shape, written = call.shape(), bounds_of(call, len(layer.amounts))
     taken = set(dict(others))
