@@ -236,7 +236,7 @@ _DYNAMIC: Final = (
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
             DynamicSites.write_computed, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+            DynamicSites.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
             DynamicSites.write_computed, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),

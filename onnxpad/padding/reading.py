@@ -54,10 +54,8 @@ def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
 class Front(Struct, frozen=True):
     """The padding of a tensor by the `Pad`s upstream of it, as far as steps carry it there.
 
-    Attributes:
-        pads: These `Pad`s, the nearest first, each with all nodes from it to the tensor.
-        amounts: What they add to each axis; None where that is not known.
-        fill: The one number around the data; None where it is not known, or data is copied there.
+    These come the nearest first, each with all nodes from it to the tensor. The fill is None where
+    it is not one known number, or data is copied.
     """
 
     pads: tuple[tuple[Node, ...], ...]
@@ -73,22 +71,11 @@ class Front(Struct, frozen=True):
 class Site(Struct, frozen=True, eq=False):
     """An operator that pads, with all that pads what it reads; a `Pad` alone can be one, too.
 
-    Attributes:
-        op: The operator.
-        label: Its name in reports.
-        windows: One per spatial axis; none where a kernel is known only at run time. Those of a
-            `Pad` are of the operator that reads it, and stand still where none does.
-        axes: The spatial axes of its data.
-        rank: The rank of its data.
-        sizes: The sizes of its data on these axes; Unknown where not known.
-        written: How the operator itself pads; None where its attributes do not say that alone.
-        own: Its own padding, (begin, end) per spatial axis, of a transposed convolution its crop;
-            None where unknown.
-        constant: Constant amounts that read the same at every size; None where there are none.
-        front: The padding by the `Pad`s upstream, per spatial axis.
-        source: The tensor that is padded.
-        source_sizes: Its sizes along these axes; Unknown where not known.
-        fills_as_own: Whether the `Pad`s upstream write the number that its own padding stands for.
+    All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
+    the source that is padded upstream; its own padding, of a transposed convolution its crop;
+    constant amounts that read the same at every size. The windows of a `Pad` are of the operator
+    that reads it, and stand still where none does. What is written is None where attributes do
+    not say that alone. It fills as its own where the `Pad`s write what its own padding stands for.
     """
 
     op: WindowOp | TransposedOp | PadOp

@@ -98,7 +98,7 @@ class Sinking:
         return replace(passed, steps=(*steps.values(), node))
 
     def _around(self, pad: Node) -> Behind | None:
-        """What a `Pad` gives as padded data; None unless it pads by known numbers, a known value."""
+        """What a `Pad` gives as padded data; None unless it pads by known numbers."""
         row = self._row(pad) if self._as_one else None
         data, layers = row or (pad.inputs[0], layers_of(self._graph, self._analysis, pad))
         amounts = numbers_of(layers[0].amounts) if layers else None
@@ -215,7 +215,8 @@ class Sinking:
     def check_taken(self, step: Node) -> list[str]:
         """Cuts behind a step, to be rolled back; raises unless all that reads the padding takes it.
 
-        A window operator does if it could have it in its style, a step if all its readers do, and a `Pad` if both could be one. The names are of the outputs of all steps that were cut.
+        A window operator does if it could have it in its style, a step if all its readers do, and
+        a `Pad` if both could be one. Returns the names of the outputs of all steps that were cut.
         """
         pending, taken = [step], list[str]()
         while pending:
