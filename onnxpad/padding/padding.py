@@ -21,13 +21,11 @@ from onnxpad.arithmetic.window import (
     same_pads,
     window_of,
 )
-from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
-from onnxpad.semantics.operators import MICROSOFT, Fill, key_of, operator_of, windowed
+from onnxpad.semantics.operators import MICROSOFT, key_of, windowed
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
-from onnxpad.semantics.rows import FLOATS, places_of
+from onnxpad.semantics.rows import places_of
 from onnxpad.semantics.table import row_of
 
 ANY_SIZE: Final = 1 << 20
@@ -230,15 +228,3 @@ class Readers:
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(node): place for place, node in enumerate(self._graph.nodes)}
-
-
-def about(graph: Graph, node: Node, why: RefusalError) -> RefusalError:
-    """A refusal that is about a node, which its message begins with."""
-    said = f"{node.op} {graph.label(node)!r}: {why}"
-    return RefusalError(why.code, said, why.brief and f"{node.op}: {why.brief}", **why.facts)
-
-
-def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
-    """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
-    row = operator_of(graph, reader)
-    return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS

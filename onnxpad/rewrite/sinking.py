@@ -20,7 +20,7 @@ from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.padding.padding import Readers, about, data_inputs, needs_finite, readers_of
+from onnxpad.padding.padding import Readers, data_inputs, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
@@ -37,9 +37,9 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
-from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.operators import Fill, gathering
 from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
-from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -245,17 +245,10 @@ class Sinking:
 
     def _carrying(self, padded: Tensor) -> Iterator[Node]:
         """The steps past which a new `Pad` goes on; raises unless what else reads it takes it."""
-        graph, context, pad = self._graph, self._context, padded.producer
+        graph, pad = self._graph, padded.producer
         assert pad is not None
         readers = [each for each in self.readers(padded) if each is not None]
         readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
-        for reader in readers if context.user_options.strict else ():
-            finite = needs_finite(graph, self._analysis, padded, reader)
-            if finite and context.style_of(reader) != "pad":
-                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
-                said = f"it assumes {assumes}, and --strict forbids that"
-                why = RefusalError(code, said, assumptions=[assumes])
-                raise about(graph, reader, why)
         for reader in readers:
             if gathering(graph, reader) is not None:
                 self._check_window(padded, reader)
@@ -268,7 +261,7 @@ class Sinking:
                 raise refused(graph, reader, "stands between")
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
-        graph, sites = self._graph, self._context.sites
+        graph, sites, style = self._graph, self._context.sites, self._context.style_of(reader)
         try:
             op = read_window(graph, self._analysis, reader)
         except UnreadableError as error:
@@ -276,11 +269,18 @@ class Sinking:
         if graph.origin(op.data) is not padded:
             raise refused(graph, reader, "stands between")
         try:
-            padding, pad, _ = sites.planned(op, self._context.style_of(reader))
+            lost = op.operator.padding is Fill.LOWEST and self._analysis.dtype(padded) in FLOATS
+            if lost and self._context.user_options.strict and style != "pad":
+                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
+                said = f"it assumes {assumes}, and --strict forbids that"
+                raise RefusalError(code, said, assumptions=[assumes])
+            padding, pad, _ = sites.planned(op, style)
             if pad is not None and padding.outside:
                 sites.check_mergeable(op, pad)
-        except RefusalError as refusal:
-            raise about(graph, reader, refusal) from refusal
+        except RefusalError as why:
+            said = f"{reader.op} {graph.label(reader)!r}: {why}"
+            brief = why.brief and f"{reader.op}: {why.brief}"
+            raise RefusalError(why.code, said, brief, **why.facts) from why
 
 
 class Behind(Struct, frozen=True):
