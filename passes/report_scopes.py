@@ -80,9 +80,9 @@ class ReportScopes(Pass):
             yield from self._padding(graph, context.closed)
         for node in graph.running():
             yield from self._in_bodies(graph, node)
-        if not graph.is_main:
-            return
-        for index, light in enumerate(graph.model.skeleton.light.functions):
+        for index, light in enumerate(
+            graph.model.skeleton.light.functions if graph.is_main else ()
+        ):
             try:
                 if pads(light.node):
                     graph.function(index)
@@ -99,13 +99,12 @@ class ReportScopes(Pass):
         except ModelError as error:
             yield self._match(graph, node, str(error), reason or "a body is malformed")
             return
-        if not reason and covers(graph, node):
-            return
-        reason = reason or f"what {node.op} hands to its bodies is not known"
-        for body in found:
-            yield from self._padding(body, reason)
-            for inner in body.running():
-                yield from self._in_bodies(body, inner, reason)
+        if reason or not covers(graph, node):
+            reason = reason or f"what {node.op} hands to its bodies is not known"
+            for body in found:
+                yield from self._padding(body, reason)
+                for inner in body.running():
+                    yield from self._in_bodies(body, inner, reason)
 
     def _padding(self, graph: Graph, reason: str) -> Iterator[Match]:
         """The padding of a body or function, without that of bodies inside it."""
@@ -120,18 +119,8 @@ class ReportScopes(Pass):
         self, place: Graph | str, node: Node, message: str, reason: str, **facts: object
     ) -> Match:
         """A finding about a node of a graph, or about a place whose graph cannot be read."""
-        label, location = str(place), Location((str(place),))
+        label, location, code = str(place), Location((str(place),)), Reason.OTHER_SCOPE
         if isinstance(place, Graph):
             label, location = place.place_of(node), place.location(node)
-        finding = Finding(
-            self.code,
-            Severity.INFO,
-            label,
-            node.op,
-            message,
-            reason,
-            facts,
-            reason_code=Reason.OTHER_SCOPE,
-            location=location,
-        )
-        return Match(finding, node)
+        said = self.code, Severity.INFO, label, node.op, message, reason, facts
+        return Match(Finding(*said, reason_code=code, location=location), node)
