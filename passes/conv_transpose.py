@@ -17,11 +17,6 @@ from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
-def crops_behind(context: Context, op: TransposedOp) -> Crops:
-    """What is downstream of an operator."""
-    return Crops(context.graph, context.analysis, op)
-
-
 class FormPass(SitePass):
     """Writes the form with the least numbers, with a Slice behind it for what equal pads leave."""
 
@@ -41,7 +36,7 @@ class FormPass(SitePass):
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan, becomes = Taking(op, form, rest=less(crop, form.crop)), amounts_of(form).text
         if is_padded(plan.rest):
-            crops_behind(context, op).check(plan)
+            Crops(context.graph, context.analysis, op).check(plan)
             becomes += f" and a Slice of {pads_text(plan.rest)}"
         facts = {"pads": onnx_order(form.numbers)}
         choice = Choice(form, becomes, facts, decided=decided, rest=plan.rest)
@@ -51,7 +46,9 @@ class FormPass(SitePass):
         """Writes the form, with a Slice behind it where that has to crop the rest."""
         op, choice = match.plan
         if is_padded(choice.rest):
-            crops_behind(context, op).take(Taking(op, choice.padding, rest=choice.rest))
+            Crops(context.graph, context.analysis, op).take(
+                Taking(op, choice.padding, (), choice.rest)
+            )
         else:
             super().rewrite(match, context)
 
@@ -97,7 +94,7 @@ class TakeCrop(Pass):
         graph = context.graph
         for op in context.transposed():
             wanted, label = context.wanted(op.node), graph.label(op.node)
-            behind_it = crops_behind(context, op)
+            behind_it = Crops(graph, context.analysis, op)
             taking, left = behind_it.taking(symmetric=wanted.symmetric_transpose)
             taken, behind = taking.told, f"behind {op.node.op} {label!r}"
             wrong = context.misinferred(op.data, f"the {taking.last.op}") if taken else None
@@ -129,7 +126,7 @@ class TakeCrop(Pass):
         """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
         plan = match.plan
         if isinstance(plan, Taking):
-            crops_behind(context, plan.op).take(plan)
+            Crops(context.graph, context.analysis, plan.op).take(plan)
         else:
             context.graph.replace_op(match.node, "Identity", [plan.inputs[0]], {})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.window import axes_text
 from onnxpad.graph import Tensor
@@ -11,12 +10,10 @@ from onnxpad.padding.padding import readers_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
-
-if TYPE_CHECKING:
-    from onnxpad.rewrite.sinking import Sinking
 
 
 class SinkPad(Pass):
@@ -62,9 +59,7 @@ class SinkPad(Pass):
         for pad in context.pads():
             readers = (use.node for use in readers_of(graph, pad.node.outputs[0]) if use)
             if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
-                continue  # no step reads it, so the table of steps is not needed
-            from onnxpad.rewrite.sinking import Sinking
-
+                continue  # no step reads it
             version = -1
             while version != graph.version and pad.node.alive:
                 sinking = sinking or Sinking(context)
@@ -77,8 +72,6 @@ class SinkPad(Pass):
 
     def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
-        from onnxpad.rewrite.sinking import refused
-
         graph, pad, refusal = context.graph, op.node, None
         padded = sinking.lifted(pad.outputs[0])
         if padded is None:
@@ -105,7 +98,7 @@ class SinkPad(Pass):
             plan = sinking, step
             return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
         if refusal is not None and padded.data is not pad.inputs[0]:
-            return self._match(context, type(sinking)(context, as_one=False), op)
+            return self._match(context, Sinking(context, as_one=False), op)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
