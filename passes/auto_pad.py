@@ -58,7 +58,7 @@ class ResolveAutoPad(SitePass):
         try:
             padding = padding or context.sites.plan(op, "fold")
         except RefusalError as refusal:
-            if refusal.code is not Reason.SIZE_DEPENDENT:
+            if refusal.code is not Reason.SIZE_DEPENDENT or "ceil_mode" in refusal.facts:
                 raise
             return self._computed(context, op, refusal)
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})

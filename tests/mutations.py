@@ -199,8 +199,8 @@ _SITES: Final = (
             JUDGE, Sites._proposed, "(specified, read)", "(read,)",
             "if self.trust is Trust.RUNTIME:", "if True:"),
     _mutant("the specification is trusted unasked",
-            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites.check_proved,
-            "padding, self.trust", "padding, Trust.SPEC"),
+            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites._proved,
+            "then, self.trust", "then, Trust.SPEC"),
     _mutant("pads beside auto_pad are taken", "MaxPool, SAME with pads, as onnxruntime", JUDGE,
             Sites._proposed, 'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
@@ -434,19 +434,13 @@ _WINDOW: Final = (
 
 _ROUNDING: Final = (
     _mutant("ceil_mode changes nothing", "MaxPool, ceil_mode", JUDGE, window.end_without_ceil,
-            "chosen = max(end, most if read is None else min(read, most))", "chosen = end",
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
+            "max(end, most if read is None else min(read, most))", "end"),
     _mutant("the end is as far as the least reach", "MaxPool, ceil_mode, any size", JUDGE,
-            window.end_without_ceil, "_, read = bounds(", "read, _ = bounds(",
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
-    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", JUDGE,
-            window.end_without_ceil,
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
+            window.end_without_ceil, "_, read = bounds(", "read, _ = bounds("),
+    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", CERTIFY,
+            Sites.floored, "self.check_proved(op, None, padding, trust)", "None"),
     _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, Sites.floored,
-            "self.judge.check(op, None, padding, trust)", "None"),
+            "self.check_proved(op, None, padding, trust)", "None"),
     _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
             JUDGE, Sites.floored, "proposed.append(Padding(less(pads, op.pads), ",
             "proposed.insert(0, Padding(pads, "),

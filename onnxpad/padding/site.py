@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
-    Window,
     constant_in_effect,
     end_read,
     end_without_ceil,
@@ -278,7 +277,7 @@ class Sites:
                 if not stays or inside != own:
                     then = _counting(op, own, then)
                 if not stays or not is_written:
-                    self.check_proved(op, pad, then)
+                    self.check_proved(op, pad, then, self.trust)
             except RefusalError as refusal:
                 refused = refused if refused and around else refusal
             else:
@@ -287,10 +286,12 @@ class Sites:
         disputed = refused.code in {Reason.ENGINES_DISAGREE, Reason.AUTO_PAD_AND_PADS}
         raise (self.disagreement(op) if disputed else None) or refused
 
-    def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
-        """Raises a `RefusalError` unless a site, with a `Pad` to merge, is the same so padded."""
+    def check_proved(
+        self, op: WindowOp, pad: PadOp | None, padding: Padding, trust: Trust | None
+    ) -> Trust | None:
+        """As `Judge.check`, of a site with a `Pad` to merge; sizes are told in words."""
         try:
-            self.judge.check(op, pad, padding, self.trust)
+            return self.judge.check(op, pad, padding, trust)
         except RefusalError as refusal:
             if refusal.code is not Reason.SIZE_DEPENDENT:
                 raise
@@ -339,7 +340,12 @@ class Sites:
         if same is not None and same.is_same:
             self.judge.check(op, None, same, trust)
             return same, None
-        pads = op.pads if op.auto_pad == "VALID" else self._floor(op)
+        pads = op.pads
+        if op.auto_pad != "VALID":
+            each = zip(self.spatial(op, op.data, 1), op.windows, pads, strict=True)
+            pads = tuple(
+                [(at[0], end_without_ceil(size, window, *at)) for size, window, at in each]
+            )
         refused: RefusalError | None = None
         proposed = [Padding(pads, counted=op.count_include_pad)]
         if op.count_include_pad:
@@ -348,7 +354,7 @@ class Sites:
                 proposed.append(Padding(less(pads, op.pads), outside=op.pads))
         for padding in proposed:
             try:
-                decides = self.judge.check(op, None, padding, trust)
+                decides = self.check_proved(op, None, padding, trust)
                 numbers, counts = padding.numbers, padding.counted
                 if split(numbers, style)[1] and not split(op.pads, style)[1]:
                     plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
@@ -359,23 +365,6 @@ class Sites:
                 return padding, decides
         assert refused is not None
         raise refused
-
-    def _floor(self, op: WindowOp) -> Pairs:
-        """The pads with which a pool that rounds down has as many windows."""
-        found, left = list[Pair](), dict[int, Extent]()
-        each = zip(op.axes, op.windows, self.spatial(op, op.data, 1), op.pads, strict=True)
-        for axis, window, size, (begin, end) in each:
-            last = (
-                end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
-            )
-            if last is None:
-                left[axis] = size
-            else:
-                found.append((begin, last))
-        if left:
-            said = "no end padding gives the same number of windows at every value of"
-            raise self._dependent(left, op.data, said, ceil_mode=1)
-        return tuple(found)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
