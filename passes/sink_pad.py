@@ -38,7 +38,7 @@ class SinkPad(Pass):
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
     - Transpose; Unsqueeze, Squeeze with axes, Reshape and Flatten that only add or drop axes of
-      size 1; Dropout in inference.
+      size 1.
     - Concat of data that is all padded alike, Split and Slice along other axes, and a Slice on a
       side that is not padded.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that

@@ -62,7 +62,7 @@ DECIDING: Final = (
 """The modules that refuse what an operator or a step does not allow."""
 
 
-LEFT: Final = {*_DIFFER_BY_PLACE, "Expand", "Identity"}
+LEFT: Final = {*_DIFFER_BY_PLACE, "Identity"}
 """Steps that no `Pad` is moved past; an Identity is none of its own, as it computes nothing."""
 
 BY_PLACE: Final = {"Celu", "Elu", "Selu", "Sin"}

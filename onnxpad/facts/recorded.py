@@ -221,7 +221,7 @@ def given_domain(
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
     wanted = dict(_fixed_by_shapes(graph, by_input))
-    axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
+    axes = [axis for axis in open_axes(graph.inputs) if axis.tensor not in graph.initializers]
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
         for axis in _named(graph, axes, name, sizes, recorded.entries):
@@ -271,7 +271,7 @@ def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
     """The sizes that shapes fix on open axes."""
-    fed = [name for name in graph.inputs if not graph.has_default(name)]
+    fed = [name for name in graph.inputs if name not in graph.initializers]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
         if not given and len(fed) != 1:
@@ -344,7 +344,8 @@ def sizes_of(name: str, value: str | int | range) -> Sizes:
         return Sizes(size, size)
     first, last, step = 1, 0, 1
     if isinstance(value, range) and value:
-        first, last, step = min(value), max(value), abs(value.step)
+        first, last = sorted((value[0], value[-1]))  # max() would go through all of them
+        step = abs(value.step)
     elif isinstance(value, str) and (match := re.fullmatch(_RANGE, value)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
         if first >= 1 and step > 1:  # each multiple of the step

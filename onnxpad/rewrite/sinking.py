@@ -310,7 +310,7 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]
         for place, tensor in enumerate(node.inputs):
             if tensor.name and place not in data and call.constant(place) is None:
                 raise UnreadError(f"input {place} is known only at run time, or is large")
-        if node.op == "Expand" or (node.op == "Squeeze" and call.axes() is None):
+        if node.op == "Squeeze" and call.axes() is None:
             raise UnreadError("what it does depends on the sizes of its data")
         if node.op == "Slice":
             _check_slice(call, layers[0])

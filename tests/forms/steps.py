@@ -100,8 +100,9 @@ def _with_constant(op: str, value: float, constant: float) -> Step:
 
 
 _KEEP_ZERO: Final = (
-    "Tanh", "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish",
-    "LeakyRelu", "Selu", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "ThresholdedRelu",
+    "Tanh", "Asinh", "Atanh", "Ceil", "Celu", "Elu", "Erf", "Floor", "Gelu", "HardSwish",
+    "LeakyRelu", "Round", "Selu", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan",
+    "ThresholdedRelu",
 )  # fmt: skip
 
 KINDS: Final = (
@@ -177,9 +178,7 @@ KINDS: Final = (
         "the new value of the `Pad` is certain",
         {
             "Relu": Step("t = Relu (a)", value=-3), "Neg": Step("t = Neg (a)"),
-            "Abs": Step("t = Abs (a)"), "Ceil": Step("t = Ceil (a)"),
-            "Floor": Step("t = Floor (a)"), "Round": Step("t = Round (a)"),
-            "Sign": Step("t = Sign (a)"),
+            "Abs": Step("t = Abs (a)"),
             "Clip": Step("t = Clip (a, k)", "float k = {0}", value=-3),
         },
         (Step(
@@ -205,13 +204,6 @@ KINDS: Final = (
             Step("t = Sigmoid (a)", title="Sigmoid of 0"),
             Step("t = LeakyRelu (a)", value=-3, title="LeakyRelu of -3"),
         ),
-    ),
-    Kind(
-        "inference",
-        {"Dropout": Step("t = Dropout (a)")},
-        (Step(
-            "t = Dropout (a, k, m)", "float k = {0.5}, bool m = {1}", title="Dropout in training"
-        ),),
     ),
 )  # fmt: skip
 """All kinds of steps; each operator of the table of steps is in one."""
