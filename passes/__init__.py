@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, Final
+from typing import Final
 
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
-from onnxpad.passes.drop_valid import DropValid
-from onnxpad.passes.fix_amounts import FixAmounts
-from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.auto_pad import DropValid, ResolveAutoPad, RoundDown
+from onnxpad.passes.conv_transpose import (
+    MakeSymmetric,
+    ResolveTransposed,
+    TakeCrop,
+    TakeOutputPadding,
+)
+from onnxpad.passes.fold_pad import FoldPad, RecogniseSame, SplitPads
 from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.passes.make_symmetric import MakeSymmetric
-from onnxpad.passes.merge_pads import MergePads
-from onnxpad.passes.recognise_same import RecogniseSame
-from onnxpad.passes.report_auto_pad import ReportAutoPad
-from onnxpad.passes.report_pad import ReportPad
-from onnxpad.passes.report_scopes import ReportScopes
-from onnxpad.passes.report_unreadable import ReportUnreadable
-from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
-from onnxpad.passes.resolve_transposed import ResolveTransposed
-from onnxpad.passes.round_down import RoundDown
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
+from onnxpad.passes.report_pad import ReportAutoPad, ReportPad
+from onnxpad.passes.report_scopes import ReportScopes, ReportUnreadable
 from onnxpad.passes.sink_pad import SinkPad
-from onnxpad.passes.split_pads import SplitPads
-from onnxpad.passes.take_crop import TakeCrop
-from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.pass_api import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
@@ -51,28 +44,12 @@ PASSES: Final[tuple[type[Pass], ...]] = (
 REPORTS: Final = ("PAD601",)
 """The codes of what `check` alone tells of a whole model, if asked."""
 
-TARGETS: Final = {
-    "PAD702": "SpellPadding",
-    "PAD703": "ReportWrong",
-    "PAD704": "ReportRejected",
-    "PAD705": "ReportFallback",
-    "PAD706": "ReportUnknown",
+LATER: Final = {
+    "PAD601": "onnxpad.frameworks.fitting.reports.ReportConvention",
+    "PAD702": "onnxpad.passes.spell_padding.SpellPadding",
+    "PAD703": "onnxpad.targets.findings.ReportWrong",
+    "PAD704": "onnxpad.targets.findings.ReportRejected",
+    "PAD705": "onnxpad.targets.findings.ReportFallback",
+    "PAD706": "onnxpad.targets.findings.ReportUnknown",
 }
-"""The pass and the reports that only a target asks for, by code."""
-
-_ABOVE: Final = {
-    "ReportConvention": "onnxpad.frameworks.fitting.reports",
-    **dict.fromkeys(("TARGET_REPORTS", *TARGETS.values()), "onnxpad.targets.findings"),
-    "SpellPadding": "onnxpad.passes.spell_padding",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Passes and reports that stand above the others, or are seldom asked for: imported then."""
-    if name in _ABOVE:
-        return getattr(importlib.import_module(_ABOVE[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_ABOVE})
+"""Passes and reports that stand above the others, or are seldom asked for, by code."""

@@ -1,4 +1,4 @@
-"""Each `Pad` that stays and that no other rule reports, and what keeps its readers from padding."""
+"""Each `Pad` and `auto_pad` that stays and that no other rule reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnxpad.arithmetic.window import axes_text
 from onnxpad.errors import and_list, few, without_names
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
-from onnxpad.padding.padding import Readers, about, has_amounts
+from onnxpad.padding.padding import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -51,23 +51,30 @@ class ReportPad(Pass):
         """Every `Pad` that remains, in file order."""
         graph, readers = context.graph, Readers(context.graph)
         for node in graph.nodes:
-            if node.op != "Pad" or id(node) in context.reported:
+            is_told = id(node) in context.reported or graph.is_function(node)
+            if node.op != "Pad" or is_told or not node.outputs:
                 continue
-            if graph.is_function(node) or not node.outputs:
-                continue  # the rule on functions reports it
             pad = context.pad(node) if graph.names_standard(node) else None
             if isinstance(pad, UnreadableError):
                 continue  # the rule on unreadable nodes reports it
             found, path = readers.of(node.outputs[0]), readers.path(node.outputs[0])
             if causes := [*_causes(context, found, node, pad, path)]:
-                told = {str(cause): cause.brief or without_names(str(cause)) for cause in causes}
+                told, label = dict.fromkeys(map(str, causes)), graph.label
+                uses = [use for use in found if use is not None]
                 reason = RefusalError(
                     causes[0].code,
                     few(told, MOST_READERS, "; "),
-                    "; ".join(dict.fromkeys(told.values())),
                     summary="; ".join(dict.fromkeys(map(without_names, told))),
-                    options=[o for o in causes[0].options if all(o in c.options for c in causes)],
-                    **_facts(context, pad, found, path),
+                    mode=pad and pad.mode,
+                    amounts=pad and pad.constant_amounts,
+                    value=pad.value if pad is not None and pad.mode == "constant" else None,
+                    readers=[
+                        {"node": label(use.node), "op_type": use.node.op, "input": use.index}
+                        for use in uses
+                    ],
+                    output=None in found,
+                    steps=[label(use.node) for use in path[:-1]],
+                    window=label(path[-1].node) if path else None,
                 )
                 yield self.refused(context, node, _described(node, pad), reason)
 
@@ -107,17 +114,20 @@ def not_covered(graph: Graph, node: Node) -> RefusalError:
 
 def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | None:
     """Why a reader of a `Pad` does not take over its padding; None where the style wants that."""
-    (node, index), window = use, windowed(context.graph, use.node)
+    (node, index), graph = use, context.graph
+    window, told = windowed(graph, node), f"{node.op} {graph.label(node)!r}"
     if index < 0:
-        code, how = Reason.READ_IN_BODY, "in a body"
-    elif window is not None and index != window.inputs.data:
-        code, how = Reason.READ_AS_OPERAND, f"as input {index}"
-    elif gathering(context.graph, node) is not None:
-        return _verdict(context, pad, node)
-    else:
-        return _way(context.graph, (use,))
-    label = context.graph.label(node)
-    return RefusalError(code, f"{node.op} {label!r} reads it {how}")
+        return RefusalError(Reason.READ_IN_BODY, f"{told} reads it in a body")
+    if window is not None and index != window.inputs.data:
+        return RefusalError(Reason.READ_AS_OPERAND, f"{told} reads it as input {index}")
+    if gathering(graph, node) is None:
+        return _way(graph, (use,))
+    if isinstance(op := context.window(node), UnreadableError):
+        return RefusalError(Reason.READER_UNREADABLE, f"{told}: it cannot be read itself: {op}")
+    is_plain = pad is not None and pad.mode == "constant"
+    if is_plain and context.style_of(node) in {"pad", "symmetric"}:
+        return None
+    return RefusalError(Reason.AS_ASKED, f"{told}: it takes the Pad as it came")
 
 
 def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
@@ -130,30 +140,9 @@ def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
         why = ": onnxpad does not cover it" if is_window else ": it is not known to have a window"
     if crops(graph, end):
         why = ": its own pads would crop"
-
     *between, last = (f"{use.node.op} {graph.label(use.node)!r}" for use in path)
     past = f" past {and_list(between)}" * bool(between)
     return RefusalError(code, f"{last} reads it{past}{why}")
-
-
-def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | None:
-    """Why a window operator does not take over a `Pad`; None where the style wants it there."""
-    op, style = context.window(node), context.style_of(node)
-    known = pad.constant_amounts if pad is not None and pad.mode == "constant" else None
-    if isinstance(op, UnreadableError):
-        why = RefusalError(Reason.READER_UNREADABLE, f"it cannot be read itself: {op}")
-    elif style == "pad" and known is not None and min(map(min, known), default=0) >= 0:
-        return None
-    else:
-        why = RefusalError(Reason.AS_ASKED, f"in style {style} the Pad stays before it")
-        try:
-            padding, before, around = context.sites.planned(op, style)
-            is_whole = before and known is not None and has_amounts(op, before, around)
-            if style != "fold" and is_whole and padding.outside == around:
-                return None
-        except RefusalError as refusal:
-            why = refusal
-    return about(context.graph, node, why)
 
 
 def _described(node: Node, pad: PadOp | None) -> str:
@@ -162,25 +151,48 @@ def _described(node: Node, pad: PadOp | None) -> str:
         return f"Pad of {node.domain}"
     known = pad.constant_amounts
     amounts = ", amounts computed" if known is None else f" {axes_text(known, pad.axes)}"
-    return f"Pad{amounts}" + (
-        f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
-    )
+    how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
+    return f"Pad{amounts}{how}"
 
 
-def _facts(
-    context: Context, pad: PadOp | None, found: Sequence[Use | None], path: Sequence[Use]
-) -> dict[str, object]:
-    label = context.graph.label
-    return {
-        "mode": pad.mode if pad is not None else None,
-        "amounts": None if pad is None else pad.constant_amounts,
-        "value": None if pad is None or pad.mode != "constant" else pad.value,
-        "readers": [
-            {"node": label(use.node), "op_type": use.node.op, "input": use.index}
-            for use in found
-            if use is not None
-        ],
-        "output": None in found,
-        "steps": [label(use.node) for use in path[:-1]],
-        "window": label(path[-1].node) if path else None,
-    }
+class ReportAutoPad(Pass):
+    """`auto_pad` on an operator that onnxpad does not cover.
+
+    ## What it does
+    Names it: NhwcConv, NhwcFusedConv of com.microsoft, other domains, functions of the model.
+    ## Why it matters
+    Many importers reject it; outside of the standard, its author or an `onnxpad.Row` defines it.
+    ## Example
+        y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    stays
+    where
+        float[1, 8, 8, 2] x, float[3, 3, 3, 2] w
+    ## When it is exact
+    Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
+    ## References
+    onnxruntime, docs/ContribOperators.md, NhwcConv.
+    """
+
+    code = "PAD103"
+    severity = Severity.INFO
+    rewrites = False
+    rest = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every remaining `auto_pad` other than NOTSET, in file order."""
+        told = context.reported.union(id(node) for node, _ in context.unreadable())
+        for node in context.graph.nodes:
+            auto_pad = reported_auto_pad(node)
+            if auto_pad and id(node) not in told:
+                why, facts = not_covered(context.graph, node), {"domain": node.domain or ""}
+                message = f"auto_pad={auto_pad}"
+                yield self.refused(context, node, message, why, auto_pad=auto_pad, **facts)
+
+
+def reported_auto_pad(node: Node) -> str:
+    """Its `auto_pad`: "" for NOTSET, "@name" for an attribute of the function, "?" if no string."""
+    value = node.attrs.get("auto_pad", "NOTSET")
+    if reference := getattr(value, "ref_attr_name", ""):
+        return f"@{reference}"
+    text = value if isinstance(value, str) else "?"
+    return "" if text == "NOTSET" else text

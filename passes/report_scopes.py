@@ -1,4 +1,4 @@
-"""Padding in bodies of nodes and in functions."""
+"""Padding where no rule looks, and nodes that the specification does not allow as written."""
 
 from __future__ import annotations
 
@@ -7,11 +7,44 @@ from collections.abc import Iterator
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
-from onnxpad.passes.report_auto_pad import reported_auto_pad
-from onnxpad.reasons import Reason
+from onnxpad.passes.report_pad import reported_auto_pad
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.rewrite.scopes import covers, pads
+from onnxpad.rewrite.scopes import PADDING, covers, pads
+
+
+class ReportUnreadable(Pass):
+    """A node with attributes, inputs or outputs that no rule can rely on.
+
+    ## What it does
+    Names what is wrong with it, or which attributes each call of the function sets. Nothing is
+    rewritten around it. Without a window, and no `Pad`, it need only fit its schema: types of
+    attributes, numbers of inputs and outputs.
+    ## Why it matters
+    Such a model loads in one runtime, and fails or means something else in another.
+    ## Example
+        y = Conv <auto_pad = "SAME"> (x, w)
+    stays
+    where
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
+    ## When it is exact
+    Nothing is changed.
+    ## References
+    ONNX Conv-22, "auto_pad" and "pads": the values allowed.
+    """
+
+    code = "PAD901"
+    severity = Severity.INFO
+    rewrites = False
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every node that cannot be read."""
+        for node, error in context.unreadable():
+            if context.graph.refers(node) and node.op != "Pad" and not PADDING & node.attrs.keys():
+                continue  # where it reads a Pad, the finding about that says so
+            refusal = RefusalError(Reason.UNREADABLE, str(error))
+            yield self.refused(context, node, f"{node.op} that no rule reads", refusal)
 
 
 class ReportScopes(Pass):
@@ -47,9 +80,9 @@ class ReportScopes(Pass):
             yield from self._padding(graph, context.closed)
         for node in graph.running():
             yield from self._in_bodies(graph, node)
-        if not graph.is_main:
-            return
-        for index, light in enumerate(graph.model.skeleton.light.functions):
+        for index, light in enumerate(
+            graph.model.skeleton.light.functions if graph.is_main else ()
+        ):
             try:
                 if pads(light.node):
                     graph.function(index)
@@ -66,13 +99,12 @@ class ReportScopes(Pass):
         except ModelError as error:
             yield self._match(graph, node, str(error), reason or "a body is malformed")
             return
-        if not reason and covers(graph, node):
-            return
-        reason = reason or f"what {node.op} hands to its bodies is not known"
-        for body in found:
-            yield from self._padding(body, reason)
-            for inner in body.running():
-                yield from self._in_bodies(body, inner, reason)
+        if reason or not covers(graph, node):
+            reason = reason or f"what {node.op} hands to its bodies is not known"
+            for body in found:
+                yield from self._padding(body, reason)
+                for inner in body.running():
+                    yield from self._in_bodies(body, inner, reason)
 
     def _padding(self, graph: Graph, reason: str) -> Iterator[Match]:
         """The padding of a body or function, without that of bodies inside it."""
@@ -87,18 +119,8 @@ class ReportScopes(Pass):
         self, place: Graph | str, node: Node, message: str, reason: str, **facts: object
     ) -> Match:
         """A finding about a node of a graph, or about a place whose graph cannot be read."""
-        label, location = str(place), Location((str(place),))
+        label, location, code = str(place), Location((str(place),)), Reason.OTHER_SCOPE
         if isinstance(place, Graph):
             label, location = place.place_of(node), place.location(node)
-        finding = Finding(
-            self.code,
-            Severity.INFO,
-            label,
-            node.op,
-            message,
-            reason,
-            facts,
-            reason_code=Reason.OTHER_SCOPE,
-            location=location,
-        )
-        return Match(finding, node)
+        said = self.code, Severity.INFO, label, node.op, message, reason, facts
+        return Match(Finding(*said, reason_code=code, location=location), node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.window import axes_text
 from onnxpad.graph import Tensor
@@ -11,12 +10,10 @@ from onnxpad.padding.padding import readers_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
-
-if TYPE_CHECKING:
-    from onnxpad.rewrite.sinking import Sinking
 
 
 class SinkPad(Pass):
@@ -24,7 +21,7 @@ class SinkPad(Pass):
 
     ## What it does
     Moves the `Pad` behind these, where another rule folds it. Its amounts follow the axes, its
-    value the operators; the shape of a Reshape is corrected. A Slice that only crops padding goes.
+    value the operators; the shape of a Reshape is corrected.
     ## Why it matters
     With channels last, quantised or one-dimensional, there are some before each Conv.
     ## Example
@@ -40,8 +37,10 @@ class SinkPad(Pass):
     ## When it is exact
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
-    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1.
-    - Concat of data that is all padded alike, Split and Slice along other axes.
+    - Transpose; Unsqueeze, Squeeze with axes, Reshape and Flatten that only add or drop axes of
+      size 1.
+    - Concat of data that is all padded alike, Split and Slice along other axes, and a Slice on a
+      side that is not padded.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
       does not vary along padded axes, if the value comes out as one certain number. Other functions
       only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.
@@ -60,9 +59,7 @@ class SinkPad(Pass):
         for pad in context.pads():
             readers = (use.node for use in readers_of(graph, pad.node.outputs[0]) if use)
             if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
-                continue  # no step reads it, so the table of steps is not needed
-            from onnxpad.rewrite.sinking import Sinking
-
+                continue  # no step reads it
             version = -1
             while version != graph.version and pad.node.alive:
                 sinking = sinking or Sinking(context)
@@ -75,8 +72,6 @@ class SinkPad(Pass):
 
     def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
-        from onnxpad.rewrite.sinking import refused
-
         graph, pad, refusal = context.graph, op.node, None
         padded = sinking.lifted(pad.outputs[0])
         if padded is None:
@@ -103,7 +98,7 @@ class SinkPad(Pass):
             plan = sinking, step
             return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
         if refusal is not None and padded.data is not pad.inputs[0]:
-            return self._match(context, type(sinking)(context, as_one=False), op)
+            return self._match(context, Sinking(context, as_one=False), op)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:

@@ -47,11 +47,12 @@ class SpellPadding(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator and `Pad` whose spelling is not the one that is wanted."""
         ops: list[WindowOp | TransposedOp] = [*context.windows(), *context.transposed()]
-        plans = [(op.node, _attributes(context, op)) for op in ops]
+        plans = [(op.node, _attributes(op)) for op in ops]
         if context.graph.opset >= 11:
             plans += [(pad.node, _operands(context, pad)) for pad in context.pads()]
         for node, plan in plans:
-            if plan:
+            wanted = context.wanted(node).spelling
+            if plan := {name: written for name, written in plan.items() if name in wanted}:
                 what = f"spelled with {and_list(plan)}"
                 yield self.found(context, node, str(node.op), plan, becomes=what)
 
@@ -77,60 +78,51 @@ Written: TypeAlias = dict[str, dict[Any, Any]]
 """By spelling: attributes by name, and operands by their place; None removes one."""
 
 
-def _attributes(context: Context, op: WindowOp | TransposedOp) -> Written:
-    wanted, node, plan = context.wanted(op.node).spelling, op.node, Written()
-    kernel = [window.kernel for window in op.windows]
-    is_known = {int}.issuperset(map(type, kernel)) and "kernel_shape" not in node.attrs
-    if "kernel_shape" in wanted and is_known:
+def _attributes(op: WindowOp | TransposedOp) -> Written:
+    node, plan, kernel = op.node, Written(), [window.kernel for window in op.windows]
+    if {int}.issuperset(map(type, kernel)) and "kernel_shape" not in node.attrs:
         plan["kernel_shape"] = {"kernel_shape": kernel}
-    if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
+    if not op.pads_written and op.auto_pad == "NOTSET":
         plan["write_pads"] = {"pads": onnx_order(op.pads)}
-    if node.op == "AveragePool" and isinstance(op, WindowOp):
+    if isinstance(op, TransposedOp):
+        crop = Padding(op.pads, output_padding=op.output_padding).crop
+        if op.is_explicit and any(op.output_padding) and min(end for _, end in crop) >= 0:
+            plan["no_output_padding"] = {"pads": onnx_order(crop), "output_padding": None}
+    elif node.op == "AveragePool":
         does = op.auto_pad.startswith("SAME") or op.ceil_mode or is_padded(op.pads)
-        if "no_count_include_pad" in wanted and op.count_include_pad and not does:
+        if op.count_include_pad and not does:
             plan["no_count_include_pad"] = {"count_include_pad": None}
-        if "write_count_include_pad" in wanted and does and "count_include_pad" not in node.attrs:
+        if does and "count_include_pad" not in node.attrs:
             plan["write_count_include_pad"] = {"count_include_pad": 0}
-    if "no_output_padding" in wanted and isinstance(op, TransposedOp) and _crops_all_it_adds(op):
-        crop = onnx_order(Padding(op.pads, output_padding=op.output_padding).crop)
-        plan["no_output_padding"] = {"pads": crop, "output_padding": None}
     return plan
-
-
-def _crops_all_it_adds(op: TransposedOp) -> bool:
-    """Whether a transposed convolution appends elements, and crops as many at each end."""
-    pairs = zip(op.pads, op.output_padding, strict=True)
-    return op.is_explicit and any(op.output_padding) and all(more <= e for (_, e), more in pairs)
 
 
 def _operands(context: Context, pad: PadOp) -> Written:
     wanted, node, plan = context.wanted(pad.node).spelling, pad.node, Written()
     graph, data = context.graph, context.analysis.shape(pad.data)
     dtype = context.analysis.dtype(pad.data)
-    if "initializers" in wanted and graph.is_main:  # in a body, no constant is written otherwise
-        given = [(n, each) for n, each in enumerate(node.inputs) if n and each.producer]
-        found = {n: graph.constant(each) for n, each in given}
-        if found := {n: value for n, value in found.items() if value is not None}:
-            plan["initializers"] = found
+    if graph.is_main:  # in a body, no constant is written otherwise
+        found = {n: graph.constant(each) for n, each in enumerate(node.inputs) if each.producer}
+        given = {n: value for n, value in found.items() if n and value is not None}
+        plan |= {"initializers": given} if given else {}
     numbers, anew = pad.constant_amounts, ""
     if "no_axes" in wanted and pad.axes is not None and data is not None:
         numbers, anew = pad.over(len(data)), "no_axes"
     elif graph.constant(node.inputs[1]) is None:
-        anew = "constant_amounts" if "constant_amounts" in wanted else ""
-    elif _TYPED in wanted and graph.is_raw(node.inputs[1]):
+        anew = "constant_amounts"
+    elif graph.is_raw(node.inputs[1]):
         anew = _TYPED
     if anew and numbers is not None:
         plan[anew] = {1: np.asarray(onnx_order(numbers), np.int64)}
         plan[anew] |= {3: None} if anew == "no_axes" else {}
-    is_constant = pad.mode == "constant"
-    is_zero = is_constant and is_plain_zero(pad.value)
+    is_zero = pad.mode == "constant" and is_plain_zero(pad.value)
     keeps_axes = node.operand(3) is not None and "no_axes" not in plan
-    is_left_empty = len(node.inputs) > 2 and not node.inputs[2].name and not keeps_axes
-    is_empty = is_left_empty and "no_empty_fill" in wanted
+    is_empty = len(node.inputs) > 2 and not node.inputs[2].name and not keeps_axes
+    is_empty = is_empty and "no_empty_fill" in wanted
     if "value" in wanted and is_zero and (len(node.inputs) < 3 or is_empty) and dtype:
         plan["value"] = {2: np.zeros((), tensor_dtype_to_np_dtype(dtype))}
     elif is_empty:
         plan["no_empty_fill"] = {2: None}
-    if "no_value" in wanted and (is_zero or not is_constant) and node.operand(2) is not None:
+    if (is_zero or pad.mode != "constant") and node.operand(2) is not None:
         plan["no_value"] = {2: None}
     return plan

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.graph import Tensor
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
-from onnxpad.passes.fix_amounts import FixAmounts
+from onnxpad.passes.auto_pad import ResolveAutoPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.layers import onnx_order

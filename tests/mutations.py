@@ -21,14 +21,12 @@ from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.window import Window
 from onnxpad.facts import bounds, contents, shapes
 from onnxpad.facts.bounds import BOUNDS
-from onnxpad.padding import crops, padding, site, write
+from onnxpad.padding import crops, padding, write
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import Judge
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
-from onnxpad.passes.fix_amounts import FixAmounts
-from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import layers, moving, numbers, pointwise, transposed
@@ -187,7 +185,7 @@ _SITES: Final = (
     _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", JUDGE, Sites._proposed,
             "odd_side(op.auto_pad)", '"end"'),
     _mutant("SAME's axes swapped", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
-            "resolved.append(pads)", "resolved.insert(0, pads)"),
+            "is not None)", "is not None)[::-1]"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
     _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._proposed,
@@ -198,23 +196,20 @@ _SITES: Final = (
     _mutant("pads win over VALID", "MaxPool, VALID with pads", JUDGE, Sites._proposed,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
-            JUDGE, Sites._proposed, "if not open_sizes:", "if False:",
+            JUDGE, Sites._proposed, "(specified, read)", "(read,)",
             "if self.trust is Trust.RUNTIME:", "if True:"),
     _mutant("the specification is trusted unasked",
-            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites.check_proved,
-            "padding, self.trust", "padding, Trust.SPEC"),
+            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites._proved,
+            "then, self.trust", "then, Trust.SPEC"),
     _mutant("pads beside auto_pad are taken", "MaxPool, SAME with pads, as onnxruntime", JUDGE,
             Sites._proposed, 'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
     _mutant("a begin that varies is constant", "SAME by a formula, stays", JUDGE,
-            Sites._pair_read,
-            "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
-            "(begin := bounds(begin)[1]) is not None and isinstance(count, int | Size)"),
+            Sites._least, "not isinstance(begin, int)", "(begin := bounds(begin)[1]) is None"),
     _mutant("the least end stands for all", "end by a remainder", JUDGE,
-            Sites._pair_read,
-            "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
-            "if count == count_of(size + begin + least, window, *own):", "if True:"),
+            Sites._least, "_, last = bounds(end_read(", "last, _ = bounds(end_read(",
+            " or count != count_of(size + begin + end, window, *own)", ""),
 )
 
 _JUDGED: Final = (
@@ -236,17 +231,17 @@ _DYNAMIC: Final = (
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
     _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites._computed, "enumerate(sides[formula.split])",
+            DynamicSites.write_computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites._computed, "if any(formula.surplus):", "if False:"),
+            DynamicSites.write_computed, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._computed, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+            DynamicSites.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites._computed, "[pair[side] for pair in formula.constant]",
+            DynamicSites.write_computed, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
     _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites._computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+            DynamicSites.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (
@@ -282,13 +277,15 @@ _STEPS: Final = (
             "[axis % rank for axis in written]"),
     _mutant("a Squeeze drops the last axis", "Pad Squeeze Conv", PROBES, moving.squeeze,
             "if axis not in axes", "if axis != rank - 1"),
-    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, sinking._reshape,
+    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, sinking._reshaped,
             "size - sum(pair) for", "size for"),
     _mutant("a Reshape keeps axes in place", "Pad Reshape Conv, one axis less", PROBES,
             moving._origins, "dict(zip(new, old, strict=True))", "dict(zip(new, new))"),
     _mutant("a Reshape may do anything", "Pad Reshape Conv, sizes exchanged", PROBES,
             moving._origins, "[before[axis] for axis in old] != [after[axis] for axis in new]",
             "False"),
+    _mutant("a Reshape stays as it is", "Pad Reshape Conv", CERTIFY, sinking.behind,
+            '_reshaped(call, layers[0], found) if node.op == "Reshape" else None', "None"),
     _mutant("an operand adds axes behind", "Pad Mul Conv, one axis more", PROBES,
             moving.widened, "((0, 0),) * added + each.amounts",
             "each.amounts + ((0, 0),) * added"),
@@ -321,12 +318,11 @@ _STEPS: Final = (
                          ("values", "Pad Pad Concat Conv, values"))),
     _mutant("a Split may part the padding", "Pad Split Conv, along the Pad", PROBES,
             moving.split, '[axis_of(call.attribute("axis"), rank_of(call, layers))]', "[]"),
-    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, sinking._slice,
-            "max(left[0], 0), max(left[1], 0)", "pads"),
-    _mutant("a Slice crops one more at the end", "Pad Slice Conv", PROBES, moving._cropped,
+    _mutant("a Slice crops one more at the end", "ConvTranspose Slice", PROBES, moving._cropped,
             "cut = -end", "cut = 1 - end"),
-    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, sinking._slice,
-            "begin, -stop or ENDLESS", "0, ENDLESS"),
+    _mutant("a Slice of padding crops data", "Pad Slice Conv, of padding", CERTIFY,
+            sinking._check_slice, "if (begin and pads[0]) or (end and pads[1]) or short or not",
+            "if not"),
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
             "if is_padded(numbers):", "if False:"),
     _mutant("a Pad behind steps writes 0", "Pad Transpose Conv, value 5", CERTIFY,
@@ -434,21 +430,15 @@ _WINDOW: Final = (
 
 _ROUNDING: Final = (
     _mutant("ceil_mode changes nothing", "MaxPool, ceil_mode", JUDGE, window.end_without_ceil,
-            "chosen = max(end, most if read is None else min(read, most))", "chosen = end",
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
+            "max(end, most if read is None else min(read, most))", "end"),
     _mutant("the end is as far as the least reach", "MaxPool, ceil_mode, any size", JUDGE,
-            window.end_without_ceil, "_, read = bounds(", "read, _ = bounds(",
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
-    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", JUDGE,
-            window.end_without_ceil,
-            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
-            " else None", "return chosen"),
-    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, site.floored,
-            "sites.judge.check(op, None, padding, trust)", "None"),
+            window.end_without_ceil, "_, read = bounds(", "read, _ = bounds("),
+    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", CERTIFY,
+            Sites.floored, "self.check_proved(op, None, padding, trust)", "None"),
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, Sites.floored,
+            "self.check_proved(op, None, padding, trust)", "None"),
     _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
-            JUDGE, site.floored, "proposed.append(Padding(less(pads, op.pads), ",
+            JUDGE, Sites.floored, "proposed.append(Padding(less(pads, op.pads), ",
             "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",

@@ -171,22 +171,18 @@ def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> 
     return maximum((output - 1) * window.stride + window.extent - begin - size, 0)
 
 
-def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int | None:
-    """End padding with which a pool that rounds down has the windows of one with `ceil_mode`.
+def end_without_ceil(size: Extent, window: AnyWindow, begin: int, end: int) -> int:
+    """End padding with which a pool that rounds down may have the windows of one with `ceil_mode`.
 
-    None where none gives the same number of windows at every admitted size: at sizes at which no
-    window fits, a pool that rounds down may still have one.
+    It is the declared one where no window reaches past it, and else reaches as far as they do.
     """
+    if isinstance(window, OpenWindow):
+        return end
     windows = pool_output_size(size, window, begin, end, ceil_mode=True)
     _, read = bounds(end_read(size, window, begin, windows))
     # ceil((s + e - k) / t) is floor((s + e + t - 1 - k) / t), and no window starts past the data.
     most = min(end + window.stride - 1, window.extent - 1)
-    chosen = max(end, most if read is None else min(read, most))
-    counts = (
-        output_size(size, window, begin, chosen),
-        pool_output_size(size, window, begin, chosen, ceil_mode=False),
-    )
-    return chosen if all(isinstance(c, int | Size) and c == windows for c in counts) else None
+    return max(end, most if read is None else min(read, most))
 
 
 def meets_data(

@@ -2,14 +2,12 @@
 
 A computed `Pad` may read the same elements as SAME_UPPER or SAME_LOWER at every size, and can then
 become that attribute. A SAME without constant pads can become a `Pad` that computes its amounts, as
-one that pads to a multiple can be computed by few nodes. Sites of one graph share nodes: where
-their axes have the same sizes, the Shape; where all else is the same too, all of them.
+one that pads to a multiple can be computed by few nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +18,7 @@ from onnxpad.arithmetic.size import Extent, Sizes, Unknown, modulo, symbol
 from onnxpad.arithmetic.window import ODD, odd_side, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Tensor
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write
@@ -35,16 +33,9 @@ Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 
 
 class AmountsFormula(Struct, frozen=True):
-    """SAME's amounts where they depend on the sizes of successive axes.
+    """SAME's amounts on successive axes: in all (-size) mod modulus + surplus, split in two.
 
-    The total on such an axis is (-size) mod modulus + surplus.
-
-    Attributes:
-        axes: The axes.
-        moduli: The modulus on each.
-        surplus: What is added on each.
-        split: How the total is split.
-        constant: (begin, end) of all axes of the tensor, as far as they are constant; else 0.
+    `constant` are those of all axes of the tensor, as far as they are constant; else 0.
     """
 
     axes: range
@@ -89,10 +80,7 @@ def formula_of(op: WindowOp, sizes: Sequence[Extent]) -> AmountsFormula | None:
 
 
 class DynamicSites:
-    """Reads and writes padding that depends on open sizes, in one graph.
-
-    What it writes shares nodes where sizes are known to be equal.
-    """
+    """Reads and writes padding that depends on open sizes, in one graph."""
 
     def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
         """Reads the graph as it is at each call; `plain` is its analysis without assumptions."""
@@ -100,15 +88,11 @@ class DynamicSites:
         self._analysis = analysis
         self._sites = sites
         self._plain = plain
-        self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def same_of(self, op: WindowOp) -> Padding | None:
-        """The SAME that equals the computed `Pad` in front of an operator at every size.
+        """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
 
-        None where there is no such `Pad`, or it is not SAME.
-
-        Raises:
-            RefusalError: It is SAME but for what it fills in, or was declared not to be possible.
+        Refused where it is SAME but for what it fills in, or was declared not to be possible.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
@@ -130,22 +114,17 @@ class DynamicSites:
         return None
 
     def check_computed(self, op: WindowOp) -> AmountsFormula:
-        """The amounts of the computed `Pad` that a SAME which depends on open sizes can become.
-
-        Raises:
-            RefusalError: The operator's padding cannot be in a `Pad` in front of it.
-        """
+        """The amounts of the `Pad` that a SAME of open sizes can become; or a refusal."""
         if self._graph.opset < 11:
             opset, said = self._graph.opset, "a Pad cannot compute its amounts before opset 11"
             raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=11)
-        known, shape, formula = self._analysis.shape(op.data), self._plain.shape(op.data), None
-        if known is not None and not any(isinstance(size, Unknown) for size in known):
+        plain, formula = self._plain.shape(op.data), None
+        if Unknown not in map(type, self._analysis.shape(op.data) or (Unknown("no rank"),)):
             amounts = self._same(op, self._sites.spatial(op, op.data, 1))
             self._sites.judge.check(op, None, _unpadded(op), self._sites.trust, amounts)
             any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
-            for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
-                if formula is None and sizes:
-                    formula = formula_of(op, sizes)
+            now = () if plain is None else op.operator.layout.spatial(plain)
+            formula = (formula_of(op, now) if now else None) or formula_of(op, any_size)
         if formula is None:
             said = "no formula is known for the sizes of the data"
             raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
@@ -162,50 +141,24 @@ class DynamicSites:
         return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
 
     def write_computed(self, op: WindowOp) -> None:
-        """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
-        graph, node = self._graph, op.node
-        formula = self.check_computed(op)
-        name = f"{node.name or node.outputs[0].name}_same"
-        amounts = self._computed(formula, op.data, node, name)
-        write(graph, self._analysis, op, _unpadded(op), computed=amounts)
+        """Replaces a SAME by a `Pad` whose amounts new nodes compute from the size."""
+        graph, formula = self._graph, self.check_computed(op)
+        name = f"{op.node.name or op.node.outputs[0].name}_same"
 
-    def _computed(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
-        """The amounts over all axes of a tensor, in ONNX order, by new nodes in front of another.
-
-        Their names begin with that name.
-        """
-        place = self._places.get(id(before), -1)
-
-        def add(
-            op: str, *inputs: Tensor, key: tuple[object, ...] = (), **attributes: int
-        ) -> Tensor:
-            """Adds a node, or returns the output of an equal one that comes earlier."""
-            key = key or (op, *(tensor.name for tensor in inputs), *attributes.items())
-            known, since = self._known.get(key, (None, place))
-            if known is not None and since <= place and self._graph.holds(known):
-                return known
-            told = f"{name}_{op.lower()}"
-            made = self._graph.insert(op, inputs, attributes, before=before, name=told)
-            if place >= 0:
-                self._known[key] = made, place
-            return made
+        def add(kind: str, *inputs: Tensor, **attributes: int) -> Tensor:
+            told = f"{name}_{kind.lower()}"
+            return graph.insert(kind, inputs, attributes, before=op.node, name=told)
 
         def constant(values: Sequence[int]) -> Tensor:
-            return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+            return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
-        # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
         first, last = formula.axes.start, formula.axes.stop
-        sizes: tuple[object, ...] = (self._plain.shape(source) or ())[first:last]
-        if not sizes or any(isinstance(size, Unknown) for size in sizes):
-            sizes = (source.name,)
-        if self._graph.opset >= 15:
+        if graph.opset >= 15:
             ends = last < len(formula.constant)
             part = {"start": first, "end": last} if ends else {"start": first}
-            shape = add("Shape", source, key=("Shape", sizes), **part)
+            shape = add("Shape", op.data, **part)
         else:
-            whole = add("Shape", source, key=("whole Shape", sizes))
-            given = constant([first]), constant([last])
-            shape = add("Slice", whole, *given, key=("Slice", whole.name))
+            shape = add("Slice", add("Shape", op.data), constant([first]), constant([last]))
         total = add("Mod", add("Neg", shape), constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
@@ -225,12 +178,8 @@ class DynamicSites:
         for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
             alike = [*run]
             parts += alike if is_tensor else [constant(alike)]
-        return add("Concat", *parts, axis=0)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        """The positions of the nodes, as of the first time that amounts were computed."""
-        return {id(node): place for place, node in enumerate(self._graph.nodes)}
+        computed_by = add("Concat", *parts, axis=0)
+        write(graph, self._analysis, op, _unpadded(op), computed=computed_by)
 
     def told(self, op: WindowOp, axes: Iterable[int]) -> str:
         """SAME's pads on some axes, as formulas."""
@@ -238,10 +187,7 @@ class DynamicSites:
         return self._sites.wording.same(windows, odd_side(op.auto_pad))
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is in effect constant, or SAME.
-
-        Also where that cannot be written: the rule about it says why.
-        """
+        """The computed `Pad` before an operator, if in effect constant, or SAME, be it refused."""
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None:
             return None
@@ -254,7 +200,7 @@ class DynamicSites:
     def in_effect_constant(self, op: WindowOp, pad: PadOp) -> bool:
         """Whether constant amounts read what a computed `Pad` before an operator adds."""
         try:
-            next(self._sites.outside(op, pad), None)
+            self._sites.outside(op, pad)
         except RefusalError:
             return False
         return True

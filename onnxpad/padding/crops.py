@@ -55,13 +55,10 @@ _BY_INPUTS: Final = 10
 
 
 class Stage(Struct, frozen=True):
-    """One node behind a transposed convolution.
+    """One node behind a transposed convolution, and its input that is on the way.
 
-    Attributes:
-        node: The node.
-        place: Its input that is on the way.
-        added: What a Slice or a `Pad` adds to each spatial axis of the transposed convolution,
-            (begin, end), where negative ones crop, empty where that is not known; None for a step.
+    A Slice or a `Pad` has what it adds to each spatial axis of the transposed convolution, below 0
+    where it crops, empty where that is not known; a step has None.
     """
 
     node: Node
@@ -70,14 +67,10 @@ class Stage(Struct, frozen=True):
 
 
 class Taking(Struct, frozen=True):
-    """Another form of a transposed convolution, and what is behind it that it takes over.
+    """Another form of a transposed convolution, with all behind it that it takes over.
 
-    Attributes:
-        op: The transposed convolution.
-        form: Its form after that.
-        stages: The nodes behind it, in order, up to the last one that is taken over.
-        rest: What a new Slice crops behind it, (begin, end) per spatial axis; empty without one.
-        stays: Whether a dead node keeps what was there before.
+    The stages end with the last one taken over. A new Slice crops the rest, if there is one.
+    If something stays, a dead node keeps what was there before.
     """
 
     op: TransposedOp
@@ -122,10 +115,7 @@ class Crops:
     def taking(self, *, symmetric: bool = False) -> tuple[Taking, Obstacle | None]:
         """All that the operator can take over, and the first thing on the way that it cannot.
 
-        Nothing where the operator's own crop is not known.
-
-        Args:
-            symmetric: Whether pads must be equal at both ends.
+        Nothing where its own crop is not known. If `symmetric`, pads must be equal at both ends.
         """
         found, left = Taking(self._op, padding_of(self._op) or Padding(None)), None
         try:
@@ -151,14 +141,11 @@ class Crops:
         return found, left
 
     def take(self, taking: Taking) -> Tensor:
-        """Writes the form of what the operator takes over; the last node copies what it gives.
+        """Writes the form of what the operator takes over; the last node copies what is returned.
 
         The operator and the steps behind it are inserted anew, since they give other sizes. Their
         names are those of the old ones, unless these stay: a runtime does not load a model with
         two nodes of one name.
-
-        Returns:
-            What the last node copies.
         """
         graph, op = self._graph, taking.op
 
@@ -194,11 +181,7 @@ class Crops:
         return graph.insert("Slice", [tensor, *inputs], {}, before=node, name=name)
 
     def check(self, taking: Taking) -> Taking:
-        """What is to be written, with what stays, if that gives the same; it is taken back.
-
-        Raises:
-            RefusalError: It does not, or something else reads what is to be taken over.
-        """
+        """What is to be written, with what stays; it is proved to be the same, and taken back."""
         graph, full, at = self._graph, self._op.node.outputs[0], taking.last.outputs[0]
         was = self._reader.read(at)
         edits = graph.mark()
@@ -243,10 +226,9 @@ class Crops:
                 return Stage(node, 0, less(*map(tuple, sides)))
             if node.op == "Slice" and was and not now:
                 return Stage(node, 0, ())
-        is_step = node.op not in _WRITES_SIZES and not any(map(graph.is_read, node.outputs[1:]))
-        return (
-            Stage(node, index, None) if is_step and data_inputs(graph, node) == (index,) else None
-        )
+        if node.op in _WRITES_SIZES or any(map(graph.is_read, node.outputs[1:])):
+            return None
+        return Stage(node, index, None) if data_inputs(graph, node) == (index,) else None
 
     def _around(self, tensor: Tensor) -> tuple[dict[int, Pair], list[Pair]]:
         """What is added to data behind the operator, by its own axis, and on all other axes.
@@ -274,18 +256,12 @@ class Crops:
         return marks
 
 
-# How a crop is written
-
-
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
-    """(begin, end) per spatial axis by which an operator crops its full result.
+    """(begin, end) per spatial axis by which an operator crops its full result, if that is known.
 
     Where that is shorter than the output should be, the runtime crops nothing (SAME) or appends
     the rest (`output_shape`). The specification divides a negative number there, and leaves open
     how it is rounded, so only the runtime can be trusted.
-
-    Raises:
-        RefusalError: It depends on a size that is open, or engines disagree on it.
     """
     from onnxpad.semantics.transposed import ends_of
 
@@ -297,32 +273,23 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
     if crop is None:
         told = "its output_shape is fixed, but the size of its data is open"
         raise RefusalError(Reason.SIZE_DEPENDENT, told, axes=[*op.axes])
-    if trust is Trust.RUNTIME:
+    place = next((place for place, (*_, is_open) in enumerate(ends) if is_open), None)
+    if place is None or trust is Trust.RUNTIME:
         return crop
-    for axis, window, (*_, is_open) in zip(op.axes, op.windows, ends, strict=True):
-        if not is_open:
-            continue
-        form_of(op, crop)
-        told = f"the specification leaves open at which end of axis {axis} elements are appended"
-        facts: dict[str, Any] = {"axis": axis, "extent": window.extent, "stride": window.stride}
-        facts |= {"disagreement": told, "options": (Trust.RUNTIME.option,)}
-        raise RefusalError(Reason.ENGINES_DISAGREE, told, **facts)
-    return crop
+    form_of(op, crop)
+    axis, window = op.axes[place], op.windows[place]
+    told = f"the specification leaves open at which end of axis {axis} elements are appended"
+    facts: dict[str, Any] = {"axis": axis, "extent": window.extent, "stride": window.stride}
+    facts |= {"disagreement": told, "options": (Trust.RUNTIME.option,)}
+    raise RefusalError(Reason.ENGINES_DISAGREE, told, **facts)
 
 
 def form_of(
     op: TransposedOp, crop: Pairs, *, symmetric: bool = False, sliced: bool = False
 ) -> Padding:
-    """The form with the least numbers that has a crop.
+    """The form with the least numbers that has a crop, below 0 one that appends, or a refusal.
 
-    Args:
-        op: The operator.
-        crop: (begin, end) per spatial axis; below 0 it appends.
-        symmetric: Whether pads must be equal at both ends.
-        sliced: Whether it may crop less, as a Slice behind it does the rest.
-
-    Raises:
-        RefusalError: There is none.
+    Its pads are equal at both ends if `symmetric`; if `sliced`, a Slice behind it does the rest.
     """
     pads, appended = list[Pair](), list[int]()
     for axis, window, (begin, end) in zip(op.axes, op.windows, crop, strict=True):

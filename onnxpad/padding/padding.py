@@ -6,13 +6,12 @@ Who reads a padded tensor decides what can take the padding over.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
 
-from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
     Side,
     Window,
@@ -22,13 +21,11 @@ from onnxpad.arithmetic.window import (
     same_pads,
     window_of,
 )
-from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
-from onnxpad.semantics.operators import MICROSOFT, Fill, key_of, operator_of, windowed
+from onnxpad.semantics.operators import MICROSOFT, key_of, windowed
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
-from onnxpad.semantics.rows import FLOATS, places_of
+from onnxpad.semantics.rows import places_of
 from onnxpad.semantics.table import row_of
 
 ANY_SIZE: Final = 1 << 20
@@ -153,16 +150,6 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
     return inside, outside if is_padded(outside) else ()
 
 
-class SizeDependentError(RefusalError):
-    """The padding depends on `sizes`, by axis, that the graph does not fix."""
-
-    def __init__(self, sizes: Mapping[int, Extent], formulas: str, /, **facts: object) -> None:
-        """Stores the sizes, and how the pads depend on them in words."""
-        code = Reason.SIZE_DEPENDENT
-        super().__init__(code, f"the pads depend on {formulas}", axes=list(sizes), **facts)
-        self.sizes = sizes
-
-
 _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
@@ -183,10 +170,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
-    """The places where a tensor is read, directly or through Identity, in no particular order.
-
-    None stands for an output of the graph.
-    """
+    """Where a tensor is read, perhaps through Identity, in no order; None for a graph output."""
     pending = [tensor]
     while pending:
         current = pending.pop()
@@ -219,10 +203,7 @@ class Readers:
         return self._known[tensor.name]
 
     def path(self, tensor: Tensor) -> tuple[Use, ...]:
-        """The shortest path from a tensor to a window operator: each node by the input it reads.
-
-        Empty where none is near.
-        """
+        """The shortest path from a tensor to a near window: each node by the input it reads."""
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -247,15 +228,3 @@ class Readers:
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(node): place for place, node in enumerate(self._graph.nodes)}
-
-
-def about(graph: Graph, node: Node, why: RefusalError) -> RefusalError:
-    """A refusal that is about a node, which its message begins with."""
-    said = f"{node.op} {graph.label(node)!r}: {why}"
-    return RefusalError(why.code, said, why.brief and f"{node.op}: {why.brief}", **why.facts)
-
-
-def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
-    """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
-    row = operator_of(graph, reader)
-    return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,11 +54,8 @@ def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
 class Front(Struct, frozen=True):
     """The padding of a tensor by the `Pad`s upstream of it, as far as steps carry it there.
 
-    Attributes:
-        pads: These `Pad`s, the nearest first, each with all nodes from it to the tensor.
-        amounts: What they add to each axis; None where that is not known.
-        fill: The number that is around the data; None where it is not known, there are several, or
-            data is copied there.
+    These come the nearest first, each with all nodes from it to the tensor. The fill is None where
+    it is not one known number, or data is copied.
     """
 
     pads: tuple[tuple[Node, ...], ...]
@@ -72,27 +69,13 @@ class Front(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True, eq=False):
-    """An operator that pads, with all that pads what it reads.
+    """An operator that pads, with all that pads what it reads; a `Pad` alone can be one, too.
 
-    A `Pad` alone can be one, too. Its windows are those of the operator that reads it, and stand
-    still where none does.
-
-    Attributes:
-        op: The operator.
-        label: Its name in reports.
-        windows: One per spatial axis; none where a kernel is known only at run time.
-        axes: The spatial axes of its data.
-        rank: The rank of its data.
-        sizes: The sizes of its data on these axes; Unknown where not known.
-        written: How the operator itself pads; None where its attributes do not say that alone, as
-            those of a transposed convolution with `output_shape`.
-        own: Its own padding, (begin, end) per spatial axis, of a transposed convolution its crop;
-            None where unknown.
-        constant: Constant amounts that read the same at every size; None where there are none.
-        front: The padding by the `Pad`s upstream, per spatial axis.
-        source: The tensor that is padded.
-        source_sizes: Its sizes along these axes; Unknown where not known.
-        fills_as_own: Whether the `Pad`s upstream write the number that its own padding stands for.
+    All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
+    the source that is padded upstream; its own padding, of a transposed convolution its crop;
+    constant amounts that read the same at every size. The windows of a `Pad` are of the operator
+    that reads it, and stand still where none does. What is written is None where attributes do
+    not say that alone. It fills as its own where the `Pad`s write what its own padding stands for.
     """
 
     op: WindowOp | TransposedOp | PadOp
@@ -111,18 +94,12 @@ class Site(Struct, frozen=True, eq=False):
 
     @property
     def total(self) -> ExtentPairs | None:
-        """All padding per spatial axis; None where a part of it is unknown.
-
-        `Pad`s in front of a transposed convolution are no part: its own pads crop.
-        """
+        """All padding per spatial axis, if known; a `Pad` before a crop is no part."""
         return self.own if self.is_transposed else added(self.own, self.front.amounts)
 
     @property
     def whole(self) -> Padding | None:
-        """How it pads with what the `Pad`s upstream add; None where that depends on an open size.
-
-        An average over a `Pad` divides by what that adds, too.
-        """
+        """How it pads with what `Pad`s add, which an average counts; None if that is open."""
         pads = numbers_of(self.total)
         if pads is None or (self.padding.is_same and None in self.known_sizes):
             return None
@@ -200,13 +177,7 @@ class SiteReader:
     def __init__(
         self, graph: Graph, analysis: Analysis, barred: Collection[int] = frozenset()
     ) -> None:
-        """Looks for `Pad`s when first asked.
-
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            barred: Identities of `Pad`s that belong elsewhere.
-        """
+        """Looks for `Pad`s at once; `barred` are identities of those that belong elsewhere."""
         self._graph = graph
         self._analysis = analysis
         self._barred = barred
@@ -216,17 +187,13 @@ class SiteReader:
             self._terms.keep(tensor, self._terms.opaque(tensor))
 
     def of(self, op: WindowOp | TransposedOp) -> Site:
-        """The site of an operator.
-
-        Raises:
-            ModelError: A `Pad` upstream has amounts that the specification forbids.
-        """
+        """The site of an operator."""
         windows = tuple(w for w in op.windows if isinstance(w, Window))
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
         own: ExtentPairs | None = None
         constant: ExtentPairs | None = None
         if isinstance(op, WindowOp):
-            own, constant = own_padding(op, sizes)
+            own, constant = _own_padding(op, sizes)
         else:
             with suppress(RefusalError):
                 own = constant = crop_of(self._analysis, op)
@@ -276,11 +243,7 @@ class SiteReader:
         return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
 
     def front(self, tensor: Tensor, rank: int) -> Front:
-        """The padding of a tensor of that rank by the `Pad`s upstream of it, as far as is looked.
-
-        Raises:
-            ModelError: One has amounts that the specification forbids.
-        """
+        """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""
         amounts: ExtentPairs | None = ((0, 0),) * rank
         if not self._pads:
             return Front((), amounts)
@@ -288,25 +251,24 @@ class SiteReader:
         while at.producer is not None and any(at.producer is path[0] for path in pads):
             direct.append(at.producer)
             at = self._graph.origin(at.producer.inputs[0])
-        layers, fills = self._terms.read(at).layers, list[Any]()
-        if pads[len(direct) :]:  # behind steps
-            for layer in layers:
-                amounts = added(amounts, layer.amounts)
-                fills.append(layer.fill)
+        steps = self._terms.read(at).layers if pads[len(direct) :] else ()
+        layers: list[tuple[ExtentPairs | None, float | int | str | Operand | None]]
+        layers = [(layer.amounts, layer.fill) for layer in steps]
         for node in reversed(direct):
             try:
                 pad = read_pad(self._graph, self._analysis, node)
             except UnreadableError:
                 amounts = None
                 continue
-            own = pad.extents_over(rank)
-            amounts = added(amounts, own)
+            own, is_known = pad.extents_over(rank), pad.mode == "constant" and pad.value is not None
             if own is None or is_padded(own):
-                is_known = pad.mode == "constant" and pad.value is not None
-                fills.append(fill_of(pad.value or 0) if is_known else None)
-        known = {None if fill is None or isinstance(fill, Operand) else fill for fill in fills}
-        fill = known.pop() if len(known) == 1 else None
-        return Front(pads, amounts, None if fill is None else number_of(fill))
+                layers.append((own, fill_of(pad.value or 0) if is_known else None))
+        for more, _ in layers:
+            amounts = added(amounts, more)
+        (fill, *others) = {None if isinstance(fill, Operand) else fill for _, fill in layers} or {
+            None
+        }
+        return Front(pads, amounts, None if fill is None or others else number_of(fill))
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
         """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""
@@ -318,13 +280,13 @@ class SiteReader:
             if node is None or id(node) in seen or id(node) in self._barred:
                 continue
             seen.add(id(node))
-            path = node, *path
+            path, places = (node, *path), tuple[int, ...]()
             if is_pad(self._graph, node):
                 found.append(path)
-                pending.append((node.inputs[0], path))
+                places = (0,)
             elif node.op == "Identity" or self._terms.read(tensor).layers:
                 places = data_inputs(self._graph, node)
-                pending += [(node.inputs[place], path) for place in places]
+            pending += [(node.inputs[place], path) for place in places]
         return tuple(found)
 
 
@@ -336,21 +298,17 @@ def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | N
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
 
 
-def own_padding(
+def _own_padding(
     op: WindowOp, sizes: Sequence[Extent]
 ) -> tuple[ExtentPairs | None, ExtentPairs | None]:
-    """An operator's own padding, and constant amounts that read the same; None where unknown.
-
-    The sizes are those along the window's axes.
-    """
+    """An operator's own padding, and constant amounts that read the same; None where unknown."""
     now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
     assert now is not None
     if now.pads is not None:
         return now.pads, now.pads
     if any(isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes):
         return None, None
-    odd = now.odd
-    effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
+    effect = [constant_in_effect(*each, odd=now.odd) for each in axes]
     constant = tuple(pair for pair in effect if pair is not None)
-    total = tuple(same_pads(size, window, odd=odd) for size, window in axes)
+    total = tuple(same_pads(*each, odd=now.odd) for each in axes)
     return total, constant if len(constant) == len(effect) else None

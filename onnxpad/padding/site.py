@@ -7,6 +7,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -14,8 +15,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
-    AnyWindow,
-    Window,
     constant_in_effect,
     end_read,
     end_without_ceil,
@@ -30,13 +29,13 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, padding_of, split
+from onnxpad.padding.padding import Padding, has_amounts, padding_of, split
 from onnxpad.padding.write import Judge
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import Fusion, disagreement, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
-    ExtentPair,
+    ExtentPairs,
     Pair,
     Pairs,
     add,
@@ -64,14 +63,8 @@ class Sites:
     ) -> None:
         """Reads the graph as it is at each call.
 
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            outer: For a body, the sites of the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it.
-            inlined: For a function, whether it is called in a branch that may take the place of
-                its If.
-            trust: Whose reading counts where the engines disagree; without it neither does.
+        `outer` are the sites around a body; `fed` the inputs that depend on inputs of the model; a
+        function is `inlined` where it is called in a branch that may take the place of its If.
         """
         self._graph = graph
         self.trust = trust
@@ -85,9 +78,6 @@ class Sites:
         """Explicit pads that may say what an operator's own padding does, the least first.
 
         Those of SAME are what is specified, and then what the runtime reads, if that is trusted.
-
-        Raises:
-            RefusalError: There are none, as they depend on a size.
         """
         if op.auto_pad == "NOTSET":
             yield op.pads
@@ -96,8 +86,6 @@ class Sites:
         if op.auto_pad == "VALID":
             yield ((0, 0),) * len(op.windows)
             return
-        resolved: list[Pair] = []
-        open_sizes: dict[int, Extent] = {}
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
             if not isinstance(window.kernel, int):
                 said = f"the kernel's size on axis {axis} is known only at run time"
@@ -105,24 +93,21 @@ class Sites:
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
-            pads = constant_in_effect(size, window, odd_side(op.auto_pad))
-            if pads is None:
-                open_sizes[axis] = size
-            else:
-                resolved.append(pads)
-        if not open_sizes:
-            yield tuple(resolved)
+        odd, dtype = odd_side(op.auto_pad), self._analysis.dtype(op.data)
+        given = zip(sizes, op.windows, strict=True)
+        specified = [constant_in_effect(size, window, odd) for size, window in given]
+        read: list[Pair | None] = [None]
         if self.trust is Trust.RUNTIME:
-            dtype, places = self._analysis.dtype(op.data), range(len(sizes))
-            read = [runtime_pads(op, place, sizes[place], dtype) for place in places]
-            pairs = tuple(pair for pair in read if pair is not None)
-            if len(pairs) == len(read):
+            read = [runtime_pads(op, place, size, dtype) for place, size in enumerate(sizes)]
+        for found in (specified, read):
+            pairs = tuple(pair for pair in found if pair is not None)
+            if len(pairs) == len(found):
                 yield pairs
-                return
-        depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
-        if open_sizes or self.trust is Trust.RUNTIME:
-            told_sizes, sources = self.wording.sizes(depends), depends.values()
-            raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
+        is_open = None in specified
+        if None in read and (is_open or self.trust is Trust.RUNTIME):
+            each = zip(op.axes, sizes, specified, strict=True)
+            depends = {axis: size for axis, size, pair in each if pair is None or not is_open}
+            raise self._dependent(depends, op.data, "the pads depend on")
 
     def disagreement(self, op: WindowOp) -> RefusalError | None:
         """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
@@ -133,16 +118,16 @@ class Sites:
             found = disagreement(op, self.spatial(op, op.data, 1), self._analysis.dtype(op.data))
         if found is not None or not op.pads_written:
             return found
-        try:
+        pads: Pairs | None = None
+        with suppress(RefusalError):
             pads = next(self._proposed(replace(op, pads_written=False)))
-        except RefusalError:
-            pads = None
         if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
             return None
-        does = "refuses that" if self.why_not_run(op) else "uses auto_pad"
+        refuses = bool(self.why_not_run(op))
         said = (
             f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} disagree, which the "
-            f"specification forbids: {RUNTIME} {does}, shape inference uses pads"
+            f"specification forbids: {RUNTIME} {'refuses that' if refuses else 'uses auto_pad'}, "
+            "shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
@@ -151,7 +136,7 @@ class Sites:
             pads=onnx_order(op.pads),
             resolved=None if pads is None else onnx_order(pads),
             disagreement=said,
-            options=() if self.why_not_run(op) else (Trust.RUNTIME.option,),
+            options=() if refuses else (Trust.RUNTIME.option,),
         )
 
     def why_not_run(self, op: WindowOp) -> str:
@@ -161,33 +146,42 @@ class Sites:
             op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
         )
 
-    def outside(self, op: WindowOp, pad: PadOp) -> Iterator[Pairs]:
+    def outside(self, op: WindowOp, pad: PadOp) -> list[Pairs]:
         """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
 
         Those that it has come first, then the least ones with which each window reads as far. There
         are none where it pads nothing.
-
-        Raises:
-            RefusalError: No operator could take it over, or its amounts depend on a size.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return
+            return []
         self.check_form_of(op, pad)
         assert full is not None
         given = op.operator.layout.spatial(full)
-        known = numbers_of(given)
-        if known is not None:
-            yield known
-        sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
-        each = zip(op.windows, sizes, own, given, strict=True)
-        ceil_mode = op.ceil_mode if op.operator.pools else None
-        found = [self._pair_read(ceil_mode, *axis, known is None) for axis in each]
-        least = tuple(pair for pair in found if pair is not None)
-        if len(least) == len(found) and least != known:
-            yield least
-        elif known is None:
+        known, least = numbers_of(given), self._least(op, pad, given)
+        found = [each for each in dict.fromkeys([known, least]) if each is not None]
+        if not found:
             raise self.wording.amounts(pad)
+        return found
+
+    def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
+        """The least constant amounts that reach as far, if any; beside others, numbers stay."""
+        count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
+        found, keeps = list[Pair](), numbers_of(given) is None
+        each = zip(
+            op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
+        )
+        for window, size, own, (begin, end) in each:
+            count = count_of(size + begin + end, window, *own)
+            if not isinstance(begin, int) or isinstance(count, Unknown):
+                return None
+            if not (keeps and isinstance(end, int)):
+                _, last = bounds(end_read(size, window, begin + own[0], count))
+                end = -1 if last is None else max(last - own[1], 0)
+                if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+                    return None
+            found.append((begin, end))
+        return tuple(found)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
@@ -200,16 +194,12 @@ class Sites:
         self.judge.check(bare, unit, then, self.trust)
 
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises a `RefusalError` where a `Pad` does what no attribute of an operator says.
-
-        It copies, crops, or pads other axes; or what it does is not known.
-        """
-        amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
-        constants = pad.constant_amounts
-        wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
-        copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
-        if pad.mode != "constant" and not copies:
-            raise RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})", mode=pad.mode)
+        """Raises where a `Pad` does what no attribute says, such as to copy or to crop."""
+        amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
+        constants, mode = pad.constant_amounts, pad.mode
+        is_lowest = op.operator.padding is Fill.LOWEST
+        if mode != "constant" and (mode == "wrap" or constants is None or not is_lowest):
+            raise RefusalError(Reason.COPIES_DATA, f"it copies data ({mode})", mode=mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank
             said = f"it pads {axes} axes, but {op.node.op} reads data of {needs}"
@@ -231,95 +221,38 @@ class Sites:
             said = f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can"
             raise RefusalError(Reason.CROPS, said, amounts=onnx_order(known))
 
-    @staticmethod
-    def _pair_read(
-        ceil_mode: bool | None,
-        window: AnyWindow,
-        size: Extent,
-        own: Pair,
-        amounts: ExtentPair,
-        keeps: bool,
-    ) -> Pair | None:
-        """The least constant amounts on one axis that reach as far; None where there are none.
-
-        Those that are numbers stay if `keeps`. `ceil_mode` is that of a pool.
-        """
-        begin, end = amounts
-        if keeps and isinstance(begin, int) and isinstance(end, int):
-            return begin, end
-        count_of = output_size
-        if ceil_mode is not None:
-            count_of = partial(pool_output_size, ceil_mode=ceil_mode)
-        count = count_of(size + begin + end, window, *own)
-        if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
-            _, greatest = bounds(end_read(size, window, begin + own[0], count))
-            if greatest is not None:
-                least = max(greatest - own[1], 0)
-                if count == count_of(size + begin + least, window, *own):
-                    return begin, least
-        return None
-
     def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
-        """The padding of a site in a style, that of a `Pad` in front of it included.
+        """The padding of a site in a style, with that of a `Pad` in front, or a refusal.
 
-        Returns:
-            The padding; the `Pad`, None where none pads anything; and the amounts of it that count,
-            perhaps without an end that no window reads.
-
-        Raises:
-            RefusalError: The `Pad` cannot be taken over, or the operator cannot have that form.
+        It is None where none pads anything; its amounts may lack an end that no window reads.
         """
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
         pad = self.pad_before(op)
-        if pad is None:
-            return self.plan(op, style), None, ()
-        notes, key = op.node.notes, self._key(op, style, pad)
-        if (known := notes.get(key)) is not None:
-            return known[0], pad, known[1]
-        first: RefusalError | None = None
-        for around in self.outside(op, pad):
-            try:
-                padding = self.plan(op, style, pad, around)
-            except RefusalError as refusal:
-                first = first or refusal
-            else:
-                if key is not None and not padding.outside:
-                    notes[key] = padding, around
-                return padding, pad, around
-        if first is not None:
-            raise first
-        return self.plan(op, style), None, ()
+        padding, around = self._plan(op, style, pad)
+        return padding, pad if around else None, around
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
         return pad_giving(self._graph, self._analysis, op.data)
 
-    def plan(
-        self, op: WindowOp, style: str, pad: PadOp | None = None, around: Pairs = ()
-    ) -> Padding:
-        """The padding of a site in a style.
+    def plan(self, op: WindowOp, style: str) -> Padding:
+        """The operator's own padding in a style, or a refusal."""
+        return self._plan(op, style, None)[0]
 
-        Args:
-            op: The operator.
-            style: The style.
-            pad: A `Pad` in front of it that is to be merged with its own padding.
-            around: What this `Pad` adds per spatial axis.
-
-        Raises:
-            RefusalError: Its own padding is unknown, or the operator cannot have that form.
-        """
-        key = self._key(op, style) if pad is None else None
-        known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
+    def _plan(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs]:
+        """The padding with that of a `Pad` in front, and the amounts of it that count."""
+        key = self._key(op, style, pad)
+        known: tuple[Padding, Pairs, Pairs] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
-            known = self._proved(op, style, pad, around)
-            if key is not None and not known[1].outside:
+            known = self._proved(op, style, pad)
+            if key is not None and not known[0].outside:
                 op.node.notes[key] = known
         if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, known[0], known[1].numbers)
-        return known[1]
+            self._check_optimiser(op, known[2], known[0].numbers)
+        return known[:2]
 
-    def _key(self, op: WindowOp, style: str, pad: PadOp | None = None) -> tuple[object, ...] | None:
+    def _key(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[object, ...] | None:
         """All that a plan follows from, for operators of which that is not more than their form."""
         if op.operator.is_choosy:
             return None
@@ -329,12 +262,13 @@ class Sites:
             return None
         return Sites, style, op.form, pad.mode, pad.axes, pad.constant_amounts, str(pad.value)
 
-    def _proved(
-        self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
-    ) -> tuple[Pairs, Padding]:
-        """As `plan`, with the operator's own padding in numbers."""
+    def _proved(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs, Pairs]:
+        """As `_plan`, with the operator's own padding in numbers: the first that is the same."""
         refused: RefusalError | None = None
-        for own in self._proposed(op):
+        merged = [] if pad is None else self.outside(op, pad)
+        pad = pad if merged else None
+        sides = ((each, own) for each in merged or [()] for own in self._proposed(op))
+        for around, own in sides:
             inside, outside = split(add(own, around) if around else own, style)
             then = Padding(inside, ceil=op.ceil_mode, counted=op.count_include_pad, outside=outside)
             stays = (pad is None or has_amounts(op, pad, around)) and outside == around
@@ -343,19 +277,21 @@ class Sites:
                 if not stays or inside != own:
                     then = _counting(op, own, then)
                 if not stays or not is_written:
-                    self.check_proved(op, pad, then)
+                    self.check_proved(op, pad, then, self.trust)
             except RefusalError as refusal:
-                refused = refusal
+                refused = refused if refused and around else refusal
             else:
-                return own, then
+                return then, around, own
         assert refused is not None
         disputed = refused.code in {Reason.ENGINES_DISAGREE, Reason.AUTO_PAD_AND_PADS}
         raise (self.disagreement(op) if disputed else None) or refused
 
-    def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
-        """Raises a `RefusalError` unless a site, with a `Pad` to merge, is the same so padded."""
+    def check_proved(
+        self, op: WindowOp, pad: PadOp | None, padding: Padding, trust: Trust | None
+    ) -> Trust | None:
+        """As `Judge.check`, of a site with a `Pad` to merge; sizes are told in words."""
         try:
-            self.judge.check(op, pad, padding, self.trust)
+            return self.judge.check(op, pad, padding, trust)
         except RefusalError as refusal:
             if refusal.code is not Reason.SIZE_DEPENDENT:
                 raise
@@ -364,17 +300,19 @@ class Sites:
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
             said = "with ceil_mode the number of windows depends on"
-            raise self.refusal_of_ceil({axis: size}, source, said) from None
+            raise self._dependent({axis: size}, source, said, ceil_mode=1) from None
 
-    def refusal_of_ceil(self, sizes: Mapping[int, Extent], data: Tensor, said: str) -> RefusalError:
-        """The refusal of a pool whose number of windows depends on sizes, which end the message."""
+    def _dependent(
+        self, sizes: Mapping[int, Extent], data: Tensor, said: str, **facts: object
+    ) -> RefusalError:
+        """The refusal of what depends on sizes, which end the message."""
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             f"{said} {self.wording.sizes(sizes)}",
             axes=[*sizes],
             sizes=self.wording.places([*sizes.values()]),
-            ceil_mode=1,
             options=self.wording.options(sizes, data),
+            **facts,
         )
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
@@ -384,15 +322,49 @@ class Sites:
         if is_far and is_lowest and self._analysis.bound(op.data) < 0:
             return "the data that it reads may be negative"
         try:
-            around = next(self.outside(op, pad), ())
-            if not around:
-                return op
-            padding = self.plan(op, "fold", pad, around)
+            padding, around = self._plan(op, "fold", pad)
         except RefusalError as refusal:
             return str(refusal)
-        if not has_amounts(op, pad, around):
+        if not has_amounts(op, pad, around or ((0, 0),) * len(op.windows)):
             return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
+
+    def floored(
+        self, op: WindowOp, style: str, trust: Trust | None
+    ) -> tuple[Padding, Trust | None]:
+        """The padding of a pool that rounds down with the windows of one that rounds up.
+
+        The second is who is trusted, if the engines disagree.
+        """
+        same = padding_of(op)
+        if same is not None and same.is_same:
+            self.judge.check(op, None, same, trust)
+            return same, None
+        pads = op.pads
+        if op.auto_pad != "VALID":
+            each = zip(self.spatial(op, op.data, 1), op.windows, pads, strict=True)
+            pads = tuple(
+                [(at[0], end_without_ceil(size, window, *at)) for size, window, at in each]
+            )
+        refused: RefusalError | None = None
+        proposed = [Padding(pads, counted=op.count_include_pad)]
+        if op.count_include_pad:
+            proposed.append(Padding(pads))
+            if style == "pad":  # a `Pad` counts; what windows read past it does not
+                proposed.append(Padding(less(pads, op.pads), outside=op.pads))
+        for padding in proposed:
+            try:
+                decides = self.check_proved(op, None, padding, trust)
+                numbers, counts = padding.numbers, padding.counted
+                if split(numbers, style)[1] and not split(op.pads, style)[1]:
+                    plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
+                    self.plan(plain, style)
+            except RefusalError as refusal:
+                refused = refused or refusal
+            else:
+                return padding, decides
+        assert refused is not None
+        raise refused
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
@@ -413,11 +385,7 @@ class Sites:
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:
         """The sizes of the axes along which an operator's window slides over a tensor.
 
-        A size that is unknown until run time becomes a symbol. It starts at `least`, or later where
-        no such tensor can be that short.
-
-        Raises:
-            ModelError: The tensor has another number of axes.
+        One that is unknown until run time becomes a symbol, of `least` or what is least there.
         """
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != op.rank:
@@ -447,73 +415,12 @@ def _counting(op: WindowOp, own: Pairs, padding: Padding) -> Padding:
     return replace(padding, counted=padding.counted or begins)
 
 
-def floored(
-    sites: Sites, op: WindowOp, style: str, trust: Trust | None
-) -> tuple[Padding, Trust | None]:
-    """The padding of a pool that rounds down with the windows of one that rounds up.
-
-    A style then moves its pads into a `Pad`.
-
-    Args:
-        sites: The sites of the graph.
-        op: The pool, which rounds up.
-        style: The style.
-        trust: Whose reading of it counts where the engines disagree.
-
-    Returns:
-        The padding; and who is trusted, if the engines disagree.
-
-    Raises:
-        RefusalError: The pool cannot round down, or not in this style.
-    """
-    same = padding_of(op)
-    if same is not None and same.is_same:
-        sites.judge.check(op, None, same, trust)
-        return same, None
-    pads = op.pads if op.auto_pad == "VALID" else _pads(sites, op)
-    refused: RefusalError | None = None
-    proposed = [Padding(pads, counted=op.count_include_pad)]
-    if op.count_include_pad:
-        proposed.append(Padding(pads))
-        if style == "pad":  # a `Pad` counts; what windows read past it does not
-            proposed.append(Padding(less(pads, op.pads), outside=op.pads))
-    for padding in proposed:
-        try:
-            decides = sites.judge.check(op, None, padding, trust)
-            numbers, counts = padding.numbers, padding.counted
-            if split(numbers, style)[1] and not split(op.pads, style)[1]:
-                plain = replace(op, ceil_mode=False, pads=numbers, count_include_pad=counts)
-                sites.plan(plain, style)
-        except RefusalError as refusal:
-            refused = refused or refusal
-        else:
-            return padding, decides
-    assert refused is not None
-    raise refused
-
-
-def _pads(sites: Sites, op: WindowOp) -> Pairs:
-    """The pads with which a pool that rounds down has as many windows."""
-    found, left = [], dict[int, Extent]()
-    each = zip(op.axes, op.windows, sites.spatial(op, op.data, 1), op.pads, strict=True)
-    for axis, window, size, (begin, end) in each:
-        chosen = end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
-        if chosen is None:
-            left[axis] = size
-        else:
-            found.append((begin, chosen))
-    if left:
-        said = "no end padding gives the same number of windows at every value of"
-        raise sites.refusal_of_ceil(left, op.data, said)
-    return tuple(found)
-
-
 def is_disputed(sites: Sites, op: WindowOp) -> bool:
     """Whether the engines are known to divide an average that rounds up otherwise."""
     if not op.ceil_mode or op.auto_pad != "NOTSET":
         return False
     try:
-        floored(sites, op, "fold", None)
+        sites.floored(op, "fold", None)
     except RefusalError as refusal:
         return refusal.code is Reason.ENGINES_DISAGREE
     return False

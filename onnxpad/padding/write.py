@@ -50,13 +50,8 @@ def write(
 ) -> None:
     """Makes a site pad so; `Graph.sweep` removes the nodes that this leaves unused.
 
-    Args:
-        graph: The graph, which is edited.
-        analysis: The analysis of the graph.
-        op: The operator as it is.
-        padding: How it is to pad, and what a `Pad` in front of it is to do.
-        pad: The `Pad` in front of it of which that is all.
-        computed: The amounts of the `Pad` where nodes compute them, instead of those in `padding`.
+    `pad` is the `Pad` in front of the operator of which that is all; `computed` are the amounts of
+    the one to be written, where nodes compute them.
     """
     node, changed, inputs = op.node, changes(op, padding), op.node.inputs
     if isinstance(op, WindowOp):
@@ -140,10 +135,7 @@ def write_pad(
     fill: float | int,
     dtype: int,
 ) -> Tensor:
-    """Inserts a constant `Pad` of a tensor in front of a node, and returns its output.
-
-    Its amounts are those over all axes in ONNX order, or the tensor that holds them.
-    """
+    """Inserts a constant `Pad` in front of a node, of amounts over all axes; returns its output."""
     name = f"{before.name or before.outputs[0].name}_pad"
     if graph.opset < 11:
         attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
@@ -183,20 +175,10 @@ class Judge:
         trust: Trust | None,
         computed: ExtentPairs = (),
     ) -> Trust | None:
-        """Raises unless a site computes the same with another padding, at every size.
+        """Who is trusted, if engines disagree on a site that is to be padded otherwise; may refuse.
 
-        Args:
-            op: The operator, as it is or as it would be.
-            pad: A `Pad` in front of it, of which that is all; its amounts and its value are known.
-            padding: How the site is to be padded.
-            trust: Whose reading of the operator counts where the engines disagree.
-            computed: The amounts of a `Pad` in front, over all axes, where they depend on the size.
-
-        Returns:
-            Who is trusted, if the engines disagree.
-
-        Raises:
-            RefusalError: It does not, or that could not be shown.
+        `pad` is one in front of the operator, of which that is all, with known amounts and value;
+        `computed` are the amounts, over all axes, of one that is to compute them.
         """
         source = op.data if pad is None else pad.data
         data, amounts = self._reader.opaque(source), computed
@@ -215,17 +197,17 @@ class Judge:
         except UnreadError as error:
             raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
         except DiffersError as error:
-            if error.code is Reason.ZERO_POINT_UNKNOWN:
-                raise refusal_of_zero_point(op) from error
-            facts = {"operator": self._graph.label(op.node), **error.facts}
-            raise RefusalError(error.code, str(error), **facts) from error
+            said, facts = str(error), {"operator": self._graph.label(op.node), **error.facts}
+            if error.code is Reason.ZERO_POINT_UNKNOWN and op.operator.inputs.zero_point:
+                said = f"{op.node.op} pads with its zero point, which is not one constant number"
+                facts = {"tensor": op.node.inputs[op.operator.inputs.zero_point].name}
+            raise RefusalError(error.code, said, **facts) from error
         _check_declared(op, padding.pads)
         counts, opset = op.operator.counts, self._graph.opset
-        if padding.counted and not op.count_include_pad and counts is not None:
-            since = op.operator.since(counts)
-            if opset < since:
-                said = f"{op.node.op} of opset {opset} cannot count its padding"
-                raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
+        since = None if counts is None else op.operator.since(counts)
+        if padding.counted and not op.count_include_pad and since is not None and opset < since:
+            said = f"{op.node.op} of opset {opset} cannot count its padding"
+            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
         if not stays:
             check_pads(opset, self._analysis.dtype(source))
         decides = trust is not None and trust.assumption in equal.assumptions
@@ -254,11 +236,11 @@ class Judge:
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""
         fill = op.fill(self._analysis.dtype(source))
-        if fill is None and op.operator.padding is Fill.LOWEST:
-            said = "the element type of the data is unknown"
-            raise DiffersError(said, Reason.TYPE_UNKNOWN, tensor=source.name)
         if fill is None:
-            raise refusal_of_zero_point(op)
+            is_lowest = op.operator.padding is Fill.LOWEST
+            code = Reason.TYPE_UNKNOWN if is_lowest else Reason.ZERO_POINT_UNKNOWN
+            said = "the element type of the data is unknown"
+            raise DiffersError(said, code, tensor=source.name)
         return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
 
 
@@ -274,15 +256,6 @@ def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
         ceil_mode=padding.ceil,
         count_include_pad=padding.counted,
     )
-
-
-def refusal_of_zero_point(op: WindowOp) -> RefusalError:
-    """The refusal of data whose zero point, which its padding stands for, is not known."""
-    place = op.operator.inputs.zero_point
-    assert place is not None
-    tensor = op.node.inputs[place].name
-    said = f"{op.node.op} pads with its zero point, which is not one constant number"
-    return RefusalError(Reason.ZERO_POINT_UNKNOWN, said, tensor=tensor)
 
 
 def _check_declared(op: WindowOp, pads: Pairs | None) -> None:

@@ -10,6 +10,7 @@ reports on the rest would otherwise tell.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Page, Severity
 from onnxpad.options import Options
-from onnxpad.passes import PASSES, REPORTS, TARGETS
+from onnxpad.passes import LATER, PASSES
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -69,7 +70,7 @@ def every_pass() -> tuple[type[Pass], ...]:
 
 def every_code() -> tuple[str, ...]:
     """The codes of all findings, in order; those of users' own passes too."""
-    return tuple(sorted([*(kind.code for kind in every_pass()), *REPORTS, *TARGETS]))
+    return tuple(sorted([*(kind.code for kind in every_pass()), *LATER]))
 
 
 def is_own(pass_: Pass) -> bool:
@@ -82,9 +83,8 @@ def catalogue() -> Mapping[str, Page]:
 
     A page is made from the docstring of a pass.
     """
-    from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
-
-    others = *TARGET_REPORTS, SpellPadding, ReportConvention
+    places = (place.rpartition(".") for place in LATER.values())
+    others = [getattr(importlib.import_module(module), name) for module, _, name in places]
     kinds: Mapping[str, type[Any]] = {kind.code: kind for kind in (*every_pass(), *others)}
     return MappingProxyType({code: _page(kinds[code]) for code in sorted(kinds)})
 

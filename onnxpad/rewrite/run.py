@@ -16,10 +16,9 @@ from onnxpad.finding import Change, Finding, Trust
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
+from onnxpad.passes.auto_pad import ResolveAutoPad, RoundDown
+from onnxpad.passes.conv_transpose import ResolveTransposed
 from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
-from onnxpad.passes.resolve_transposed import ResolveTransposed
-from onnxpad.passes.round_down import RoundDown
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason

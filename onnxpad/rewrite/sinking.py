@@ -8,19 +8,19 @@ behind it follows each output. Steps that only each other read need no `Pad`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.padding.padding import Readers, about, data_inputs, needs_finite, readers_of
+from onnxpad.padding.padding import Readers, data_inputs, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
@@ -37,9 +37,9 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
-from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.operators import Fill, gathering
 from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
-from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -50,11 +50,7 @@ Cut: TypeAlias = tuple[Node, RefusalError | None]
 
 
 class Sinking:
-    """Finds and makes cuts in one graph; what it finds holds until that is edited by others.
-
-    Attributes:
-        looked: Looks downstream in the graph.
-    """
+    """Finds and makes cuts in one graph; what it finds holds until that is edited by others."""
 
     def __init__(self, context: Context, *, as_one: bool = True) -> None:
         """Looks for nothing yet; `as_one` moves a `Pad` with one before it that it could do."""
@@ -67,14 +63,9 @@ class Sinking:
         self.looked = Readers(context.graph)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
-        """A tensor as padded data; None where no `Pad` reaches it through steps.
+        """A tensor as padded data, past so many steps downstream; None where no `Pad` reaches it.
 
-        Args:
-            tensor: The tensor.
-            depth: The number of steps that were passed upstream to get to it.
-
-        Raises:
-            RefusalError: A `Pad` does, but the last step cannot be passed; the message says why.
+        Refused where a `Pad` does, but the last step cannot be passed.
         """
         tensor = self._graph.origin(tensor)
         if tensor.name not in self._known:
@@ -107,10 +98,7 @@ class Sinking:
         return replace(passed, steps=(*steps.values(), node))
 
     def _around(self, pad: Node) -> Behind | None:
-        """What a `Pad` gives as padded data; None unless it is constant padding by known numbers.
-
-        Nor is it where it may crop more than there is.
-        """
+        """What a `Pad` gives as padded data; None unless it pads by known numbers."""
         row = self._row(pad) if self._as_one else None
         data, layers = row or (pad.inputs[0], layers_of(self._graph, self._analysis, pad))
         amounts = numbers_of(layers[0].amounts) if layers else None
@@ -119,10 +107,7 @@ class Sinking:
         return Behind(Layer(amounts, layers[0].fill), data=data)
 
     def _row(self, pad: Node) -> tuple[Tensor, Layers] | None:
-        """What a `Pad` and one before it pad, and with what; None unless one could do both.
-
-        Nor could it where something else reads the first.
-        """
+        """What a `Pad` and one before it that only it reads pad, if one could do both."""
         row = (pad.inputs[0].producer, pad)
         pads = [each for each in row if each is not None and is_pad(self._graph, each)]
         if len(pads) < len(row) or len(list(self.readers(pad.inputs[0]))) != 1:
@@ -139,10 +124,7 @@ class Sinking:
         return None if found is not None and len(found.steps) > _MOST_STEPS else found
 
     def cuts(self, pad: Node) -> Iterator[Cut]:
-        """The steps behind which a `Pad` could be written, and those that it cannot be moved past.
-
-        On each branch one or the other ends the way.
-        """
+        """The steps behind which a `Pad` could be written, or that end its way, on each branch."""
         seen = set[int]()
         for each in self.readers(pad.outputs[0]):
             step = each if each is not None and data_inputs(self._graph, each) else None
@@ -159,12 +141,9 @@ class Sinking:
                     yield last, None
 
     def _only_step(self, step: Node) -> Node | None:
-        """The step that alone reads a step's only output, and can be passed too.
-
-        A Slice has none: only without it can the proof tell padding from what is cropped.
-        """
+        """The step that alone reads a step's only output, and can be passed too."""
         read = [each for each in step.outputs if self._graph.is_read(each)]
-        readers = list(self.readers(read[0])) if len(read) == 1 and step.op != "Slice" else []
+        readers = list(self.readers(read[0])) if len(read) == 1 else []
         if len(readers) != 1 or readers[0] is None or not data_inputs(self._graph, readers[0]):
             return None
         lifted = self._settled(readers[0].outputs[0])
@@ -177,10 +156,7 @@ class Sinking:
             yield None if use is None or use.index < 0 else use.node
 
     def shared(self, step: Node) -> Node | None:
-        """The first step between `Pad`s and a step that something else reads too.
-
-        It would have to be computed twice, with the padding and without it.
-        """
+        """The first step before one that something else reads too: it would be computed twice."""
         lifted = self.lifted(step.outputs[0])
         steps = () if lifted is None else lifted.steps
         known = {id(each) for each in steps}
@@ -191,14 +167,7 @@ class Sinking:
         return None
 
     def cut(self, node: Node) -> tuple[Tensor, ...]:
-        """Writes the padding behind a step on bare data, and connects all its readers to that.
-
-        Returns:
-            The tensors that replace its outputs, of those that are read.
-
-        Raises:
-            RefusalError: There is no `Pad` for the element type.
-        """
+        """Writes the padding behind a step on bare data; returns what replaces its outputs."""
         graph, dtype = self._graph, self._analysis.dtype(node.outputs[0])
         lifted = self.lifted(node.outputs[0])
         assert lifted is not None
@@ -212,12 +181,10 @@ class Sinking:
                 inside = self.lifted(tensor)
                 assert inside is not None
                 inputs[index] = inside.data or bare[tensor]
-            for index, values in passed.constants.items():
-                name = f"{step.name or step.outputs[0].name}_{index}"
-                inputs[index] = graph.add_initializer(values, name)
-            attributes = passed.attributes
-            made = inputs[:1] if passed.vanishes else graph.insert_like(step, inputs, attributes)
-            bare.update(zip(step.outputs, made, strict=True))
+            if passed.shape is not None:
+                name, values = f"{step.name or step.outputs[0].name}_1", passed.shape
+                inputs[1] = graph.add_initializer(np.asarray(values, np.int64), name)
+            bare.update(zip(step.outputs, graph.insert_like(step, inputs, {}), strict=True))
         outputs, numbers = [], numbers_of(lifted.layer.amounts) or ()
         for old in filter(graph.is_read, node.outputs):
             padded = bare[old]
@@ -232,10 +199,7 @@ class Sinking:
         return tuple(outputs)
 
     def refusal(self, step: Node) -> RefusalError | None:
-        """Why something that reads the padding behind a step does not take it; None if all does.
-
-        However many `Pad`s reach the step, that is tried once.
-        """
+        """Why a reader of padding behind a step does not take it, if one does not; tried once."""
         if id(step) not in self._refusals:
             found, mark = None, self._context.graph.mark()
             if step.outputs[0].name not in self._context.absorbed:
@@ -249,16 +213,10 @@ class Sinking:
         return self._refusals[id(step)]
 
     def check_taken(self, step: Node) -> list[str]:
-        """Cuts behind a step, and raises unless all that reads the padding takes it.
+        """Cuts behind a step, to be rolled back; raises unless all that reads the padding takes it.
 
-        Whoever calls this must roll the graph back. A window operator takes padding if it could
-        have it in its style, a step if all its readers do, and a `Pad` if both could be one.
-
-        Returns:
-            The names of the outputs of all steps that were cut, whose readers all take the padding.
-
-        Raises:
-            RefusalError: A reader does not take it; the message says which, and why.
+        A window operator does if it could have it in its style, a step if all its readers do, and
+        a `Pad` if both could be one. Returns the names of the outputs of all steps that were cut.
         """
         pending, taken = [step], list[str]()
         while pending:
@@ -287,17 +245,10 @@ class Sinking:
 
     def _carrying(self, padded: Tensor) -> Iterator[Node]:
         """The steps past which a new `Pad` goes on; raises unless what else reads it takes it."""
-        graph, context, pad = self._graph, self._context, padded.producer
+        graph, pad = self._graph, padded.producer
         assert pad is not None
         readers = [each for each in self.readers(padded) if each is not None]
         readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
-        for reader in readers if context.user_options.strict else ():
-            finite = needs_finite(graph, self._analysis, padded, reader)
-            if finite and context.style_of(reader) != "pad":
-                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
-                said = f"it assumes {assumes}, and --strict forbids that"
-                why = RefusalError(code, said, assumptions=[assumes])
-                raise about(graph, reader, why)
         for reader in readers:
             if gathering(graph, reader) is not None:
                 self._check_window(padded, reader)
@@ -310,7 +261,7 @@ class Sinking:
                 raise refused(graph, reader, "stands between")
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
-        graph, sites = self._graph, self._context.sites
+        graph, sites, style = self._graph, self._context.sites, self._context.style_of(reader)
         try:
             op = read_window(graph, self._analysis, reader)
         except UnreadableError as error:
@@ -318,11 +269,18 @@ class Sinking:
         if graph.origin(op.data) is not padded:
             raise refused(graph, reader, "stands between")
         try:
-            padding, pad, _ = sites.planned(op, self._context.style_of(reader))
+            lost = op.operator.padding is Fill.LOWEST and self._analysis.dtype(padded) in FLOATS
+            if lost and self._context.user_options.strict and style != "pad":
+                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
+                said = f"it assumes {assumes}, and --strict forbids that"
+                raise RefusalError(code, said, assumptions=[assumes])
+            padding, pad, _ = sites.planned(op, style)
             if pad is not None and padding.outside:
                 sites.check_mergeable(op, pad)
-        except RefusalError as refusal:
-            raise about(graph, reader, refusal) from refusal
+        except RefusalError as why:
+            said = f"{reader.op} {graph.label(reader)!r}: {why}"
+            brief = why.brief and f"{reader.op}: {why.brief}"
+            raise RefusalError(why.code, said, brief, **why.facts) from why
 
 
 class Behind(Struct, frozen=True):
@@ -330,27 +288,19 @@ class Behind(Struct, frozen=True):
 
     Attributes:
         layer: The layer around each output.
-        constants: New constants for inputs, by index.
-        attributes: New values of attributes; None removes one.
-        vanishes: Whether the node does nothing to data without the layer.
+        shape: The second input of the node on such data, where it has to be another one.
         steps: All nodes between `Pad`s and the layer, in order, this one last.
         data: What a `Pad` pads; None for a step.
     """
 
     layer: Layer
-    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    vanishes: bool = False
+    shape: Sequence[int] | None = None
     steps: tuple[Node, ...] = ()
     data: Tensor | None = None
 
 
 def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]) -> Behind:
-    """The layer behind a node of which each data input is padded by one layer.
-
-    Raises:
-        RefusalError: The layers cannot be moved past the node; the message says why.
-    """
+    """The layer behind a node of which each data input is padded by one layer, or a refusal."""
     row = row_of(graph, node)
     assert row is not None
     assert row.step is not None
@@ -360,14 +310,16 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]
         for place, tensor in enumerate(node.inputs):
             if tensor.name and place not in data and call.constant(place) is None:
                 raise UnreadError(f"input {place} is known only at run time, or is large")
+        if node.op == "Squeeze" and call.axes() is None:
+            raise UnreadError("what it does depends on the sizes of its data")
         if node.op == "Slice":
-            return _slice(call, layers[0])
+            _check_slice(call, layers[0])
+            return Behind(layers[0])
         (found,) = row.step(call, [(each,) for each in layers]).layers
         if isinstance(found.fill, Operand):
             raise UnreadError("it makes no single certain value of the fill", Reason.FILL_CHANGES)
-        write = _SIZES.get(node.op)
-        sizes = None if write is None else write(call, layers[0], found)
-        return Behind(found, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
+        sizes = _reshaped(call, layers[0], found) if node.op == "Reshape" else None
+        return Behind(found, sizes)
     except UnreadError as error:
         facts = error.facts
         if error.code is Reason.FILL_CHANGES:
@@ -383,20 +335,7 @@ def refused(
     return RefusalError(code, f"{node.op} {label!r} {why}", **{"operator": label, **facts})
 
 
-def _squeeze(call: Call, inner: Layer, outer: Layer) -> None:
-    """Checks that a Squeeze of every axis of size 1 leaves the padded ones without the padding."""
-    shape = call.shape()
-    if call.axes() is not None or shape is None:
-        return
-    units = [
-        axis
-        for axis, (size, pair) in enumerate(zip(shape, inner.amounts, strict=True))
-        if always(less_equal(2, size - sum(pair))) is not True
-    ]
-    check_free((inner,), units)
-
-
-def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
+def _reshaped(call: Call, inner: Layer, outer: Layer) -> list[int]:
     """The shape of a Reshape: its own -1 stays right, and so does a 0 if both sizes are alike."""
     if call.version < 5 or call.attribute("allowzero"):
         raise UnreadError("its shape has no constant that could be corrected")
@@ -411,50 +350,19 @@ def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
     return sizes
 
 
-_SIZES: Final[Mapping[str, Callable[[Call, Layer, Layer], list[int] | None]]] = {
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
-}
-"""What a step has as its second input without the layer around its data; None as before.
-
-Given the layers around its data and around its result.
-"""
-
-
-def _slice(call: Call, layer: Layer) -> Behind:
-    """A Slice along other axes, or one that crops padded axes.
-
-    On each side it may crop part of the padding, or, where there is none, the data itself.
-    """
-    layers, rank = (layer,), len(layer.amounts)
-    crops, others = cuts_of(call, layers)
-    check_free(layers, dict(others))
-    written = bounds_of(call, rank)
-    shape, amounts, bounds = call.shape(), list(layer.amounts), dict[int, tuple[Extent, Extent]]()
-    for axis, (start, end, _) in written.items():
-        bounds[axis] = start, end
-        if layer.amounts[axis] == (0, 0):
+def _check_slice(call: Call, layer: Layer) -> None:
+    """Raises unless a Slice takes off bare data what it did: only on sides without padding."""
+    crops, others = cuts_of(call, (layer,))
+    shape, written = call.shape(), bounds_of(call, len(layer.amounts))
+    taken = set(dict(others))
+    for axis, cut in crops.items():
+        known = numbers_of([layer.amounts[axis], cut])
+        if known is None or shape is None:
+            taken.add(axis)
             continue
-        known = numbers_of([layer.amounts[axis], crops.get(axis, (0, 0))])
-        if known is None or shape is None or min(known[0]) < 0:
-            check_free(layers, [axis])
-            continue
-        pads, cut = known
-        left = [pad + crop for pad, crop in zip(pads, cut, strict=True)]
-        begin, stop = (-min(each, 0) for each in left)
-        short = always(less_equal(begin + stop, shape[axis] - sum(pads))) is not True
-        if (begin and pads[0]) or (stop and pads[1]) or ((begin or stop) and short):
-            check_free(layers, [axis])
-        amounts[axis] = max(left[0], 0), max(left[1], 0)
-        bounds[axis] = begin, -stop or ENDLESS
-    found = Layer(tuple(amounts), layer.fill)
-    steps = {step for _, _, step in written.values()}
-    if {*bounds.values()} <= {(0, ENDLESS)} and steps <= {1}:
-        return Behind(found, vanishes=True)
-    if list(bounds.values()) == [(start, end) for start, end, _ in written.values()]:
-        return Behind(found)
-    starts, ends = ([pair[side] for pair in bounds.values()] for side in (0, 1))
-    kept = call.constant(1)
-    if kept is None:  # before opset 10
-        return Behind(found, {}, {"starts": starts, "ends": ends})
-    return Behind(found, {1: np.asarray(starts, kept.dtype), 2: np.asarray(ends, kept.dtype)})
+        pads, (begin, end) = known
+        is_kept = written[axis][:2] == (-begin, end or ENDLESS)
+        short = always(less_equal(sum(pads) - begin - end, shape[axis])) is not True
+        if (begin and pads[0]) or (end and pads[1]) or short or not is_kept:
+            taken.add(axis)
+    check_free((layer,), taken)

@@ -11,9 +11,9 @@ import onnxpad
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.passes.drop_valid import DropValid
+from onnxpad.passes.auto_pad import DropValid
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.pads import MergePads
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.run import Run

@@ -112,7 +112,7 @@ def test_end_read(size: int, window: Window, begin: int, output: int) -> None:
 @example(Window(3, 2), 0, 0, 1, 2, 20)
 @example(Window(3, 2), 0, 0, 2, 3, 20)
 @example(Window(2, 5), 1, 1, 1, 1, 20)
-def test_end_without_ceil_exists_exactly_when_some_end_gives_the_windows(
+def test_end_without_ceil_is_the_least_that_gives_the_windows(
     window: Window, begin: int, end: int, step: int, least: int, more: int
 ) -> None:
     assume(max(begin, end) < window.kernel)  # others are refused
@@ -129,9 +129,9 @@ def test_end_without_ceil_exists_exactly_when_some_end_gives_the_windows(
     size = symbol("n", Sizes(first=least, last=least + more, step=step))
     chosen = end_without_ceil(size, window, begin, end)
     right = [each for each in range(end, end + window.extent + 1) if is_right(each)]
-    assert chosen == (right[0] if right else None)
-    if chosen is None:
+    if not right:
         return
+    assert chosen == right[0]
     for each in admitted:
         count = pool_output_size(each, window, begin, end, ceil_mode=True)
         assert isinstance(count, int)

@@ -82,10 +82,6 @@ FORMS: Final[dict[str, Form]] = {
         "a = Pad (x, p) b = Pad (a, q) y = Conv (b, w)",
         f"{_PADS}, {_sides(0, 0, -1, -1, 0, 0, 0, 0, name='q')}",
     ),
-    "padding cropped by a Slice": _form(
-        "a = Pad (x, p) s = Slice (a, from, to, on) y = Conv (s, w)",
-        f"{_PADS}, int64[2] from = {{1, 1}}, int64[2] to = {{99, 99}}, int64[2] on = {{2, 3}}",
-    ),
     "channels too": _form(
         "a = Pad (x, p) y = Conv (a, w)",
         _sides(0, 0, 1, 1, 0, 1, 2, 2),

@@ -146,7 +146,7 @@ KINDS: Final = (
         ),),
     ),
     Kind(
-        "along another axis; a Slice may crop the padding",
+        "along another axis; a Slice also on a side that is not padded",
         {
             "Split": Step("u, v = Split <axis = 1> (a) t = Concat <axis = 1> (v, u)"),
             "Slice": Step(

@@ -5,7 +5,7 @@ import pytest
 from onnx import numpy_helper
 
 import onnxpad
-from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.pads import MergePads
 from tests.support import assert_graph, decided, feeds_of, fixed, one, run
 from tests.support.rows import each_row
 

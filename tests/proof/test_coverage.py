@@ -11,8 +11,8 @@ import pytest
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.options import Options
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.pads import DropEmptyPad
 from onnxpad.proof.certificate import settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts

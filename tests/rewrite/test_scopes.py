@@ -595,22 +595,6 @@ def test_computed_bounds_stay_in_front_of_branches_that_differ_in_size(
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
 
 
-@pytest.mark.parametrize("axes", ["[3, 2]", "[-1, -2]"])
-def test_a_slice_hides_that_branches_differ_in_size(axes: str) -> None:
-    """Before opset 10 shape inference wants its axes in order."""
-    nodes = (
-        "q = Pad <pads = [0, 0, 2, 2, 0, 0, 2, 2]> (x)"
-        f" k = Slice <axes = {axes}, starts = [1, 1], ends = [-1, -1]> (q) z = Conv (k, w)"
-    )
-    model = graph(branch(nodes), inputs="float[1, 2, 9, 8] x, bool on", held=W)
-    model.opset_import[0].version = 9
-    for value in (model.graph, *(each.g for each in model.graph.node[0].attribute)):
-        value.output[0].type.tensor_type.ClearField("shape")
-    result = onnxpad.fix(model, validate=False)
-    assert_same(model, result.model)
-    assert {each.reason_code for each in result.undone} == {"shape-refused"}
-
-
 def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
     """Shape inference is wrong about SAME beside output_padding, and right about pads."""
     nodes = (

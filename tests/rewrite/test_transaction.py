@@ -10,9 +10,9 @@ import onnxpad
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import Options
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
+from onnxpad.passes.conv_transpose import TakeCrop
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.passes.take_crop import TakeCrop
+from onnxpad.passes.pads import DropEmptyPad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass

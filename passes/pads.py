@@ -1,0 +1,234 @@
+"""`Pad`s themselves: of nothing, of other `Pad`s, and with amounts that are no constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from onnxpad.arithmetic.window import axes_text
+from onnxpad.finding import Severity
+from onnxpad.graph import Tensor
+from onnxpad.options import KEPT
+from onnxpad.padding.write import set_amounts
+from onnxpad.proof.read import layers_of
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of, onnx_order
+from onnxpad.semantics.read_nodes import PadOp, is_pad
+
+
+class DropEmptyPad(Pass):
+    """A `Pad` whose amounts are all zero.
+
+    ## What it does
+    Connects its readers to its input. Where its output is a graph output, or read in a body, the
+    node upstream writes that, or if the input is a graph input or output, or read in a body too,
+    the `Pad` becomes an Identity.
+    ## Why it matters
+    It costs a copy, and blocks targets that have no `Pad`.
+    ## Example
+        p = Pad (x, zeros)
+        y = Relu (p)
+    becomes
+        y = Relu (x)
+    where
+        float[1, 2, 8, 8] x
+        int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
+    ## When it is exact
+    In every mode, if the amounts are known to be zero, and so is the rank of the data.
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD204"
+    why = "it adds nothing"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` whose amounts are known to be zero."""
+        message = "Pad with amounts of 0"
+        for pad in context.pads():
+            amounts = pad.constant_amounts
+            is_ranked = pad.axes is not None or context.analysis.shape(pad.data) is not None
+            if amounts is None or is_padded(amounts) or not is_ranked:
+                continue
+            if context.graph.is_read(pad.node.outputs[0]):  # else the rule on what remains tells it
+                yield self.found(context, pad.node, message, pad.data, becomes="no Pad")
+
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
+        """Connects the readers of the `Pad` to its input, or makes it an Identity."""
+        graph, output = context.graph, match.node.outputs[0]
+        data: Tensor = match.plan
+        uses = graph.uses(output)
+        if graph.is_output(output) or any(use.index < 0 for use in uses):
+            graph.replace_op(match.node, "Identity", [data], {})
+            return None
+        for use in uses:
+            graph.set_input(use.node, use.index, data)
+        return (data,)
+
+
+class MergePads(Pass):
+    """Two constant `Pad`s in a row that one could replace.
+
+    ## What it does
+    Adds the amounts of the first to the second, and connects the second to the first's input.
+    ## Why it matters
+    Each `Pad` costs a pass over memory.
+    ## Example
+        p = Pad (x, first)
+        q = Pad (p, second)
+    becomes
+        q = Pad (x, sum)
+    where
+        float[1, 2, 8, 8] x
+        int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}, int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
+        int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
+    ## When it is exact
+    Both have mode constant, known amounts and the same value (0.0 and -0.0 differ), which may come
+    at run time. Nothing else reads the first. No side is padded where elements were cropped, and
+    what is cropped is there at every size.
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD203"
+    why = "it writes the same"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every constant `Pad` that reads a constant `Pad`."""
+        for second in context.pads():
+            producer, known = second.data.producer, second.constant_amounts
+            if producer is None or not is_pad(context.graph, producer):
+                continue
+            if known is not None and not is_padded(known):
+                continue  # the rule on a Pad of nothing reports it
+            first = context.pad(producer)
+            if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
+                continue
+            label = context.graph.label(producer)
+            message = f"Pad of Pad {label!r}"
+            try:
+                amounts, kept = self._sum(context, first, second)
+            except RefusalError as refusal:
+                yield self.refused(context, second.node, message, refusal)
+            else:
+                becomes = f"one Pad {axes_text(amounts)}"
+                plan = first, amounts, kept
+                yield self.found(context, second.node, message, plan, becomes=becomes)
+
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pairs, PadOp]:
+        """The sum of both amounts, over all axes, and the `Pad` whose value stays.
+
+        Raises:
+            RefusalError: One `Pad` cannot replace both.
+        """
+        graph, between = context.graph, first.node.outputs[0]
+        layers = layers_of(graph, context.analysis, first.node, second.node)
+        given = list[int]()
+        for pad in (first, second):
+            if pad.constant_amounts is None:
+                raise context.sites.wording.amounts(pad)
+            given += chain.from_iterable(pad.constant_amounts)
+        if layers is None and min(given) >= 0:
+            raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
+        if len({layer.fill for layer in layers or ()}) > 1:
+            told = {} if first.value is None else {"value": first.value}
+            raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
+        if layers is None or len(layers) > 1:
+            said = "one crops what the other pads, or more than there may be"
+            raise RefusalError(Reason.CROPS, said)
+        if graph.is_output(between) or len(graph.uses(between)) != 1:
+            said = "the first is read elsewhere too"
+            raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=between.name)
+        inner = layers or layers_of(graph, context.analysis, first.node)
+        assert inner is not None
+        amounts = numbers_of(inner[0].amounts)
+        assert amounts is not None
+        amounts = amounts if layers else ((0, 0),) * len(amounts)
+        says = None if second.value is None else fill_of(second.value)
+        return amounts, second if says in {layer.fill for layer in layers} else first
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Gives the second the sum, over all axes, and the first's input."""
+        first, amounts, kept = match.plan
+        graph, node = context.graph, match.node
+        set_amounts(graph, node, amounts)
+        if kept is first and graph.opset < 11:
+            graph.set_attribute(node, "value", first.node.attrs.get("value"))
+        elif kept is first and (len(node.inputs) > 2 or first.node.operand(2) is not None):
+            graph.set_input(node, 2, first.node.operand(2))
+        graph.set_input(node, 0, first.data)
+
+
+_LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
+
+
+class FixAmounts(Pass):
+    """A `Pad` whose amounts are computed but always the same, or are in another file.
+
+    ## What it does
+    Gives the `Pad` its amounts and axes as initializers, and removes the nodes that computed them.
+    ## Why it matters
+    TensorRT and others reject computed amounts, and onnxruntime refuses those in external data.
+    ## Example
+        pads = Cast <to = 7> (amounts)
+        y = Pad <mode = "reflect"> (x, pads)
+    becomes
+        y = Pad <mode = "reflect"> (x, constant)
+    where
+        float[1, 2, 8, 8] x
+        int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4}
+        int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}
+    ## When it is exact
+    Where every amount is the same for every input that the graph admits; else the finding says on
+    what it depends. External data is read only if the model was given by its path.
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD205"
+    last = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` whose amounts or axes are not constants, or are in another file."""
+        graph, elsewhere = context.graph, None
+        for pad in context.pads():
+            given = {at: each for at in (1, 3) if (each := pad.node.operand(at)) is not None}
+            outside = [at for at, each in given.items() if graph.is_external(each)]
+            wrong = [at for at in given if at in outside or graph.constant(given[at]) is None]
+            if not wrong:
+                continue
+            kept = "keeps its amounts in another file" if outside else "has no constant amounts"
+            message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
+            if amounts is None:
+                if elsewhere is None:  # the Pads that need not be computed
+                    resolved = map(context.open_sites.resolves, context.windows())
+                    elsewhere = {id(other.node) for other in resolved if other is not None}
+                is_same = id(pad.node) in elsewhere
+                if context.wanted(pad.node).dynamic == "pad" or not is_same:
+                    why = context.sites.wording.amounts(pad)
+                    is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
+                    asked = context.asks_to_compute or "--target" if is_same and is_open else ""
+                    yield self.refused(context, pad.node, message, why, asked=asked)
+            elif is_padded(amounts):  # else another rule removes the whole Pad
+                becomes = f"constant amounts {axes_text(amounts, pad.axes)}"
+                told: dict[str, Any] = {"why": "they are always these"}
+                if outside:
+                    told = {"why": _LOADS_NONE, "severity": Severity.ERROR}
+                elif context.style_of(pad.node) == KEPT.style:
+                    continue
+                yield self.found(context, pad.node, message, (pad, wrong), becomes=becomes, **told)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Replaces the computed or external amounts and axes by initializers."""
+        pad, wrong = match.plan
+        name = pad.node.name or pad.node.outputs[0].name
+        for index in wrong:
+            known = onnx_order(pad.constant_amounts) if index == 1 else list(pad.axes)
+            kind = "pads" if index == 1 else "axes"
+            tensor = context.graph.add_initializer(np.asarray(known, np.int64), f"{name}_{kind}")
+            context.graph.set_input(pad.node, index, tensor)
