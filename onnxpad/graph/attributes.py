@@ -28,7 +28,7 @@ _FIELDS: Final[dict[Any, str]] = {
 }
 """The fields of what is read as a Python value."""
 _LISTS: Final[frozenset[int]] = frozenset({_INTS, _FLOATS, _STRINGS})
-_ITEMS: Final[dict[int, set[type]]] = dict(
+_ITEMS: Final[dict[int, set[Any]]] = dict(
     zip(_FIELDS, ({int}, {float}, {str, bytes}) * 2, strict=True)
 )
 """The Python types of these, or of what is in a list of them."""
