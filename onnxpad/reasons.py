@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
@@ -141,7 +141,7 @@ class RefusalError(Exception):
         super().__init__(message)
         self.code = code
         self.brief = brief
-        self.facts = MappingProxyType(facts)
+        self.facts: Mapping[str, object] = MappingProxyType(facts)
 
     @property
     def options(self) -> tuple[str, ...]:
