@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
@@ -141,7 +140,7 @@ class RefusalError(Exception):
         super().__init__(message)
         self.code = code
         self.brief = brief
-        self.facts = MappingProxyType(facts)
+        self.facts = facts
 
     @property
     def options(self) -> tuple[str, ...]:

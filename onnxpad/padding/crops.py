@@ -28,7 +28,6 @@ from onnxpad.padding.padding import ASKING, Padding, data_inputs, padding_of, re
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
-from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import (
     ENDLESS,
@@ -42,7 +41,6 @@ from onnxpad.semantics.layers import (
     total,
 )
 from onnxpad.semantics.read_nodes import TransposedOp
-from onnxpad.semantics.rows import UnreadError
 
 _MOST_STEPS: Final = 32
 _BESIDE: Final = ((0, 0),) * 2
@@ -194,8 +192,6 @@ class Crops:
                 said = "what it crops or pads is read elsewhere too"
                 raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=full.name)
             refine(self._reader.read(new), was, self._facts, at)
-        except DiffersError as error:
-            raise RefusalError(error.code, str(error), **error.facts) from error
         finally:
             graph.rollback(edits)
         return replace(taking, stays=stays)
@@ -265,10 +261,7 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
     """
     from onnxpad.semantics.transposed import ends_of
 
-    try:
-        ends = tuple(ends_of(op.form, analysis.shape(op.data)))
-    except UnreadError as error:
-        raise RefusalError(error.code, str(error), **error.facts) from error
+    ends = tuple(ends_of(op.form, analysis.shape(op.data)))
     crop = numbers_of([(-begin, -end) for begin, end, _ in ends])
     if crop is None:
         told = "its output_shape is fixed, but the size of its data is open"

@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
-from onnxpad.reasons import Reason
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import NO_LAYERS, ExtentPairs, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
@@ -140,11 +140,9 @@ class Equal(Struct, frozen=True):
     words: str = "with the same fill at the same places"
 
 
-class DiffersError(Exception):
+class DiffersError(RefusalError):
     """Two terms could not be shown to compute the same."""
 
     def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
         """Takes another code where something other than the terms decided."""
-        super().__init__(text)
-        self.code = code
-        self.facts = facts
+        super().__init__(code, text, **facts)

@@ -21,7 +21,7 @@ from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import ModelError
 from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
-from onnxpad.reasons import Reason
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Layers
 
 FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
@@ -52,14 +52,12 @@ NOTHING: Final = ("Identity",)
 """The key of a step whose result is its data."""
 
 
-class UnreadError(Exception):
+class UnreadError(RefusalError):
     """A row has no meaning for a node, so nothing can be proved through it; the text says why."""
 
     def __init__(self, text: str, code: Reason = Reason.STEPS_BETWEEN, /, **facts: object) -> None:
         """Takes another code where the type, the padded axes or the fill decided."""
-        super().__init__(text)
-        self.code = code
-        self.facts = facts
+        super().__init__(code, text, **facts)
 
 
 class MalformedError(UnreadError):

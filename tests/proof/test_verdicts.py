@@ -10,15 +10,14 @@ DECIDING: Final = ("proof", "semantics")
 ELSEWHERE: Final = {
     # There is no padding to propose, whatever the proof would say of it.
     "COPIES_DATA": {"site", "report_pad"},
-    "CROPS": {"site", "crops", "merge_pads"},
-    "FILL_DIFFERS": {"merge_pads"},
+    "CROPS": {"site", "crops", "pads"},
+    "FILL_DIFFERS": {"pads"},
     "MAY_BE_EMPTY": {"crops"},
     # The numbers of both engines, in words.
     "ENGINES_DISAGREE": {"departures", "crops"},
     "AUTO_PAD_AND_PADS": {"site"},
     # What the proof could not read.
     "NOT_CERTIFIED": {"write"},
-    "TYPE_UNKNOWN": {"write"},
 }
 """Modules that give a reason of the proof's, by reason."""
 
