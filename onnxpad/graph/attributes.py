@@ -49,11 +49,12 @@ def read(attribute: onnx.AttributeProto) -> Value:
     value = getattr(attribute, field)
     if kind in (_INT, _FLOAT):
         return cast("int | float", value)
+    if kind in (_INTS, _FLOATS):
+        return cast("list[int]", list(value))
+    texts = [_text(item) for item in ([value] if kind == _STRING else value)]
     if kind == _STRING:
-        return _text(value)
-    items = list(value)
-    texts = [_text(item) for item in items] if kind == _STRINGS else items
-    return cast("list[str]", items if bytes in map(type, texts) else texts)
+        return texts[0]
+    return cast("list[str]", list(value) if bytes in map(type, texts) else texts)
 
 
 def is_of(value: Value, kind: int) -> bool:
@@ -89,9 +90,9 @@ def normal(value: object) -> Value:
 
 def same(left: Value, right: Value) -> bool:
     """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
-    if isinstance(left, onnx.AttributeProto) or isinstance(right, onnx.AttributeProto):
-        return left == right
-    return repr(left) == repr(right)
+    if isinstance(left, float | list):
+        return repr(left) == repr(right)
+    return type(left) is type(right) and left == right
 
 
 def write(attribute: onnx.AttributeProto, value: Value) -> None:
@@ -104,7 +105,8 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
         return
     items = value if isinstance(value, list) else [value]
     encoded = [item.encode() if isinstance(item, str) else item for item in items]
-    attribute.type = next(kind for kind in _FIELDS if is_of(value, kind))
+    kinds = (_INTS, _FLOATS, _STRINGS) if isinstance(value, list) else (_INT, _FLOAT, _STRING)
+    attribute.type = next(kind for kind in kinds if is_of(value, kind))
     if isinstance(value, list):
         getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
     else:
