@@ -27,8 +27,13 @@ _FIELDS: Final[dict[Any, str]] = {
     _STRINGS: "strings",
 }
 """The fields of what is read as a Python value."""
-_ITEMS: Final[dict[int, Any]] = dict(zip(_FIELDS, (int, float, (str, bytes)) * 2, strict=True))
-"""The Python types of these, or of what is in a list of them."""
+_KINDS: Final[dict[type, tuple[Any, Any]]] = {
+    int: (_INT, _INTS),
+    float: (_FLOAT, _FLOATS),
+    str: (_STRING, _STRINGS),
+    bytes: (_STRING, _STRINGS),
+}
+"""The types of a value of a Python type, and of a list of such."""
 _OTHERS: Final[dict[int, str]] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",
@@ -43,18 +48,22 @@ def read(attribute: onnx.AttributeProto) -> Value:
     attribute of a function, the attribute itself; tensors in it may lack their elements.
     """
     kind = attribute.type or _kind(attribute)
-    field = _FIELDS.get(kind)
-    if field is None or attribute.ref_attr_name:
+    if attribute.ref_attr_name:
         return attribute
-    value = getattr(attribute, field)
-    if kind in (_INT, _FLOAT):
-        return cast("int | float", value)
-    if kind in (_INTS, _FLOATS):
-        return cast("list[int]", list(value))
-    texts = [_text(item) for item in ([value] if kind == _STRING else value)]
+    if kind == _INT:
+        return attribute.i
+    if kind == _INTS:
+        return list(attribute.ints)
+    if kind == _FLOAT:
+        return attribute.f
+    if kind == _FLOATS:
+        return list(attribute.floats)
     if kind == _STRING:
-        return texts[0]
-    return cast("list[str]", list(value) if bytes in map(type, texts) else texts)
+        return _text(attribute.s)
+    if kind != _STRINGS:
+        return attribute
+    texts = [_text(item) for item in attribute.strings]
+    return cast("list[str]", list(attribute.strings) if bytes in map(type, texts) else texts)
 
 
 def is_of(value: Value, kind: int) -> bool:
@@ -62,10 +71,9 @@ def is_of(value: Value, kind: int) -> bool:
     if isinstance(value, onnx.AttributeProto):
         is_there = kind not in _OTHERS or value.HasField(_OTHERS[kind])
         return value.type == kind and not value.ref_attr_name and is_there
-    if kind not in _ITEMS or isinstance(value, list) != (kind in (_INTS, _FLOATS, _STRINGS)):
-        return False
-    items = value if isinstance(value, list) else [value]
-    return all(isinstance(item, _ITEMS[kind]) for item in items)
+    is_list = isinstance(value, list)
+    held = {_KINDS[type(item)][is_list] for item in (value if isinstance(value, list) else [value])}
+    return held == {kind} if held else kind in (_INTS, _FLOATS, _STRINGS)
 
 
 def normal(value: object) -> Value:
@@ -90,8 +98,10 @@ def normal(value: object) -> Value:
 
 def same(left: Value, right: Value) -> bool:
     """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
-    if isinstance(left, float | list):
-        return repr(left) == repr(right)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float):
+        return isinstance(right, float) and left.hex() == right.hex()
     return type(left) is type(right) and left == right
 
 
@@ -105,8 +115,8 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
         return
     items = value if isinstance(value, list) else [value]
     encoded = [item.encode() if isinstance(item, str) else item for item in items]
-    kinds = (_INTS, _FLOATS, _STRINGS) if isinstance(value, list) else (_INT, _FLOAT, _STRING)
-    attribute.type = next(kind for kind in kinds if is_of(value, kind))
+    one, several = _KINDS[type(items[0]) if items else int]
+    attribute.type = several if isinstance(value, list) else one
     if isinstance(value, list):
         getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
     else:

@@ -127,11 +127,11 @@ class Graph(View):
         self._knows_default = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if self._knows_default else 0
         self._values: dict[Tensor, Array | None] = {}
-        self._alike: dict[tuple[object, ...], Array] = {}
+        self._alike: dict[Any, Array] = {}
         self._pinned = self.outputs | (
             pinned(model.skeleton.light) if self.is_main else referred(light)
         )
-        self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
+        self._shared: dict[Any, Tensor] = {}
         is_unsorted = fill(self, passed)
         places = {node: place for place, node in enumerate(self.listed if self.holders else ())}
         for node in self.holders:

@@ -220,7 +220,7 @@ class View:
         self.listed: list[Node] = []
         self.head, self.tail = Node("", "", {}), Node("", "", {})
         self.holders: list[Node] = []
-        self.alike: dict[tuple[Any, ...], tuple[Mapping[str, Any], dict[object, Any]]] = {}
+        self.alike: dict[Any, tuple[Any, Any]] = {}
         self.inputs: dict[str, Declared] = {}
         self.trusted: frozenset[str] = frozenset()
         self.results = tuple(getattr(each, "name", each) for each in section.light.output)
@@ -262,7 +262,7 @@ class View:
     def share(self, node: Node) -> bool:
         """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
         key = written(node)
-        own: tuple[Mapping[str, Any], dict[object, Any]] = node.attrs, {}
+        own: tuple[Any, Any] = node.attrs, {}
         node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
         return key is not None
 
