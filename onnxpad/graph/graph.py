@@ -8,9 +8,9 @@ rest is copied byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, starmap, zip_longest
+from itertools import starmap, zip_longest
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -76,15 +76,11 @@ from onnxpad.process import gc_paused
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-SHARE_LIMIT: Final = 1024
-"""Equal initializers of at most this many bytes are added only once."""
-
-LIMIT: Final = 4096
-"""Constants with more elements than this are not read."""
+SHARE_LIMIT: Final = 1024  # bytes of an initializer that is added only once
+LIMIT: Final = 4096  # elements of a constant that is read
 
 _STATE: Final = ("op", "attrs", "domain", "inputs", "outputs")
-_ABSENT: Final[State] = "", {}, None, (), ()
-"""The state of a node that is not in the graph."""
+_ABSENT: Final[State] = "", {}, None, (), ()  # of a node that is not in the graph
 
 _Type = onnx.TensorProto.DataType
 _LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
@@ -203,7 +199,6 @@ class Graph(View):
     # Graphs inside
 
     def _opened(self, function: Section) -> Graph | ModelError:
-        """A function of the model, or why it is not a valid graph."""
         name = function_label(function.light)
         try:
             with _one_line(f"function {name}: "):
@@ -214,7 +209,6 @@ class Graph(View):
     def _open_bodies(self, node: Node) -> None:
         """Opens the bodies of a node, which captures what they read then."""
         node.captures, found = {}, dict[str, Graph]()
-        captured: Iterable[Tensor | None] = ()
         try:
             for key, light in held_bodies(node):
                 place = place_in(self.place, f"{node.op} {describe(node)!r}", key)
@@ -222,14 +216,16 @@ class Graph(View):
                     assert node.record is not None
                     section = self.skeleton.body(node.record, key, light)
                     scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
-                    body = Graph(self.model, section, self, node, scope, place, passed)
-                found[key] = body
-                captured = *captured, *(t.outer for t in body.captured() if body.is_read(t))
+                    found[key] = Graph(self.model, section, self, node, scope, place, passed)
             node.bodies = found
+            captured = [
+                t.outer for body in found.values() for t in filter(body.is_read, body.captured())
+            ]
         except ModelError as error:
             node.broken = error
-            held = chain.from_iterable(names(light) for _, light in held_bodies(node))
-            captured = map(self.capture, held)
+            captured = [
+                self.capture(name) for _, light in held_bodies(node) for name in names(light)
+            ]
         for tensor in captured:
             if tensor is not None and tensor.producer is not node:
                 node.captures[tensor] = None
@@ -468,7 +464,6 @@ class Graph(View):
         return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
 
     def _held(self, tensor: Tensor) -> Initializer | None:
-        """The initializer of a tensor, or what the Constant that writes it holds."""
         node = tensor.producer
         if node is None:
             return self.initializers.get(tensor.name)
@@ -856,7 +851,6 @@ class Graph(View):
                 self.tensors[new.name] = new
 
     def _hold(self, tensor: Tensor, initializer: Initializer | None) -> None:
-        """Gives a tensor its initializer, or (None) takes it away."""
         if initializer is None:
             del self.initializers[tensor.name]
             self._forget(tensor)
@@ -936,7 +930,6 @@ class Graph(View):
         return working_copy(self, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
-        """Raises ModelError unless the installed onnx knows the default opset of the model."""
         newest = onnx.defs.onnx_opset_version()
         if "" in self.opsets and not 1 <= self.opset <= newest:
             raise ModelError(

@@ -219,8 +219,8 @@ _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
 _ANNOTATION: Final = "quantization_annotation"
 
+# All that a node says beside its computation.
 _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
-"""All that a node says beside its computation."""
 
 
 def node_proto(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
@@ -243,7 +243,6 @@ def is_edited(skeleton: Skeleton, node: Node) -> bool:
 
 
 def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
-    """A node as the file has it, or parsed from the record that replaces that one."""
     proto = onnx.NodeProto()
     if not edited:
         return skeleton.whole(record, proto)
@@ -423,7 +422,6 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
 
 
 def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of inputs and outputs whose declared shape changed, with their replacements."""
     shapes = {name: each.shape for name, each in view.inputs.items()}
     for kind, field, known in (("input", _INPUT, shapes), ("output", _OUTPUT, view.redeclared)):
         for value, record in view.section.parts(kind):
@@ -554,14 +552,12 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
 
 
 def _fits(value: attributes.Value, wanted: int, *, in_function: bool) -> bool:
-    """Whether an attribute is of a type, or refers to one of the function around."""
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
         return in_function and value.type in (0, wanted)
     return attributes.is_of(value, wanted)
 
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
-    """How a node has too few or too many inputs or outputs, or leaves out a required one."""
     least, most, optional = places
     if not least <= len(tensors) <= most:
         return f"its number of {what}s is {len(tensors)}, which the operator does not take"
