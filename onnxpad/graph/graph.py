@@ -64,13 +64,13 @@ from onnxpad.graph.nodes import (
     Tensor,
     Touched,
     Use,
-    View,
     declaration,
     describe,
     fill,
     held_bodies,
     held_in,
     noted,
+    written,
 )
 from onnxpad.process import gc_paused
 
@@ -87,7 +87,7 @@ _LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRI
 """The types of what a Constant holds in attributes that are no tensor, such as `value_ints`."""
 
 
-class Graph(View):
+class Graph:
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
@@ -97,6 +97,24 @@ class Graph(View):
         offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: That of the default domain; 0 without one, or in a function one that is not known.
+        skeleton, section: The file, and the graph in it.
+        parent, owner: For a body, the graph around it, and the node there that has it; else None.
+        is_main: Whether it is the main graph.
+        tensors: All tensors by name, and in a body those that it captures.
+        listed: The nodes in file order, inserted ones at the end, removed ones included.
+        head, tail: The dummies before the first node and after the last one.
+        holders: The nodes that have bodies.
+        alike: The attributes and the notes of nodes by what is written in them.
+        inputs: Types and shapes of the inputs, in order, as declared; for bodies as far as their
+            node determines them. An initializer that is also an input counts as an input from IR
+            version 4 on, since a caller may override it, unless its default is trusted.
+        trusted: The inputs whose default is taken as a constant, since a user said so.
+        outputs, results: Names of the outputs; in order, where one may be listed twice.
+        initializers: The initializers, by name.
+        added: Names of initializers in the order they were added, those removed since included.
+        undeclared: Names of tensors whose `value_info` is to be removed.
+        redeclared: The outputs whose declared shape is to be another one, by name.
+        edited: Whether it, or a body in it, may differ from the file.
     """
 
     def __init__(
@@ -111,9 +129,23 @@ class Graph(View):
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = section.light
-        super().__init__(model.skeleton, section, parent, owner)
-        self.parent: Graph | None
-        self.model, self.scope, self.place = model, scope, place
+        self.model, self.skeleton, self.section = model, model.skeleton, section
+        self.parent, self.owner, self.scope, self.place = parent, owner, scope, place
+        self.is_main = parent is None and isinstance(light, onnx.GraphProto)
+        self.tensors: dict[str, Tensor] = {}
+        self.listed: list[Node] = []
+        self.head, self.tail = Node("", "", {}), Node("", "", {})
+        self.holders: list[Node] = []
+        self.alike: dict[Any, tuple[Any, Any]] = {}
+        self.inputs: dict[str, Declared] = {}
+        self.trusted: frozenset[str] = frozenset()
+        self.results = tuple(getattr(each, "name", each) for each in light.output)
+        self.outputs = frozenset(self.results)
+        self.initializers: dict[str, Initializer] = {}
+        self.added: list[str] = []
+        self.undeclared: set[str] = set()
+        self.redeclared: dict[str, Shape] = {}
+        self.edited = False
         self.is_in_function: bool = not self.is_main if parent is None else parent.is_in_function
         self.offset = -1 if self.is_main else section.containers[0].begin
         self.opsets: Mapping[str, int] = model.opsets if parent is None else parent.opsets
@@ -144,7 +176,6 @@ class Graph(View):
             if model.ir_version < 4:  # every initializer had to be an input too
                 for name in self.initializers:
                     self.inputs.pop(name, None)
-
             model.main = self
             model.functions = [self._opened(each) for each in model.skeleton.functions()]
 
@@ -218,15 +249,11 @@ class Graph(View):
                     scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
                     found[key] = Graph(self.model, section, self, node, scope, place, passed)
             node.bodies = found
-            captured = [
-                t.outer for body in found.values() for t in filter(body.is_read, body.captured())
-            ]
+            held = [t.outer for body in found.values() for t in body.captured() if body.is_read(t)]
         except ModelError as error:
             node.broken = error
-            captured = [
-                self.capture(name) for _, light in held_bodies(node) for name in names(light)
-            ]
-        for tensor in captured:
+            held = [self.capture(name) for _, light in held_bodies(node) for name in names(light)]
+        for tensor in held:
             if tensor is not None and tensor.producer is not node:
                 node.captures[tensor] = None
                 self._read(node, -1, tensor)
@@ -265,6 +292,41 @@ class Graph(View):
         return graph
 
     # Reading
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
+        node, tail = self.head.next, self.tail
+        while node is not tail:
+            if node.alive:
+                yield node
+            node = node.next
+
+    def capture(self, name: str) -> Tensor | None:
+        """The tensor of a name that nodes here may read: a body captures those around it."""
+        if name not in self.tensors and (source := self.around(name)) is not None:
+            self.tensors[name] = Tensor(name, source)
+        return self.tensors.get(name)
+
+    def around(self, name: str) -> Tensor | None:
+        """The tensor of a name that a body may capture; None where there is none."""
+        found = None if self.parent is None else self.parent.capture(name)
+        return None if found is None or found.producer is self.owner else found
+
+    def captured(self) -> Iterator[Tensor]:
+        """The tensors of a body that it captures from the graph around."""
+        return (tensor for tensor in self.tensors.values() if tensor.outer is not None)
+
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether anything reads a tensor, or it is an output of the graph."""
+        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
+
+    def share(self, node: Node) -> bool:
+        """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
+        key = written(node)
+        own: tuple[Any, Any] = node.attrs, {}
+        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
+        return key is not None
 
     @property
     def version(self) -> int:
@@ -432,9 +494,7 @@ class Graph(View):
         """Whether the elements of an initializer or a Constant are external data."""
         graph, tensor = self.home(tensor)
         # An initializer that a caller may override counts as an input.
-        if not self.model.has_external_data or tensor.name in graph.inputs:
-            return False
-        held = graph._held(tensor)
+        held = None if tensor.name in graph.inputs else graph._held(tensor)
         return held is not None and is_external(held.proto)
 
     def is_raw(self, tensor: Tensor) -> bool:
@@ -523,12 +583,12 @@ class Graph(View):
         self.model.journal.record(*step)
         if not self.is_main:
             self.model.inside[self] = None
-        view: View | None = self
-        while view is not None:
-            view.edited = True
-            if view.owner is not None:
-                view.owner.touched = True
-            view = view.parent
+        graph: Graph | None = self
+        while graph is not None:
+            graph.edited = True
+            if graph.owner is not None:
+                graph.owner.touched = True
+            graph = graph.parent
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -922,10 +982,8 @@ class Graph(View):
         """
 
         def is_cut(name: str) -> bool:
-            tensor = self.tensor(name)
-            return all(
-                any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
-            )
+            readers = (reader for reader, _ in self.tensor(name).uses)
+            return all(any(map(is_fed, self.sources(reader))) for reader in readers)
 
         return working_copy(self, self.model.differences(), is_cut)
 
