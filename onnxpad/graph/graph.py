@@ -43,7 +43,6 @@ from onnxpad.file.skeleton import (
     read_proto,
 )
 from onnxpad.finding import Location
-from onnxpad.graph.attributes import Value, normal
 from onnxpad.graph.model import (
     Model,
     contradiction,
@@ -64,11 +63,13 @@ from onnxpad.graph.nodes import (
     Tensor,
     Touched,
     Use,
+    Value,
     declaration,
     describe,
     fill,
     held_bodies,
     held_in,
+    normal_value,
     noted,
     written,
 )
@@ -1032,7 +1033,7 @@ def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> 
         if value is None:
             found.pop(name, None)
         else:
-            found[name] = normal(value)
+            found[name] = normal_value(value)
     return found
 
 

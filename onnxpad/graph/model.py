@@ -28,8 +28,17 @@ from onnxpad.file.external import (
 )
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
-from onnxpad.graph import attributes
-from onnxpad.graph.nodes import AnyGraph, Node, Shape, Tensor, declaration
+from onnxpad.graph.nodes import (
+    AnyGraph,
+    Node,
+    Shape,
+    Tensor,
+    declaration,
+    is_of,
+    read_value,
+    same_value,
+    write_value,
+)
 
 Edited: TypeAlias = dict[Record, list[Chunk]]
 """The records that stand in the place of others."""
@@ -405,14 +414,14 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             lacks_elements(value.t) or value.t == attribute.t
         ):
             continue
-        if not attributes.same(attributes.read(attribute), value):
+        if not same_value(read_value(attribute), value):
             amended = True
-            attributes.write(attribute, value)
+            write_value(attribute, value)
     known = {attribute.name for attribute in proto.attribute}
     for name, value in node.attrs.items():
         if name not in known:
             amended = True
-            attributes.write(proto.attribute.add(name=name), value)
+            write_value(proto.attribute.add(name=name), value)
     return amended
 
 
@@ -538,18 +547,12 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     if not version:
         return ""
     for name, value in node.attrs.items():
-        if name in types and not _fits(value, types[name], in_function=in_function):
+        if name in types and not is_of(value, types[name], in_function=in_function):
             return f"its attribute {name} is not of its type"
     for name in needed:
         if name not in node.attrs:
             return f"it has no attribute {name}, which opset {opset} requires"
     return _misplaced(node.inputs, inputs, "input") or _misplaced(node.outputs, outputs, "output")
-
-
-def _fits(value: attributes.Value, wanted: int, *, in_function: bool) -> bool:
-    if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
-        return in_function and value.type in (0, wanted)
-    return attributes.is_of(value, wanted)
 
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
+import numpy as np
 import onnx
 from msgspec import UNSET, Struct
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, named_bodies
 from onnxpad.file.skeleton import Record
-from onnxpad.graph import attributes
 
 State: TypeAlias = tuple[
     str, Mapping[str, Any], str | None, tuple["Tensor", ...], tuple["Tensor", ...]
@@ -292,7 +292,7 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
     tensors, unknown, is_unsorted = graph.tensors, dict[str, Node](), False
     previous = graph.head
     for proto, record in graph.section.parts("node"):
-        values = {item.name: attributes.read(item) for item in proto.attribute}
+        values = {item.name: read_value(item) for item in proto.attribute}
         op, domain, label = proto.op_type, proto.domain, proto.name
         reads, gives = list(proto.input), list(proto.output)
         if not isinstance(label, str):
@@ -336,3 +336,135 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
             )
     previous.next, graph.tail.previous = graph.tail, previous
     return unknown, is_unsorted
+
+
+Value: TypeAlias = (
+    "int | float | str | bytes | list[int] | list[float] | list[str] | list[bytes]"
+    " | onnx.AttributeProto"
+)
+
+# Copied, since a look-up in protobuf's enumerations costs as much as reading an attribute.
+_Type = onnx.AttributeProto.AttributeType
+_FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
+_FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
+
+_FIELDS: Final[dict[Any, str]] = {
+    _INT: "i",
+    _FLOAT: "f",
+    _STRING: "s",
+    _INTS: "ints",
+    _FLOATS: "floats",
+    _STRINGS: "strings",
+}
+"""The fields of what is read as a Python value."""
+_KINDS: Final[dict[type, tuple[Any, Any]]] = {
+    int: (_INT, _INTS),
+    float: (_FLOAT, _FLOATS),
+    str: (_STRING, _STRINGS),
+    bytes: (_STRING, _STRINGS),
+}
+"""The types of a value of a Python type, and of a list of such."""
+_OTHERS: Final[dict[int, str]] = {
+    _Type.TENSOR: "t",
+    _Type.GRAPH: "g",
+    _Type.SPARSE_TENSOR: "sparse_tensor",
+}
+
+
+def read_value(attribute: onnx.AttributeProto) -> Value:
+    """The value of an attribute, where it is a number, a string or a list of these.
+
+    A string that is not UTF-8 comes as bytes. For any other kind, and for a reference to an
+    attribute of a function, the attribute itself; tensors in it may lack their elements.
+    """
+    kind = attribute.type or _kind(attribute)
+    if attribute.ref_attr_name:
+        return attribute
+    if kind == _INT:
+        return attribute.i
+    if kind == _INTS:
+        return list(attribute.ints)
+    if kind == _FLOAT:
+        return attribute.f
+    if kind == _FLOATS:
+        return list(attribute.floats)
+    if kind == _STRING:
+        return _text(attribute.s)
+    if kind != _STRINGS:
+        return attribute
+    texts = [_text(item) for item in attribute.strings]
+    return cast("list[str]", list(attribute.strings) if bytes in map(type, texts) else texts)
+
+
+def is_of(value: Value, kind: int, *, in_function: bool = False) -> bool:
+    """Whether a value is of a type of attribute; an empty list is of every type of list.
+
+    In a function, one that refers to an attribute of that may be.
+    """
+    if isinstance(value, onnx.AttributeProto):
+        if value.ref_attr_name:
+            return in_function and value.type in (0, kind)
+        return value.type == kind and (kind not in _OTHERS or value.HasField(_OTHERS[kind]))
+    is_list = isinstance(value, list)
+    held = {_KINDS[type(item)][is_list] for item in (value if isinstance(value, list) else [value])}
+    return held == {kind} if held else kind in (_INTS, _FLOATS, _STRINGS)
+
+
+def normal_value(value: object) -> Value:
+    """A value as `read_value` would return it; TypeError where no attribute can hold it."""
+    if type(value) is list and {int}.issuperset(map(type, value)):
+        return list(value)  # a short way for pads
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(np.float32(value))
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, onnx.AttributeProto) and not (value.HasField("g") or value.graphs):
+        return value
+    if isinstance(value, Sequence | np.ndarray):
+        items = [normal_value(item) for item in value]
+        kinds = {type(item) for item in items}
+        if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
+            return cast("list[int]", items)
+    raise TypeError(f"no attribute holds {value!r}")
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    if isinstance(left, float):
+        return isinstance(right, float) and left.hex() == right.hex()
+    return type(left) is type(right) and left == right
+
+
+def write_value(attribute: onnx.AttributeProto, value: Value) -> None:
+    """Gives an attribute another value; its name, doc string and unknown fields stay."""
+    for field, _ in attribute.ListFields():
+        if field.name not in ("name", "doc_string"):
+            attribute.ClearField(field.name)
+    if isinstance(value, onnx.AttributeProto):
+        attribute.MergeFrom(value)
+        return
+    items = value if isinstance(value, list) else [value]
+    encoded = [item.encode() if isinstance(item, str) else item for item in items]
+    one, several = _KINDS[type(items[0]) if items else int]
+    attribute.type = several if isinstance(value, list) else one
+    if isinstance(value, list):
+        getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
+    else:
+        setattr(attribute, _FIELDS[attribute.type], *encoded)
+
+
+def _text(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _kind(attribute: onnx.AttributeProto) -> int:
+    """The type of an attribute that has no `type`, as IR version 1 allows."""
+    held = {field.name for field, _ in attribute.ListFields()}
+    return next((kind for kind, field in _FIELDS.items() if field in held), 0)
