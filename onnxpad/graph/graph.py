@@ -8,9 +8,9 @@ rest is copied byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, starmap, zip_longest
+from itertools import starmap, zip_longest
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -43,7 +43,6 @@ from onnxpad.file.skeleton import (
     read_proto,
 )
 from onnxpad.finding import Location
-from onnxpad.graph.attributes import Value, normal
 from onnxpad.graph.model import (
     Model,
     contradiction,
@@ -64,34 +63,32 @@ from onnxpad.graph.nodes import (
     Tensor,
     Touched,
     Use,
-    View,
+    Value,
     declaration,
     describe,
     fill,
     held_bodies,
     held_in,
+    normal_value,
     noted,
+    written,
 )
 from onnxpad.process import gc_paused
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-SHARE_LIMIT: Final = 1024
-"""Equal initializers of at most this many bytes are added only once."""
-
-LIMIT: Final = 4096
-"""Constants with more elements than this are not read."""
+SHARE_LIMIT: Final = 1024  # bytes of an initializer that is added only once
+LIMIT: Final = 4096  # elements of a constant that is read
 
 _STATE: Final = ("op", "attrs", "domain", "inputs", "outputs")
-_ABSENT: Final[State] = "", {}, None, (), ()
-"""The state of a node that is not in the graph."""
+_ABSENT: Final[State] = "", {}, None, (), ()  # of a node that is not in the graph
 
 _Type = onnx.TensorProto.DataType
 _LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
 """The types of what a Constant holds in attributes that are no tensor, such as `value_ints`."""
 
 
-class Graph(View):
+class Graph:
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
@@ -101,6 +98,24 @@ class Graph(View):
         offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: That of the default domain; 0 without one, or in a function one that is not known.
+        skeleton, section: The file, and the graph in it.
+        parent, owner: For a body, the graph around it, and the node there that has it; else None.
+        is_main: Whether it is the main graph.
+        tensors: All tensors by name, and in a body those that it captures.
+        listed: The nodes in file order, inserted ones at the end, removed ones included.
+        head, tail: The dummies before the first node and after the last one.
+        holders: The nodes that have bodies.
+        alike: The attributes and the notes of nodes by what is written in them.
+        inputs: Types and shapes of the inputs, in order, as declared; for bodies as far as their
+            node determines them. An initializer that is also an input counts as an input from IR
+            version 4 on, since a caller may override it, unless its default is trusted.
+        trusted: The inputs whose default is taken as a constant, since a user said so.
+        outputs, results: Names of the outputs; in order, where one may be listed twice.
+        initializers: The initializers, by name.
+        added: Names of initializers in the order they were added, those removed since included.
+        undeclared: Names of tensors whose `value_info` is to be removed.
+        redeclared: The outputs whose declared shape is to be another one, by name.
+        edited: Whether it, or a body in it, may differ from the file.
     """
 
     def __init__(
@@ -115,9 +130,23 @@ class Graph(View):
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = section.light
-        super().__init__(model.skeleton, section, parent, owner)
-        self.parent: Graph | None
-        self.model, self.scope, self.place = model, scope, place
+        self.model, self.skeleton, self.section = model, model.skeleton, section
+        self.parent, self.owner, self.scope, self.place = parent, owner, scope, place
+        self.is_main = parent is None and isinstance(light, onnx.GraphProto)
+        self.tensors: dict[str, Tensor] = {}
+        self.listed: list[Node] = []
+        self.head, self.tail = Node("", "", {}), Node("", "", {})
+        self.holders: list[Node] = []
+        self.alike: dict[Any, tuple[Any, Any]] = {}
+        self.inputs: dict[str, Declared] = {}
+        self.trusted: frozenset[str] = frozenset()
+        self.results = tuple(getattr(each, "name", each) for each in light.output)
+        self.outputs = frozenset(self.results)
+        self.initializers: dict[str, Initializer] = {}
+        self.added: list[str] = []
+        self.undeclared: set[str] = set()
+        self.redeclared: dict[str, Shape] = {}
+        self.edited = False
         self.is_in_function: bool = not self.is_main if parent is None else parent.is_in_function
         self.offset = -1 if self.is_main else section.containers[0].begin
         self.opsets: Mapping[str, int] = model.opsets if parent is None else parent.opsets
@@ -127,11 +156,11 @@ class Graph(View):
         self._knows_default = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if self._knows_default else 0
         self._values: dict[Tensor, Array | None] = {}
-        self._alike: dict[tuple[object, ...], Array] = {}
+        self._alike: dict[Any, Array] = {}
         self._pinned = self.outputs | (
             pinned(model.skeleton.light) if self.is_main else referred(light)
         )
-        self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
+        self._shared: dict[Any, Tensor] = {}
         is_unsorted = fill(self, passed)
         places = {node: place for place, node in enumerate(self.listed if self.holders else ())}
         for node in self.holders:
@@ -148,7 +177,6 @@ class Graph(View):
             if model.ir_version < 4:  # every initializer had to be an input too
                 for name in self.initializers:
                     self.inputs.pop(name, None)
-
             model.main = self
             model.functions = [self._opened(each) for each in model.skeleton.functions()]
 
@@ -203,7 +231,6 @@ class Graph(View):
     # Graphs inside
 
     def _opened(self, function: Section) -> Graph | ModelError:
-        """A function of the model, or why it is not a valid graph."""
         name = function_label(function.light)
         try:
             with _one_line(f"function {name}: "):
@@ -214,7 +241,6 @@ class Graph(View):
     def _open_bodies(self, node: Node) -> None:
         """Opens the bodies of a node, which captures what they read then."""
         node.captures, found = {}, dict[str, Graph]()
-        captured: Iterable[Tensor | None] = ()
         try:
             for key, light in held_bodies(node):
                 place = place_in(self.place, f"{node.op} {describe(node)!r}", key)
@@ -222,15 +248,13 @@ class Graph(View):
                     assert node.record is not None
                     section = self.skeleton.body(node.record, key, light)
                     scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
-                    body = Graph(self.model, section, self, node, scope, place, passed)
-                found[key] = body
-                captured = *captured, *(t.outer for t in body.captured() if body.is_read(t))
+                    found[key] = Graph(self.model, section, self, node, scope, place, passed)
             node.bodies = found
+            held = [t.outer for body in found.values() for t in body.captured() if body.is_read(t)]
         except ModelError as error:
             node.broken = error
-            held = chain.from_iterable(names(light) for _, light in held_bodies(node))
-            captured = map(self.capture, held)
-        for tensor in captured:
+            held = [self.capture(name) for _, light in held_bodies(node) for name in names(light)]
+        for tensor in held:
             if tensor is not None and tensor.producer is not node:
                 node.captures[tensor] = None
                 self._read(node, -1, tensor)
@@ -269,6 +293,41 @@ class Graph(View):
         return graph
 
     # Reading
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
+        node, tail = self.head.next, self.tail
+        while node is not tail:
+            if node.alive:
+                yield node
+            node = node.next
+
+    def capture(self, name: str) -> Tensor | None:
+        """The tensor of a name that nodes here may read: a body captures those around it."""
+        if name not in self.tensors and (source := self.around(name)) is not None:
+            self.tensors[name] = Tensor(name, source)
+        return self.tensors.get(name)
+
+    def around(self, name: str) -> Tensor | None:
+        """The tensor of a name that a body may capture; None where there is none."""
+        found = None if self.parent is None else self.parent.capture(name)
+        return None if found is None or found.producer is self.owner else found
+
+    def captured(self) -> Iterator[Tensor]:
+        """The tensors of a body that it captures from the graph around."""
+        return (tensor for tensor in self.tensors.values() if tensor.outer is not None)
+
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether anything reads a tensor, or it is an output of the graph."""
+        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
+
+    def share(self, node: Node) -> bool:
+        """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
+        key = written(node)
+        own: tuple[Any, Any] = node.attrs, {}
+        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
+        return key is not None
 
     @property
     def version(self) -> int:
@@ -436,9 +495,7 @@ class Graph(View):
         """Whether the elements of an initializer or a Constant are external data."""
         graph, tensor = self.home(tensor)
         # An initializer that a caller may override counts as an input.
-        if not self.model.has_external_data or tensor.name in graph.inputs:
-            return False
-        held = graph._held(tensor)
+        held = None if tensor.name in graph.inputs else graph._held(tensor)
         return held is not None and is_external(held.proto)
 
     def is_raw(self, tensor: Tensor) -> bool:
@@ -468,7 +525,6 @@ class Graph(View):
         return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
 
     def _held(self, tensor: Tensor) -> Initializer | None:
-        """The initializer of a tensor, or what the Constant that writes it holds."""
         node = tensor.producer
         if node is None:
             return self.initializers.get(tensor.name)
@@ -528,12 +584,12 @@ class Graph(View):
         self.model.journal.record(*step)
         if not self.is_main:
             self.model.inside[self] = None
-        view: View | None = self
-        while view is not None:
-            view.edited = True
-            if view.owner is not None:
-                view.owner.touched = True
-            view = view.parent
+        graph: Graph | None = self
+        while graph is not None:
+            graph.edited = True
+            if graph.owner is not None:
+                graph.owner.touched = True
+            graph = graph.parent
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -856,7 +912,6 @@ class Graph(View):
                 self.tensors[new.name] = new
 
     def _hold(self, tensor: Tensor, initializer: Initializer | None) -> None:
-        """Gives a tensor its initializer, or (None) takes it away."""
         if initializer is None:
             del self.initializers[tensor.name]
             self._forget(tensor)
@@ -928,15 +983,12 @@ class Graph(View):
         """
 
         def is_cut(name: str) -> bool:
-            tensor = self.tensor(name)
-            return all(
-                any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
-            )
+            readers = (reader for reader, _ in self.tensor(name).uses)
+            return all(any(map(is_fed, self.sources(reader))) for reader in readers)
 
         return working_copy(self, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
-        """Raises ModelError unless the installed onnx knows the default opset of the model."""
         newest = onnx.defs.onnx_opset_version()
         if "" in self.opsets and not 1 <= self.opset <= newest:
             raise ModelError(
@@ -981,7 +1033,7 @@ def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> 
         if value is None:
             found.pop(name, None)
         else:
-            found[name] = normal(value)
+            found[name] = normal_value(value)
     return found
 
 

@@ -28,8 +28,17 @@ from onnxpad.file.external import (
 )
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
-from onnxpad.graph import attributes
-from onnxpad.graph.nodes import Node, Shape, Tensor, View, declaration
+from onnxpad.graph.nodes import (
+    AnyGraph,
+    Node,
+    Shape,
+    Tensor,
+    declaration,
+    is_of,
+    read_value,
+    same_value,
+    write_value,
+)
 
 Edited: TypeAlias = dict[Record, list[Chunk]]
 """The records that stand in the place of others."""
@@ -57,7 +66,7 @@ class Journal:
         self.undone: list[int] = []
         self.settled = 0
         self.steps: list[tuple[Any, ...]] = []
-        self.left: list[tuple[int, Any, Tensor]] = []
+        self.left: list[tuple[int, AnyGraph, Tensor]] = []
         self.swept = 0
 
     def mark(self) -> int:
@@ -79,7 +88,7 @@ class Journal:
         self.count += 1
         self.steps.append(step)
 
-    def leave(self, graph: View, tensor: Tensor) -> None:
+    def leave(self, graph: AnyGraph, tensor: Tensor) -> None:
         """Notes a tensor that nothing may read since the last edit."""
         self.left.append((len(self.steps), graph, tensor))
 
@@ -111,8 +120,8 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main: Any  # a Graph, which knows models
-        self.functions: list[Any] = []
+        self.main: AnyGraph
+        self.functions: list[AnyGraph | ModelError] = []
         self.standard_functions = set[str]()
         self.function_indices: dict[tuple[str, str], list[int]] = {}
         for index, each in enumerate(light.functions):
@@ -121,7 +130,7 @@ class Model:
             if not key[0]:
                 self.standard_functions.add(each.name)
         self.journal = Journal()
-        self.inside: dict[View, None] = {}
+        self.inside: dict[AnyGraph, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Edited] | None = None
@@ -198,8 +207,11 @@ class Model:
         """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
-            views = [each for each in (self.main, *self.functions) if isinstance(each, View)]
-            self._different = version, edited_model(self.skeleton, views, self._metadata)
+            edited = dict(_noted(self.skeleton, self._metadata))
+            for graph in (self.main, *self.functions):
+                if not isinstance(graph, ModelError):
+                    edited.update(edited_section(graph))
+            self._different = version, edited
         return self._different[1]
 
 
@@ -219,8 +231,8 @@ _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
 _ANNOTATION: Final = "quantization_annotation"
 
+# All that a node says beside its computation.
 _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
-"""All that a node says beside its computation."""
 
 
 def node_proto(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
@@ -243,7 +255,6 @@ def is_edited(skeleton: Skeleton, node: Node) -> bool:
 
 
 def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
-    """A node as the file has it, or parsed from the record that replaces that one."""
     proto = onnx.NodeProto()
     if not edited:
         return skeleton.whole(record, proto)
@@ -255,8 +266,8 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
 def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, Edited] = {}
-    for view in node.bodies.values():
-        holder, edited = view.section.attribute, edited_section(view)
+    for graph in node.bodies.values():
+        holder, edited = graph.section.attribute, edited_section(graph)
         if holder is not None and edited:
             holders.setdefault(holder, {}).update(edited)
     if not holders or node.record is None:
@@ -265,13 +276,13 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(view: View, found: Differences | None = None) -> Edited:
+def edited_section(graph: AnyGraph, found: Differences | None = None) -> Edited:
     """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
-    if not view.edited and found is None:
+    if not graph.edited and found is None:
         return {}
-    replaced, appended = found or differences(view)
+    replaced, appended = found or differences(graph)
     edited = {}
-    containers = view.section.containers
+    containers = graph.section.containers
     for container in containers:
         inside = {
             record: chunks
@@ -280,28 +291,28 @@ def edited_section(view: View, found: Differences | None = None) -> Edited:
         }
         added = appended if container is containers[-1] else ()
         if inside or added:
-            edited[container] = view.skeleton.rewritten(container, inside, added)
+            edited[container] = graph.skeleton.rewritten(container, inside, added)
     return edited
 
 
-def working_copy(view: View, edited: Edited, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+def working_copy(graph: AnyGraph, edited: Edited, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
     """A model as it is now, with graph inputs in place of large initializers.
 
     Given are its main graph, how it differs from the file, and which of these become inputs. It
     loads and is optimised like the model, except where their elements decide.
     """
-    replaced, appended = differences(view)
-    inputs = {value.name for value in view.skeleton.light.graph.input}
-    for name, each in view.initializers.items():
+    replaced, appended = differences(graph)
+    inputs = {value.name for value in graph.skeleton.light.graph.input}
+    for name, each in graph.initializers.items():
         if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
             replaced[each.record] = []
             if name not in inputs:
                 dtype, shape = each.declared
                 value = onnx.helper.make_tensor_value_info(name, dtype, shape or ())
                 appended.append(encode(_INPUT, value.SerializeToString()))
-    copied = {**edited, **edited_section(view, (replaced, appended))}
+    copied = {**edited, **edited_section(graph, (replaced, appended))}
     model = onnx.ModelProto()
-    model.ParseFromString(b"".join(view.skeleton.splice(copied)))
+    model.ParseFromString(b"".join(graph.skeleton.splice(copied)))
     return model
 
 
@@ -313,13 +324,13 @@ def lacks_elements(tensor: onnx.TensorProto) -> bool:
     return not held and prod(tensor.dims) > 0
 
 
-def differences(view: View) -> Differences:
+def differences(graph: AnyGraph) -> Differences:
     """The replacements of records in a graph or function, and the records to add at its end."""
-    skeleton, number = view.skeleton, view.section.number("node")
-    replaced: Edited = {record: [] for record in _removed(view)}
+    skeleton, number = graph.skeleton, graph.section.number("node")
+    replaced: Edited = {record: [] for record in _removed(graph)}
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
-    for node in view.nodes:
+    for node in graph.nodes:
         if node.record is None:
             inserted.append(encode(number, _inserted(skeleton, node).SerializeToString()))
         elif inserted or node.touched:
@@ -335,38 +346,30 @@ def differences(view: View) -> Differences:
             if inserted:
                 replaced[record] = inserted
                 inserted = []
-    replaced.update(_redeclared(view) if view.is_main else ())
-    return replaced, [*inserted, *_added(view)]
+    replaced.update(_redeclared(graph) if graph.is_main else ())
+    return replaced, [*inserted, *_added(graph)]
 
 
-def _removed(view: View) -> Iterator[Record]:
+def _removed(graph: AnyGraph) -> Iterator[Record]:
     """The records of what is gone, and of what the model says about it, or says wrongly."""
-    section, known = view.section, view.tensors
-    yield from (node.record for node in view.listed if node.record and not node.alive)
+    section, known = graph.section, graph.tensors
+    yield from (node.record for node in graph.listed if node.record and not node.alive)
     gone = set[str]()
-    for kind in ("initializer", "sparse_initializer", *["input"] * view.is_main):
+    for kind in ("initializer", "sparse_initializer", *["input"] * graph.is_main):
         for item, record in section.parts(kind):
             name = item.values.name if kind == "sparse_initializer" else item.name
             if name not in known:
                 gone.add(name)
                 yield record
     said = [(value.name, record) for value, record in section.parts("value_info")]
-    yield from (record for name, record in said if name in view.undeclared)
+    yield from (record for name, record in said if name in graph.undeclared)
     said += [(each.tensor_name, record) for each, record in section.parts(_ANNOTATION)]
     lost = [(name, record) for name, record in said if name not in known]
     if lost:  # and not said of what there never was
-        for node, proto in zip(view.listed, section.light.node, strict=False):
+        for node, proto in zip(graph.listed, section.light.node, strict=False):
             if node.touched or not node.alive:
                 gone.update(proto.output)
         yield from (record for name, record in lost if name in gone)
-
-
-def edited_model(skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]) -> Edited:
-    """The replacements of the records of a model, with new values of its metadata by key."""
-    edited = dict(_noted(skeleton, metadata))
-    for view in views:
-        edited.update(edited_section(view))
-    return edited
 
 
 def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
@@ -411,22 +414,21 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             lacks_elements(value.t) or value.t == attribute.t
         ):
             continue
-        if not attributes.same(attributes.read(attribute), value):
+        if not same_value(read_value(attribute), value):
             amended = True
-            attributes.write(attribute, value)
+            write_value(attribute, value)
     known = {attribute.name for attribute in proto.attribute}
     for name, value in node.attrs.items():
         if name not in known:
             amended = True
-            attributes.write(proto.attribute.add(name=name), value)
+            write_value(proto.attribute.add(name=name), value)
     return amended
 
 
-def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of inputs and outputs whose declared shape changed, with their replacements."""
-    shapes = {name: each.shape for name, each in view.inputs.items()}
-    for kind, field, known in (("input", _INPUT, shapes), ("output", _OUTPUT, view.redeclared)):
-        for value, record in view.section.parts(kind):
+def _redeclared(graph: AnyGraph) -> Iterator[tuple[Record, list[Chunk]]]:
+    shapes = {name: each.shape for name, each in graph.inputs.items()}
+    for kind, field, known in (("input", _INPUT, shapes), ("output", _OUTPUT, graph.redeclared)):
+        for value, record in graph.section.parts(kind):
             shape = known.get(value.name)
             if shape is not None and shape != declaration(value).shape:
                 yield record, [encode(field, _declaring(value, shape).SerializeToString())]
@@ -473,13 +475,13 @@ def _declaring(value: onnx.ValueInfoProto, shape: Shape) -> onnx.ValueInfoProto:
     return proto
 
 
-def _added(view: View) -> Iterator[Chunk]:
+def _added(graph: AnyGraph) -> Iterator[Chunk]:
     """The added initializers; as graph inputs too, where the IR version requires that."""
-    for name in view.added:
-        if name in view.initializers:
-            proto = view.initializers[name].proto
+    for name in graph.added:
+        if name in graph.initializers:
+            proto = graph.initializers[name].proto
             yield encode(_INITIALIZER, proto.SerializeToString())
-            if view.skeleton.light.ir_version < 4:
+            if graph.skeleton.light.ir_version < 4:
                 value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
                 yield encode(_INPUT, value.SerializeToString())
 
@@ -545,7 +547,7 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     if not version:
         return ""
     for name, value in node.attrs.items():
-        if name in types and not _fits(value, types[name], in_function=in_function):
+        if name in types and not is_of(value, types[name], in_function=in_function):
             return f"its attribute {name} is not of its type"
     for name in needed:
         if name not in node.attrs:
@@ -553,15 +555,7 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     return _misplaced(node.inputs, inputs, "input") or _misplaced(node.outputs, outputs, "output")
 
 
-def _fits(value: attributes.Value, wanted: int, *, in_function: bool) -> bool:
-    """Whether an attribute is of a type, or refers to one of the function around."""
-    if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
-        return in_function and value.type in (0, wanted)
-    return attributes.is_of(value, wanted)
-
-
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
-    """How a node has too few or too many inputs or outputs, or leaves out a required one."""
     least, most, optional = places
     if not least <= len(tensors) <= most:
         return f"its number of {what}s is {len(tensors)}, which the operator does not take"

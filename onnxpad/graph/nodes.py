@@ -5,19 +5,19 @@ Both are compared by identity, not by name: two bodies may use the same name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
+import numpy as np
 import onnx
 from msgspec import UNSET, Struct
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, named_bodies
-from onnxpad.file.skeleton import Record, Section, Skeleton
-from onnxpad.graph import attributes
+from onnxpad.file.skeleton import Record
 
 State: TypeAlias = tuple[
     str, Mapping[str, Any], str | None, tuple["Tensor", ...], tuple["Tensor", ...]
@@ -26,6 +26,9 @@ State: TypeAlias = tuple[
 
 Shape: TypeAlias = tuple[int | str | None, ...]
 """Known, named and (None) unknown dimensions."""
+
+AnyGraph: TypeAlias = Any
+"""A `Graph`, which is built of what is here."""
 
 NAME: Final = attrgetter("name")
 _NONE: Final[Any] = MappingProxyType({})
@@ -63,7 +66,7 @@ class Node(Struct, eq=False):
     notes: dict[object, Any] = {}
     reading: tuple[object, Any] | None = None
     like: Node | None = None
-    bodies: Mapping[str, Any] = _NONE
+    bodies: Mapping[str, AnyGraph] = _NONE
     broken: ModelError | None = None
     captures: dict[Tensor, None] = _NONE
     alive: bool = False
@@ -186,87 +189,6 @@ class Initializer(Struct, frozen=True):
     sparse: bool = False
 
 
-class View:
-    """The lists of one graph of a model, as `Graph` reads and edits them.
-
-    Attributes:
-        skeleton, section: The file, and the graph in it.
-        parent, owner: For a body, the graph around it, and the node there that has it; else None.
-        is_main: Whether it is the main graph.
-        tensors: All tensors by name, and in a body those that it captures.
-        listed: The nodes in file order, inserted ones at the end, removed ones included.
-        head, tail: The dummies before the first node and after the last one.
-        holders: The nodes that have bodies.
-        alike: The attributes and the notes of nodes by what is written in them.
-        inputs: Types and shapes of the inputs, in order, as declared; for bodies as far as their
-            node determines them. An initializer that is also an input counts as an input from IR
-            version 4 on, since a caller may override it, unless its default is trusted.
-        trusted: The inputs whose default is taken as a constant, since a user said so.
-        outputs, results: Names of the outputs; in order, where one may be listed twice.
-        initializers: The initializers, by name.
-        added: Names of initializers in the order they were added, those removed since included.
-        undeclared: Names of tensors whose `value_info` is to be removed.
-        redeclared: The outputs whose declared shape is to be another one, by name.
-        edited: Whether it, or a body in it, may differ from the file.
-    """
-
-    def __init__(
-        self, skeleton: Skeleton, section: Section, parent: View | None, owner: Node | None
-    ) -> None:
-        """The lists of a graph of the file, which has nothing yet."""
-        self.skeleton, self.section, self.parent, self.owner = skeleton, section, parent, owner
-        self.is_main = parent is None and isinstance(section.light, onnx.GraphProto)
-        self.tensors: dict[str, Tensor] = {}
-        self.listed: list[Node] = []
-        self.head, self.tail = Node("", "", {}), Node("", "", {})
-        self.holders: list[Node] = []
-        self.alike: dict[tuple[Any, ...], tuple[Mapping[str, Any], dict[object, Any]]] = {}
-        self.inputs: dict[str, Declared] = {}
-        self.trusted: frozenset[str] = frozenset()
-        self.results = tuple(getattr(each, "name", each) for each in section.light.output)
-        self.outputs = frozenset(self.results)
-        self.initializers: dict[str, Initializer] = {}
-        self.added: list[str] = []
-        self.undeclared: set[str] = set()
-        self.redeclared: dict[str, Shape] = {}
-        self.edited = False
-
-    @property
-    def nodes(self) -> Iterator[Node]:
-        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        node, tail = self.head.next, self.tail
-        while node is not tail:
-            if node.alive:
-                yield node
-            node = node.next
-
-    def capture(self, name: str) -> Tensor | None:
-        """The tensor of a name that nodes here may read: a body captures those around it."""
-        if name not in self.tensors and (source := self.around(name)) is not None:
-            self.tensors[name] = Tensor(name, source)
-        return self.tensors.get(name)
-
-    def around(self, name: str) -> Tensor | None:
-        """The tensor of a name that a body may capture; None where there is none."""
-        found = None if self.parent is None else self.parent.capture(name)
-        return None if found is None or found.producer is self.owner else found
-
-    def captured(self) -> Iterator[Tensor]:
-        """The tensors of a body that it captures from the graph around."""
-        return (tensor for tensor in self.tensors.values() if tensor.outer is not None)
-
-    def is_read(self, tensor: Tensor) -> bool:
-        """Whether anything reads a tensor, or it is an output of the graph."""
-        return bool(tensor.name and (tensor.uses or tensor.name in self.outputs))
-
-    def share(self, node: Node) -> bool:
-        """Gives a node the attributes and notes of all nodes that are written alike, if any can."""
-        key = written(node)
-        own: tuple[Mapping[str, Any], dict[object, Any]] = node.attrs, {}
-        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
-        return key is not None
-
-
 def held_in(item: Any, name: str, record: Record | None) -> Initializer:
     """A tensor or a sparse one, as an initializer has it; ModelError for a negative dimension."""
     is_sparse = isinstance(item, onnx.SparseTensorProto)
@@ -309,42 +231,42 @@ def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
     return found
 
 
-def fill(view: View, passed: Sequence[Declared]) -> bool:
+def fill(graph: AnyGraph, passed: Sequence[Declared]) -> bool:
     """Adds all that the file has in a graph; returns whether its nodes are not sorted.
 
     Given are also types and shapes of the first inputs of a body, as its node passes them. Raises
     ModelError where a tensor has no source or several.
     """
-    _add_sources(view, passed)
-    unknown, is_unsorted = _add_nodes(view)
+    _add_sources(graph, passed)
+    unknown, is_unsorted = _add_nodes(graph)
     for name, node in unknown.items():
-        view.tensors[name].outer = view.around(name)
-        if view.tensors[name].outer is None:
+        graph.tensors[name].outer = graph.around(name)
+        if graph.tensors[name].outer is None:
             raise ModelError(
                 f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing "
                 "produces; export the model again, or add the tensor as graph input or initializer"
             )
-    for name in view.results:
-        if view.capture(name) is None:
+    for name in graph.results:
+        if graph.capture(name) is None:
             raise ModelError(f"graph output '{name}' is produced by nothing; rename or remove it")
     return is_unsorted
 
 
-def _add_sources(view: View, passed: Sequence[Declared]) -> None:
-    section = view.section
+def _add_sources(graph: AnyGraph, passed: Sequence[Declared]) -> None:
+    section = graph.section
     for kind in ("initializer", "sparse_initializer"):
         for item, record in section.parts(kind):
             name = item.values.name if kind == "sparse_initializer" else item.name
-            _add_source(view.tensors, name)
-            view.initializers[name] = held_in(item, name, record)
+            _add_source(graph.tensors, name)
+            graph.initializers[name] = held_in(item, name, record)
     known = iter(passed)
     for value, _ in section.parts("input"):
         name = getattr(value, "name", value)
-        if name in view.inputs:
+        if name in graph.inputs:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
-        if name not in view.initializers:
-            _add_source(view.tensors, name)
-        view.inputs[name] = declaration(value) if view.is_main else next(known, _UNDECLARED)
+        if name not in graph.initializers:
+            _add_source(graph.tensors, name)
+        graph.inputs[name] = declaration(value) if graph.is_main else next(known, _UNDECLARED)
 
 
 def _add_source(tensors: dict[str, Tensor], name: str) -> None:
@@ -362,15 +284,15 @@ def _check_text(text: object, what: str) -> None:
         raise ModelError(f"the {what} {text!r} is not UTF-8; rename it")
 
 
-def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
+def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
     """Adds the nodes; returns the first reader of each tensor that nothing produces, by its name.
 
     And whether a tensor is read before a later node produces it.
     """
-    tensors, unknown, is_unsorted = view.tensors, dict[str, Node](), False
-    previous = view.head
-    for proto, record in view.section.parts("node"):
-        values = {item.name: attributes.read(item) for item in proto.attribute}
+    tensors, unknown, is_unsorted = graph.tensors, dict[str, Node](), False
+    previous = graph.head
+    for proto, record in graph.section.parts("node"):
+        values = {item.name: read_value(item) for item in proto.attribute}
         op, domain, label = proto.op_type, proto.domain, proto.name
         reads, gives = list(proto.input), list(proto.output)
         if not isinstance(label, str):
@@ -381,7 +303,7 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
                 _check_text(text, "name")
         node = Node(op, label, values, domain or None, record, alive=True, previous=previous)
         inputs, outputs = list[Tensor](), list[Tensor]()
-        view.listed.append(node)
+        graph.listed.append(node)
         previous.next = previous = node
         for index, name in enumerate(reads):
             tensor = tensors.get(name)
@@ -405,12 +327,144 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
         node.outputs = tuple(outputs)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
-        if not view.share(node) and held_bodies(node):
-            view.holders.append(node)
+        if not graph.share(node) and held_bodies(node):
+            graph.holders.append(node)
         if op == "Identity" and domain in DEFAULT_DOMAINS and node.operand(0) is None:
             # All walks go through Identities.
             raise ModelError(
                 f"node '{describe(node)}' (Identity) has no input; export the model again"
             )
-    previous.next, view.tail.previous = view.tail, previous
+    previous.next, graph.tail.previous = graph.tail, previous
     return unknown, is_unsorted
+
+
+Value: TypeAlias = (
+    "int | float | str | bytes | list[int] | list[float] | list[str] | list[bytes]"
+    " | onnx.AttributeProto"
+)
+
+# Copied, since a look-up in protobuf's enumerations costs as much as reading an attribute.
+_Type = onnx.AttributeProto.AttributeType
+_FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
+_FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
+
+_FIELDS: Final[dict[Any, str]] = {
+    _INT: "i",
+    _FLOAT: "f",
+    _STRING: "s",
+    _INTS: "ints",
+    _FLOATS: "floats",
+    _STRINGS: "strings",
+}
+"""The fields of what is read as a Python value."""
+_KINDS: Final[dict[type, tuple[Any, Any]]] = {
+    int: (_INT, _INTS),
+    float: (_FLOAT, _FLOATS),
+    str: (_STRING, _STRINGS),
+    bytes: (_STRING, _STRINGS),
+}
+"""The types of a value of a Python type, and of a list of such."""
+_OTHERS: Final[dict[int, str]] = {
+    _Type.TENSOR: "t",
+    _Type.GRAPH: "g",
+    _Type.SPARSE_TENSOR: "sparse_tensor",
+}
+
+
+def read_value(attribute: onnx.AttributeProto) -> Value:
+    """The value of an attribute, where it is a number, a string or a list of these.
+
+    A string that is not UTF-8 comes as bytes. For any other kind, and for a reference to an
+    attribute of a function, the attribute itself; tensors in it may lack their elements.
+    """
+    kind = attribute.type or _kind(attribute)
+    if attribute.ref_attr_name:
+        return attribute
+    if kind == _INT:
+        return attribute.i
+    if kind == _INTS:
+        return list(attribute.ints)
+    if kind == _FLOAT:
+        return attribute.f
+    if kind == _FLOATS:
+        return list(attribute.floats)
+    if kind == _STRING:
+        return _text(attribute.s)
+    if kind != _STRINGS:
+        return attribute
+    texts = [_text(item) for item in attribute.strings]
+    return cast("list[str]", list(attribute.strings) if bytes in map(type, texts) else texts)
+
+
+def is_of(value: Value, kind: int, *, in_function: bool = False) -> bool:
+    """Whether a value is of a type of attribute; an empty list is of every type of list.
+
+    In a function, one that refers to an attribute of that may be.
+    """
+    if isinstance(value, onnx.AttributeProto):
+        if value.ref_attr_name:
+            return in_function and value.type in (0, kind)
+        return value.type == kind and (kind not in _OTHERS or value.HasField(_OTHERS[kind]))
+    is_list = isinstance(value, list)
+    held = {_KINDS[type(item)][is_list] for item in (value if isinstance(value, list) else [value])}
+    return held == {kind} if held else kind in (_INTS, _FLOATS, _STRINGS)
+
+
+def normal_value(value: object) -> Value:
+    """A value as `read_value` would return it; TypeError where no attribute can hold it."""
+    if type(value) is list and {int}.issuperset(map(type, value)):
+        return list(value)  # a short way for pads
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(np.float32(value))
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, onnx.AttributeProto) and not (value.HasField("g") or value.graphs):
+        return value
+    if isinstance(value, Sequence | np.ndarray):
+        items = [normal_value(item) for item in value]
+        kinds = {type(item) for item in items}
+        if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
+            return cast("list[int]", items)
+    raise TypeError(f"no attribute holds {value!r}")
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    if isinstance(left, float):
+        return isinstance(right, float) and left.hex() == right.hex()
+    return type(left) is type(right) and left == right
+
+
+def write_value(attribute: onnx.AttributeProto, value: Value) -> None:
+    """Gives an attribute another value; its name, doc string and unknown fields stay."""
+    for field, _ in attribute.ListFields():
+        if field.name not in ("name", "doc_string"):
+            attribute.ClearField(field.name)
+    if isinstance(value, onnx.AttributeProto):
+        attribute.MergeFrom(value)
+        return
+    items = value if isinstance(value, list) else [value]
+    encoded = [item.encode() if isinstance(item, str) else item for item in items]
+    one, several = _KINDS[type(items[0]) if items else int]
+    attribute.type = several if isinstance(value, list) else one
+    if isinstance(value, list):
+        getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
+    else:
+        setattr(attribute, _FIELDS[attribute.type], *encoded)
+
+
+def _text(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _kind(attribute: onnx.AttributeProto) -> int:
+    """The type of an attribute that has no `type`, as IR version 1 allows."""
+    held = {field.name for field, _ in attribute.ListFields()}
+    return next((kind for kind, field in _FIELDS.items() if field in held), 0)

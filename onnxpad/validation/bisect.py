@@ -16,7 +16,7 @@ from onnx import AttributeProto
 
 from onnxpad.arguments import Progress
 from onnxpad.file.proto_walk import bodies
-from onnxpad.graph.attributes import read
+from onnxpad.graph.nodes import read_value
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import (
@@ -627,7 +627,7 @@ def _attributes(node: onnx.NodeProto) -> str:
     """Attributes sorted by name, such as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
     texts = []
     for attribute in sorted(node.attribute, key=lambda each: each.name):
-        value: object = read(attribute)
+        value: object = read_value(attribute)
         if isinstance(value, bytes):
             value = value.decode(errors="replace")
         elif attribute.ref_attr_name:

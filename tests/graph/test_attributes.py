@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, helper
 
-from onnxpad.graph import Graph, attributes
+from onnxpad.graph import Graph, nodes
 from onnxpad.graph.model import contradiction
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -30,19 +30,19 @@ KINDS = [
 @each_row(("value", "kind"), KINDS)
 def test_a_value_is_written_read_and_of_its_type_alone(value: Any, kind: int) -> None:
     attribute = helper.make_attribute("a", 7, doc_string="why")
-    attributes.write(attribute, value)
+    nodes.write_value(attribute, value)
     assert (attribute.name, attribute.doc_string, attribute.type) == ("a", "why", kind)
     assert len(attribute.ListFields()) == 4
-    assert attributes.read(attribute) == value
+    assert nodes.read_value(attribute) == value
     attribute.ClearField("type")
-    assert attributes.read(attribute) == value
+    assert nodes.read_value(attribute) == value
     types = [*AttributeProto.AttributeType.values()]
-    assert [each for each in types if attributes.is_of(value, each)] == [kind]
+    assert [each for each in types if nodes.is_of(value, each)] == [kind]
 
 
 def test_strings_of_which_one_is_no_text_are_bytes() -> None:
     attribute = helper.make_attribute("a", [b"b", b"\xff"])
-    assert attributes.read(attribute) == [b"b", b"\xff"]
+    assert nodes.read_value(attribute) == [b"b", b"\xff"]
 
 
 @each_row(
@@ -61,12 +61,12 @@ def test_strings_of_which_one_is_no_text_are_bytes() -> None:
 )
 def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
     if isinstance(given, AttributeProto):
-        assert attributes.read(given) is given
+        assert nodes.read_value(given) is given
         copied = helper.make_attribute("b", 7)
-        attributes.write(copied, given)
+        nodes.write_value(copied, given)
         assert copied == given
     known = AttributeProto.AttributeType.items()
-    assert sorted(name for name, kind in known if attributes.is_of(given, kind)) == types
+    assert sorted(name for name, kind in known if nodes.is_of(given, kind)) == types
 
 
 @each_row(
@@ -86,7 +86,7 @@ def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
     ],
 )
 def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
-    found: Any = attributes.normal(value)
+    found: Any = nodes.normal_value(value)
     assert found == normal
     assert type(found) is type(normal)
     if isinstance(normal, list):
@@ -96,12 +96,12 @@ def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
 @each_row("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])
 def test_what_no_attribute_holds(value: object) -> None:
     with pytest.raises(TypeError, match=r"^no attribute holds "):
-        attributes.normal(value)
+        nodes.normal_value(value)
 
 
 def test_a_list_is_copied() -> None:
     given = [1, 2]
-    assert attributes.normal(given) is not given
+    assert nodes.normal_value(given) is not given
 
 
 @each_row(
@@ -115,7 +115,7 @@ def test_a_list_is_copied() -> None:
     ],
 )  # fmt: skip
 def test_values_that_are_encoded_alike(left: Any, right: Any, same: bool) -> None:
-    assert attributes.same(left, right) is same
+    assert nodes.same_value(left, right) is same
 
 
 @pytest.mark.parametrize(
