@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
-    AnyWindow,
     Window,
     constant_in_effect,
     end_read,
@@ -99,9 +98,6 @@ class Sites:
         resolved: list[Pair] = []
         open_sizes: dict[int, Extent] = {}
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            if not isinstance(window.kernel, int):
-                said = f"the kernel's size on axis {axis} is known only at run time"
-                raise RefusalError(Reason.KERNEL_UNKNOWN, said, axis=axis)
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
@@ -234,7 +230,7 @@ class Sites:
     @staticmethod
     def _pair_read(
         ceil_mode: bool | None,
-        window: AnyWindow,
+        window: Window,
         size: Extent,
         own: Pair,
         amounts: ExtentPair,

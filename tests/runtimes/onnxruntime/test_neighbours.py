@@ -85,14 +85,6 @@ APART = [
     ),
     pytest.param(
         model(
-            "a = Relu (x) b = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = -2.0> (a)"
-            f" c = Clip <max = -1.0> (b) y = {POOL.replace('>', ', pads = [1, 1, 1, 1]>')} (c)",
-            opset=9,
-        ),
-        id="Relu and Clip below 0 before opset 11",
-    ),
-    pytest.param(
-        model(
             "a = Div (one, x) b = Pad (a, p) c = Mul (b, two) f = Cast <to = 1> (c)"
             " y = Conv (f, w)",
             kind="int64",
