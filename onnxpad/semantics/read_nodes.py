@@ -183,10 +183,7 @@ _Read = TypeVar("_Read", WindowOp, TransposedOp, PadOp)
 
 
 def _kept(read: Callable[[Call], _Read]) -> Callable[[Graph, Known, Node], _Read]:
-    """Reads a node, once for as long as it is not edited if all of it is known.
-
-    A node that contradicts its schema in what is not read is refused too.
-    """
+    """Reads a node, once for as long as it is not edited if all of it is known."""
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
