@@ -39,7 +39,7 @@ class CheckFormat(enum.StrEnum):
 
 
 class ExternalData(enum.StrEnum):
-    """Choices for external data; the same values as `file.copy_external.ExternalData`."""
+    """Choices for external data; the same values as `file.external.ExternalData`."""
 
     COPY = "copy"
     INLINE = "inline"

@@ -334,9 +334,9 @@ def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
 
 def check_elsewhere(graph: Graph, mark: int) -> None:
     """Raises unless other graphs are as they were, but for what a body captured and is unused."""
-    for each, is_there in graph.touched_elsewhere(mark):
+    for each in graph.touched_elsewhere(mark):
         was, now = each.before, each.node
-        if is_there and (was is None or _says(was) != _says(now)):
+        if now.alive and (was is None or _says(was) != _says(now)):
             raise DiffersError(
                 f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
                 touched=graph.label(now),

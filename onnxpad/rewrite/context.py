@@ -301,7 +301,7 @@ class Context:
 
     def misfolds(self, pad: str, window: str) -> bool:
         """Whether `misfolded` has the `Pad` and the operator that write these tensors."""
-        node = self.graph.tensor(window).producer if self.graph.has_tensor(window) else None
+        node = self.graph.tensor(window).producer if window in self.graph.tensors else None
         found = None if node is None else self.sites.fusion.certain(node)
         return found is not None and found.ends == (pad, window)
 
