@@ -767,11 +767,6 @@ CASES: Final[dict[str, Case]] = {
             initializers=f"{W}, {PADS}, float s = {{0.5}}, uint8 z = {{3}}",
         )
     ),
-    "Pad QuantizeLinear Conv, along the Pad": _step(
-        "q = QuantizeLinear <axis = 3> (a, s, z) t = DequantizeLinear <axis = 3> (q, s, z)",
-        "float[13] s = {" + ", ".join(str(i % 3 + 1) for i in range(13)) + "}, "
-        "int8[13] z = {" + ", ".join("0" for _ in range(13)) + "}",
-    ),
     "Pad Concat Conv, along the Pad": _step("n = Abs (a) t = Concat <axis = 2> (a, n)"),
     "Pad Pad Concat Conv": _conv(
         "a = Pad (x, p) b = Pad (x, q) t = Concat <axis = 1> (a, b) y = Conv (t, w)",

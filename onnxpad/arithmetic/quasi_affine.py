@@ -247,12 +247,11 @@ def _normal(table: list[int], period: int, count: int) -> QuasiAffine:
         return QuasiAffine(tuple(table), 0, count)
     threshold = len(table) - 2 * period
     tail = table[threshold:]
-    for lag in range(1, period):
-        if period % lag == 0:
-            gains = list(map(operator.sub, tail[lag:], tail))
-            if gains[lag:] == gains[:-lag]:
-                period = lag
-                break
+    for lag in range(1, period // 2 + 1):
+        spans = range(2 * (period - lag))
+        if period % lag == 0 and all(_is_affine(tail, index, lag) for index in spans):
+            period = lag
+            break
     while threshold and _is_affine(table, threshold - 1, period):
         threshold -= 1
     return QuasiAffine(tuple(table[: threshold + 2 * period]), period, count)

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from onnxpad.arithmetic.size import (
     Extent,
-    Size,
     Unknown,
     always,
     bounds,
@@ -32,7 +31,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 
 S = TypeVar("S", int, Extent)
-"""Numbers give numbers, where the window is no open one; else one of all extents."""
+"""Numbers give numbers."""
 
 Side: TypeAlias = Literal["begin", "end"]
 """Where the odd element of an odd total goes."""
@@ -72,30 +71,13 @@ class Window(Struct, frozen=True):
         return (self.kernel - 1) * self.dilation + 1
 
 
-class OpenWindow(Struct, frozen=True):
-    """A kernel whose length is unknown until run time, which slides along one axis."""
-
-    kernel: Size
-    stride: int = 1
-    dilation: int = 1
-
-    @property
-    def extent(self) -> Extent:
-        """Elements from the first tap to the last: the kernel with its dilation gaps."""
-        return (self.kernel - 1) * self.dilation + 1
-
-
-AnyWindow: TypeAlias = Window | OpenWindow
-
-
 @lru_cache(maxsize=1024)
-def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWindow:
+def window_of(kernel: int, stride: int = 1, dilation: int = 1) -> Window:
     """The window of a kernel, cached: networks repeat the same few windows."""
-    kind = Window if isinstance(kernel, int) else OpenWindow
-    return kind(kernel, stride, dilation)  # type: ignore[arg-type]
+    return Window(kernel, stride, dilation)
 
 
-def output_size(size: S, window: AnyWindow, begin: S, end: S) -> S:
+def output_size(size: S, window: Window, begin: S, end: S) -> S:
     """Number of windows that fit in the padded line; below 1 none does, and it does not run.
 
     Source: ONNX Conv, with the division rounded down.
@@ -103,7 +85,7 @@ def output_size(size: S, window: AnyWindow, begin: S, end: S) -> S:
     return floor_div(size + begin + end - window.extent, window.stride) + 1  # type: ignore[return-value]
 
 
-def pool_output_size(size: S, window: AnyWindow, begin: S, end: S, *, ceil_mode: bool) -> S:
+def pool_output_size(size: S, window: Window, begin: S, end: S, *, ceil_mode: bool) -> S:
     """Number of windows a pool computes, for pads below its kernel; below 0 it does not run.
 
     Rounding is towards zero, so a window longer than the padded line by less than a stride is
@@ -122,12 +104,12 @@ def pool_output_size(size: S, window: AnyWindow, begin: S, end: S, *, ceil_mode:
     return minimum(ceil_div(span, window.stride) + 1, most)  # type: ignore[return-value]
 
 
-def same_output_size(size: Extent, window: AnyWindow) -> Extent:
+def same_output_size(size: Extent, window: Window) -> Extent:
     """Output size that SAME asks for. Source: ONNX Conv "auto_pad"."""
     return ceil_div(size, window.stride)
 
 
-def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
+def same_raw_total(size: Extent, window: Window) -> Extent:
     """Padding SAME needs on both sides together, before it is clamped at 0.
 
     Negative only for an extent below the stride: there the specification pads nothing, and runtimes
@@ -138,7 +120,7 @@ def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
     return (same_output_size(size, window) - 1) * window.stride + window.extent - size
 
 
-def same_pads(size: S, window: AnyWindow, *, odd: Side) -> tuple[S, S]:
+def same_pads(size: S, window: Window, *, odd: Side) -> tuple[S, S]:
     """Pads (begin, end) of SAME_UPPER (`odd="end"`) or SAME_LOWER (`odd="begin"`).
 
     Source: ONNX Conv "auto_pad"; TensorFlow `GetWindowedOutputSizeVerbose`
@@ -147,7 +129,7 @@ def same_pads(size: S, window: AnyWindow, *, odd: Side) -> tuple[S, S]:
     return halves(maximum(same_raw_total(size, window), 0), odd)  # type: ignore[arg-type]
 
 
-def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int, int] | None:
+def constant_in_effect(size: Extent, window: Window, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 
     Padding that no window reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is
@@ -156,8 +138,6 @@ def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int,
     begin, end = same_pads(size, window, odd=odd)
     if isinstance(begin, int) and isinstance(end, int):
         return begin, end
-    if isinstance(window, OpenWindow):
-        return None
     if isinstance(end, Unknown):  # pads that are right for every size are right for this one
         begin, end = same_pads(symbol("any size"), window, odd=odd)
     _, greatest = bounds(end)
@@ -166,18 +146,16 @@ def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int,
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
-def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
+def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Extent:
     """End padding that is read: perhaps less than declared, or more by a pool that rounds up."""
     return maximum((output - 1) * window.stride + window.extent - begin - size, 0)
 
 
-def end_without_ceil(size: Extent, window: AnyWindow, begin: int, end: int) -> int:
+def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int:
     """End padding with which a pool that rounds down may have the windows of one with `ceil_mode`.
 
     It is the declared one where no window reaches past it, and else reaches as far as they do.
     """
-    if isinstance(window, OpenWindow):
-        return end
     windows = pool_output_size(size, window, begin, end, ceil_mode=True)
     _, read = bounds(end_read(size, window, begin, windows))
     # ceil((s + e - k) / t) is floor((s + e + t - 1 - k) / t), and no window starts past the data.
@@ -185,9 +163,7 @@ def end_without_ceil(size: Extent, window: AnyWindow, begin: int, end: int) -> i
     return max(end, most if read is None else min(read, most))
 
 
-def meets_data(
-    window: AnyWindow, size: Extent, first: Extent, last: Extent, some: Extent = 1
-) -> bool:
+def meets_data(window: Window, size: Extent, first: Extent, last: Extent, some: Extent = 1) -> bool:
     """Whether every window from the one at `first` to the one at `last` reads a real element.
 
     That is asked at the sizes at which `some` is 1.
@@ -223,43 +199,25 @@ SPATIAL: Final = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
 
 
 def axis_names(rank: int) -> tuple[str, ...]:
-    """The names of the spatial axes of a window of this rank.
-
-    >>> axis_names(2), axis_names(4)
-    (('H', 'W'), ('D1', 'D2', 'D3', 'D4'))
-    """
+    """The names of the spatial axes of a window of this rank, as `H` and `W`."""
     return SPATIAL.get(rank) or tuple(f"D{axis + 1}" for axis in range(rank))
 
 
 @lru_cache(maxsize=1024)
 def named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
-    """Padding of spatial axes with their names.
-
-    >>> named(((1, 2), (0, 1)))
-    (('H', 1, 2), ('W', 0, 1))
-    """
+    """Padding of spatial axes with their names, as `("H", 1, 2)`."""
     names = axis_names(len(pairs))
     return tuple([(name, *pair) for name, pair in zip(names, pairs, strict=True)])
 
 
 @lru_cache(maxsize=1024)
 def pads_text(pairs: Pairs) -> str:
-    """Padding of spatial axes for people: `begin+end` for each axis by name.
-
-    >>> pads_text(((1, 2), (0, 1)))
-    'H 1+2, W 0+1'
-    """
+    """Padding of spatial axes for people, as `H 1+2, W 0+1`."""
     return ", ".join(f"{name} {begin}+{end}" for name, begin, end in named(pairs))
 
 
 def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
-    """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
-
-    >>> axes_text(((0, 0), (0, 0), (1, 2), (0, 1))), axes_text(((1, 1),), [-1])
-    ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')
-    >>> axes_text(((0, 0), (0, 0)))
-    '0 on each axis'
-    """
+    """Amounts of a `Pad` for people, for each axis that it pads, as `axis 2 1+2, axis 3 0+1`."""
     named = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)
     padded = [f"axis {axis} {begin}+{end}" for axis, (begin, end) in named if begin or end]
     return ", ".join(padded) or "0 on each axis"

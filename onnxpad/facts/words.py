@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words, symbol
-from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
+from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.errors import and_list
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor
@@ -44,7 +44,7 @@ class Wording:
         found = dict.fromkeys(axis for name, axis in self._inputs.items() if name in names)
         return [{"name": axis.label, "input": axis.tensor, "axis": axis.axis} for axis in found]
 
-    def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
+    def same(self, windows: Mapping[int, Window], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
         pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
         return _by_axis({axis: _pair(pair, _OWN) for axis, pair in pairs.items()})

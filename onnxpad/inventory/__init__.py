@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds
-from onnxpad.arithmetic.window import AnyWindow, axes_text, axis_names, output_size
+from onnxpad.arithmetic.window import Window, axes_text, axis_names, output_size
 from onnxpad.errors import ModelError, UsageError, meant
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.words import formula
@@ -92,7 +92,7 @@ class AxisPadding(Struct, frozen=True):
     name: str
     pair: ExtentPair
     extent: Extent
-    window: AnyWindow | None = None
+    window: Window | None = None
     formula: str = ""
 
     @property
@@ -215,7 +215,7 @@ class PaddingSite(Struct, frozen=True):
     known_by: str = ""
 
     @property
-    def windows(self) -> tuple[AnyWindow, ...]:
+    def windows(self) -> tuple[Window, ...]:
         """The windows that slide along its axes; none of a `Pad`."""
         return tuple(axis.window for axis in self.axes if axis.window is not None)
 
@@ -469,7 +469,7 @@ class _Collector:
         )
 
     def _axis(
-        self, axis: int, name: str, pair: ExtentPair, size: Extent, window: AnyWindow | None = None
+        self, axis: int, name: str, pair: ExtentPair, size: Extent, window: Window | None = None
     ) -> AxisPadding:
         return AxisPadding(axis, name, pair, size, window, formula(pair, size))
 

@@ -86,10 +86,7 @@ class Sites:
         if op.auto_pad == "VALID":
             yield ((0, 0),) * len(op.windows)
             return
-        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            if not isinstance(window.kernel, int):
-                said = f"the kernel's size on axis {axis} is known only at run time"
-                raise RefusalError(Reason.KERNEL_UNKNOWN, said, axis=axis)
+        for axis, size in zip(op.axes, sizes, strict=True):
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)

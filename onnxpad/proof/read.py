@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
+from onnxpad.arithmetic.size import always, less_equal, minimum
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor
@@ -34,7 +34,6 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
-    around,
     fill_of,
     is_padded,
     merged,
@@ -413,20 +412,10 @@ def _layer(call: Call, pad: PadForm, full: ExtentPairs, args: Sequence[Term]) ->
     for axis, (begin, end) in enumerate(full):
         crop = minimum(begin, 0) + minimum(end, 0)
         if crop != 0:
-            size = _least_size(call, args[0], axis)
-            if always(less_equal(0, size + crop)) is not True:
+            shape = call.shape()
+            if shape is None or always(less_equal(0, shape[axis] + crop)) is not True:
                 return None
     return layer
-
-
-def _least_size(call: Call, data: Term, axis: int) -> Extent:
-    """A size that an axis of data has at least: the one known, or as much as is padded."""
-    shape = call.shape()
-    if shape is not None and axis < len(shape) and not isinstance(shape[axis], Unknown):
-        return shape[axis]
-    if any(not isinstance(n, int) or n < 0 for each in data.layers for n in each.amounts[axis]):
-        return 0
-    return around(data.layers, axis)
 
 
 _APPLIED: Final = object()

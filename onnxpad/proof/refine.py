@@ -28,7 +28,6 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (
     REPAIRED,
-    Compared,
     Comparison,
     Sizes,
     blind_axis,
@@ -166,7 +165,7 @@ def steps(pair: Pair) -> Found | None:
 
 def windows(pair: Pair) -> Found | None:
     """Windows over the same data read the same elements, under each engine."""
-    new, old = pair.new.head, pair.old.head
+    new, old, facts = pair.new.head, pair.old.head, pair.facts
     if not (isinstance(new, Slid) and isinstance(old, Slid)) or pair.new.layers != pair.old.layers:
         return None
     _check_same_window(new, old)
@@ -177,33 +176,22 @@ def windows(pair: Pair) -> Found | None:
             said = "the operator's Indices count positions of the tensor that it reads"
             raise DiffersError(said, Reason.INDICES_READ)
         raise DiffersError("the window slides over other data")
-    data, facts = pair.new.args[0], pair.facts
-    form, compares = old.form, old.form.compares
+    data, form = pair.new.args[0], old.form
     sizes = facts.sizes(data, form.spatial, form.rank)
-    dtype = facts.dtype(data) if compares else None
+    dtype = facts.dtype(data) if form.compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
-    equal = found.equal
-    if found.same:
+    of_zeros = False
+    if not found.same:
+        assumptions, of_zeros = _check_loses(pair, found, sizes, dtype)
+    else:
         assumptions = _check_crops(facts, old, new, dtype, data)
         # Padding of an average's own is in no sum, so one of -0.0 alone stays that.
-        of_zeros = form.window.own == EXCLUDED and old.layers != new.layers
-        if of_zeros:
+        if form.window.own == EXCLUDED and old.layers != new.layers:
             of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
-    else:
-        shared = [layer for layer in old.layers if layer in new.layers]
-        facts.check_finite(data, shared)
-        fills = [each.fill for each in shared if not isinstance(each.fill, Operand)]
-        kept = frozenset(filter(is_finite, fills))
-        floor = min([facts.bound(data), *map(_least_of, kept)])
-        losing = Losing(dtype, floor, kept)
-        assumptions = _check_loses(losing, found, old, sizes)
-        sides = [side for each in found.each for side in (each.first, each.second)]
-        of_zeros = any(layer.fill == 0 for side in sides for layer in side.layers)
-        if of_zeros or assumptions:
-            of_zeros = _check_zeros(pair, dtype, floor) and of_zeros
+    equal = found.equal
     if assumptions or of_zeros:
-        rule, assumptions = LOST_SIGN if of_zeros else equal.rule, equal.assumptions | assumptions
-        equal = replace(equal, rule=rule, assumptions=assumptions)
+        rule = LOST_SIGN if of_zeros else equal.rule
+        equal = replace(equal, rule=rule, assumptions=equal.assumptions | assumptions)
     return equal, _arguments(pair)
 
 
@@ -326,63 +314,68 @@ def _check_zeros(pair: Pair, dtype: int | None, floor: float) -> bool:
     return True
 
 
-class Losing(Struct, frozen=True):
-    """What loses every comparison in a maximum of data.
-
-    Attributes:
-        dtype: The element type.
-        floor: A number that nothing which counts as data is below.
-        kept: The fills of padding that two windows share, which counts as data.
-    """
-
-    dtype: int | None
-    floor: float
-    kept: frozenset[Fill]
-
-    def without(self, layer: Layer) -> Layer:
-        """The layer, with the fill `LEAST` in place of one that loses."""
-        fill, dtype = layer.fill, self.dtype
-        if dtype is None or fill in self.kept or isinstance(fill, str | Operand):
-            return layer
-        loses = fill == lowest(dtype) or fill <= self.floor
-        if dtype in _LOWEST_FINITE:
-            loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
-        return replace(layer, fill=LEAST) if loses else layer
-
-
 def _check_loses(
-    losing: Losing, found: Comparison, old: Slid, sizes: Sizes
-) -> frozenset[Assumption]:
-    """The assumptions under which different fills lose every comparison in a maximum."""
+    pair: Pair, found: Comparison, sizes: Sizes, dtype: int | None
+) -> tuple[frozenset[Assumption], bool]:
+    """The assumptions under which different fills lose in a maximum, and whether signs are lost.
+
+    Padding that both windows share counts as data.
+    """
+    new, old, facts, data = pair.new.head, pair.old.head, pair.facts, pair.new.args[0]
+    assert isinstance(new, Slid)
+    assert isinstance(old, Slid)
+    shared = [layer for layer in old.layers if layer in new.layers]
+    facts.check_finite(data, shared)
+    fills = [layer.fill for layer in shared if not isinstance(layer.fill, Operand)]
+    kept = set(filter(is_finite, fills))
+    floor = min([facts.bound(data), *map(_least_of, kept)])
+    least = _least_number(dtype)
+
+    def without(layer: Layer) -> Layer:
+        if dtype is None or layer.fill in kept or isinstance(layer.fill, str | Operand):
+            return layer
+        return replace(layer, fill=LEAST) if layer.fill <= max(floor, least) else layer
+
     assumptions: frozenset[Assumption] = frozenset()
+    sides = [side.layers for each in found.each for side in (each.first, each.second)]
     for each in found.each:
-        if each.differs and not _lose_as_integers(losing, each):
-            if (axis := blind_axis(old, losing.kept, sizes, each)) is not None:
-                said = f"on axis {axis} a window may lie wholly in the padding"
-                raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
-            if losing.dtype in FLOATS:
-                assumptions = frozenset({Assumption.FINITE_DATA})
-    return assumptions
+        if not each.differs:
+            continue
+        lost = [merged(map(without, side.layers)) for side in (each.first, each.second)]
+        if lost[0] != lost[1]:
+            raise _winning(each.first.layers, dtype)
+        _check_finite_layers(lost[0])
+        # A maximum of integers over nothing but padding is the least of them.
+        replaced = {layer.fill for side in sides for layer in side if without(layer) != layer}
+        if dtype not in FLOATS and replaced <= {least}:
+            continue
+        if (axis := blind_axis(old, kept, sizes, each)) is not None:
+            said = f"on axis {axis} a window may lie wholly in the padding"
+            raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
+        if dtype in FLOATS:
+            assumptions = frozenset({Assumption.FINITE_DATA})
+    of_zeros = any(layer.fill == 0 for side in sides for layer in side)
+    if of_zeros or assumptions:
+        of_zeros = _check_zeros(pair, dtype, floor) and of_zeros
+    return assumptions, of_zeros
 
 
-def _lose_as_integers(losing: Losing, each: Compared) -> bool:
-    """Whether the fills of two windows lose in data of integers; raises where they may win."""
-    replaced, dtype = set[object](), losing.dtype
-    sides: list[Layers] = []
-    for side in (each.first, each.second):
-        lost = [losing.without(layer) for layer in side.layers]
-        replaced |= {a.fill for a, b in zip(side.layers, lost, strict=True) if a != b}
-        sides.append(merged(lost))
-    if sides[0] != sides[1]:
-        if dtype is None:
-            raise DiffersError("the element type of the data is unknown", Reason.TYPE_UNKNOWN)
-        fills = [layer.fill for layer in each.first.layers if layer.fill != LEAST]
-        value = number_of(fills[0]) if fills else None
-        said = f"padding of {value} can win in a maximum whose data may be below that"
-        raise DiffersError(said, Reason.FILL_WINS, value=value)
-    _check_finite_layers(sides[0])
-    # A maximum of integers over nothing but padding is the least of them.
-    return dtype is not None and dtype not in FLOATS and replaced <= {lowest(dtype)}
+def _least_number(dtype: int | None) -> float:
+    """A number that is above no element of a type but infinities; -inf where that is unknown."""
+    if dtype in _LOWEST_FINITE:
+        return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
+    found = None if dtype is None else lowest(dtype)
+    return -math.inf if found is None else found
+
+
+def _winning(layers: Layers, dtype: int | None) -> DiffersError:
+    """Why different fills of the original may win in a maximum."""
+    if dtype is None:
+        return DiffersError("the element type of the data is unknown", Reason.TYPE_UNKNOWN)
+    fills = [layer.fill for layer in layers if layer.fill != LEAST]
+    value = number_of(fills[0]) if fills else None
+    said = f"padding of {value} can win in a maximum whose data may be below that"
+    return DiffersError(said, Reason.FILL_WINS, value=value)
 
 
 class Facts:

@@ -26,7 +26,7 @@ from onnxpad.arithmetic.size import (
     table_of,
     where,
 )
-from onnxpad.arithmetic.window import AnyWindow, meets_data
+from onnxpad.arithmetic.window import Window, meets_data
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
@@ -136,7 +136,7 @@ def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | Non
 
 
 def _read_beside(
-    mode: str, axis: AnyWindow, copies: ExtentPair, read: Reach, size: Extent, some: Extent
+    mode: str, axis: Window, copies: ExtentPair, read: Reach, size: Extent, some: Extent
 ) -> bool:
     """Whether windows read originals beside the copies on an axis, at the sizes that count.
 
@@ -321,13 +321,12 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
         return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
     is_pool = form.window.rounding == "pool"
     for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
-        kernel = slides.kernel if isinstance(slides.kernel, int) else None
-        if is_pool and (kernel is None or max(pair) >= kernel):
+        if is_pool and max(pair) >= slides.kernel:
             said = (
                 f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
                 f"smaller than its kernel {slides.kernel}"
             )
-            facts = {"axis": axis, "pads": pair, "kernel": kernel}
+            facts = {"axis": axis, "pads": pair, "kernel": slides.kernel}
             return DiffersError(said, Reason.PADS_NOT_BELOW_KERNEL, **facts)
     return DiffersError(said, engine=engine)
 
@@ -344,7 +343,7 @@ def _facts(
             {
                 "axis": axis,
                 **{name: _datum(extent) for name, extent in varies.items()},
-                "kernel": _datum(window.kernel),
+                "kernel": window.kernel,
                 "stride": window.stride,
                 "dilation": window.dilation,
                 **({} if table is None else {"cases": table}),

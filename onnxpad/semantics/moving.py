@@ -154,16 +154,16 @@ def sliced(call: Call, inner: Sequence[Layers]) -> Passed:
     """Slice: what it takes off axes is a layer, and the step slices the other axes first.
 
     Those are the axes that it takes in other steps than 1, or may leave less of than its bounds
-    say. Of data of unknown rank, the step does it all.
+    say.
     """
     (layers,) = inner
     rank = rank_of(call, layers)
+    if rank is None:
+        raise UnreadError("the rank is unknown")
     crops, others = cuts_of(call, layers)
     check_free(layers, dict(others))
-    if rank is None:
-        return Passed(("Slice", tuple(crops.items()), others), layers)
     crop = Layer(tuple(crops.get(axis, (0, 0)) for axis in range(rank)), 0)
-    return Passed(("Slice", (), others) if others else NOTHING, (*layers, crop))
+    return Passed(("Slice", others) if others else NOTHING, (*layers, crop))
 
 
 def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, ExtentPair], Bounds]:

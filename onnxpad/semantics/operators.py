@@ -76,11 +76,7 @@ class Layout(Struct, frozen=True, eq=False):
 
     @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
     def text(self, amounts: Pairs) -> str:
-        """Amounts of a `Pad` for people, with those of batch (N) and channels (C) if it has some.
-
-        >>> CHANNELS_LAST.text(((0, 0), (1, 2), (0, 1), (0, 3)))
-        'C 0+3, H 1+2, W 0+1'
-        """
+        """Amounts of a `Pad` for people, as `C 0+3, H 1+2, W 0+1`."""
         return ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.named(amounts))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
@@ -242,10 +238,7 @@ def key_of(graph: Graph, node: Node) -> Key | None:
 
 
 def windowed(graph: Graph, node: Node) -> Operator | NotRewritten | None:
-    """The row of a node whose operator has a window, rewritten or not; None for all others.
-
-    Nor is there one for a node that contradicts its schema.
-    """
+    """The row of a node that has a window, rewritten or not, and does not contradict its schema."""
     key = None if graph.contradiction(node) else key_of(graph, node)
     return operator_of(graph, node) or (None if key is None else NOT_REWRITTEN.get(key))
 
@@ -264,16 +257,13 @@ def gathering(graph: Graph, node: Node) -> Operator | None:
 
 @noted
 def operator_of(graph: Graph, node: Node) -> Operator | None:
-    """The row of a node, in the node's layout; None where its operator has none.
-
-    Nor is there one for a node that contradicts its schema: see `operator_named`.
-    """
+    """As `operator_named`; None for a node that contradicts its schema."""
     row = operator_named(graph, node)
     return None if row is None or graph.contradiction(node) else row
 
 
 @noted
 def operator_named(graph: Graph, node: Node) -> Operator | None:
-    """The row of the operator that a node names, even if it contradicts the schema."""
+    """The row of the operator that a node names, in the node's layout; None where it has none."""
     row = row_named(graph, node)
     return None if row is None or row.op == "Pad" else laid_out(row, node.attrs)

@@ -41,7 +41,6 @@ from onnxpad.semantics.rows import (
     Passed,
     Step,
     UnreadError,
-    axis_of,
     named,
 )
 
@@ -122,7 +121,9 @@ def _zero(number: Number) -> Numbers:
 def clip(call: Call, inner: Sequence[Layers]) -> Passed:
     """Clip; absent bounds are those of the type, and no bound to finite numbers."""
     (layers,) = inner
-    low, high = (_bound(call, *at) if layers else None for at in ((1, "min"), (2, "max")))
+    if layers and call.version < 11:
+        raise UnreadError("the bounds are attributes")
+    low, high = (_bound(call, place) if layers else None for place in (1, 2))
     if low is not None and high is not None and not low <= high:
         raise UnreadError("bounds that cross")
 
@@ -135,14 +136,8 @@ def clip(call: Call, inner: Sequence[Layers]) -> Passed:
     return named(call, filled(call, layers, clipped))
 
 
-def _bound(call: Call, place: int, name: str) -> Number | None:
+def _bound(call: Call, place: int) -> Number | None:
     """A bound of a Clip; None where it is absent."""
-    if call.version < 11:
-        written: float | None = call.node.attrs.get(name)
-        dtype = call.dtype()
-        if written is None or dtype is None:
-            return written
-        return exact(written, dtype)
     if call.operand(place) is None:
         return None
     found = elements(call, place, call.dtype())
@@ -196,7 +191,7 @@ def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
     (layers,) = inner
     if not layers:
         return named(call, ())
-    pairs, _ = _scaling(call, layers)
+    _, point, _ = _scaling(call)
     points = call.constant_dtype(2)
     written = call.attribute("output_dtype") if call.version >= 21 else 0
     to = points or written or TensorProto.UINT8
@@ -206,7 +201,7 @@ def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
     def quantised(number: Number) -> Numbers:
         if number:
             raise UnreadError("a quotient that engines may round otherwise")
-        return [point for _, point in pairs]
+        return (point,)
 
     return named(call, filled(call, layers, quantised, to))
 
@@ -216,46 +211,32 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
     (layers,) = inner
     if not layers:
         return named(call, ())
-    pairs, scaled = _scaling(call, layers)
+    scale, point, scaled = _scaling(call)
     dtype, points = call.dtype(), call.constant_dtype(2)
     written = call.attribute("output_dtype") if call.version >= 23 else 0
     is_of_points = dtype in _SHORT | {TensorProto.INT32} and points in (None, dtype)
     if not is_of_points or written not in (0, scaled):
         raise UnreadError("element types of which nothing is known")
-    if dtype == TensorProto.INT32 and any(point for _, point in pairs):
+    if dtype == TensorProto.INT32 and point:
         raise UnreadError("a zero point of 32 bits")
 
     def dequantised(number: Number) -> Numbers:
-        return [
-            computed("Mul", exact(number - point, scaled), scale, scaled) for scale, point in pairs
-        ]
+        return (computed("Mul", exact(number - point, scaled), scale, scaled),)
 
     return named(call, filled(call, layers, dequantised, scaled))
 
 
-def _scaling(call: Call, layers: Layers) -> tuple[list[tuple[float, int]], int]:
-    """Distinct pairs of scale and zero point, per tensor or along an axis; the scales' type."""
+def _scaling(call: Call) -> tuple[float, int, int]:
+    """The scale and the zero point of a whole tensor, and the scale's type."""
     if any(call.node.attrs.get(name) for name in ("block_size", "precision")):
         raise UnreadError("a quantisation in blocks, or of a precision of its own")
-    scales, scaled, points = call.constant(1), call.constant_dtype(1), call.constant(2)
-    if scales is None or scaled not in FLOATS:
-        raise UnreadError("the scale is no constant of floats")
-    if points is None:
-        if call.operand(2) is not None:
-            raise UnreadError("the zero point is no constant")
-        points = np.zeros(scales.shape, np.int64)
-    if scales.size != points.size or not scales.size or max(scales.ndim, points.ndim) > 1:
-        raise UnreadError("scale and zero point are no numbers, and no vectors")
-    if scales.size > 1:
-        rank = rank_of(call, layers)
-        if call.version < 13:
-            raise UnreadError("the scale varies in a version without an axis")
-        check_free(layers, [axis_of(call.attribute("axis"), rank)])
-    flat = np.asarray(scales, np.float64).reshape(-1).tolist()
-    if not all(0 < exact(scale, scaled) < math.inf for scale in flat):
+    scale, scaled = call.element(1), call.constant_dtype(1)
+    point = 0 if call.operand(2) is None else call.element(2)
+    if scaled not in FLOATS or scale is None or point is None:
+        raise UnreadError("scale and zero point are not one constant number each")
+    if not 0 < exact(scale, scaled) < math.inf:
         raise UnreadError("a scale that is not positive and finite")
-    pairs = zip(flat, map(int, points.reshape(-1).tolist()), strict=True)
-    return list(dict.fromkeys(pairs)), scaled
+    return float(scale), int(point), scaled
 
 
 Number: TypeAlias = float | int

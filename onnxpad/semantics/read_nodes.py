@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import AnyWindow, Window
+from onnxpad.arithmetic.window import Window
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.semantics.layers import (
@@ -49,7 +49,7 @@ class WindowOp(Struct, frozen=True):
 
     node: Node
     operator: Operator
-    windows: tuple[AnyWindow, ...]
+    windows: tuple[Window, ...]
     auto_pad: str
     pads: Pairs
     pads_written: bool
@@ -114,7 +114,7 @@ class TransposedOp(Struct, frozen=True):
 
     node: Node
     operator: Operator
-    windows: tuple[AnyWindow, ...]
+    windows: tuple[Window, ...]
     auto_pad: AutoPad
     pads: Pairs
     pads_written: bool
@@ -183,10 +183,7 @@ _Read = TypeVar("_Read", WindowOp, TransposedOp, PadOp)
 
 
 def _kept(read: Callable[[Call], _Read]) -> Callable[[Graph, Known, Node], _Read]:
-    """Reads a node, once for as long as it is not edited if all of it is known.
-
-    A node that contradicts its schema in what is not read is refused too.
-    """
+    """Reads a node, once for as long as it is not edited if all of it is known."""
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
@@ -216,7 +213,7 @@ def _kept(read: Callable[[Call], _Read]) -> Callable[[Graph, Known, Node], _Read
 def _is_settled(read: object) -> bool:
     """Whether everything is known, so that no edit of another node can add to it."""
     if isinstance(read, WindowOp):
-        return {Window}.issuperset(map(type, read.windows)) and read.zero is not None
+        return read.zero is not None
     return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
 
 

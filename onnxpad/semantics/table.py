@@ -50,10 +50,7 @@ def padding_row(graph: Graph, node: Node) -> Row | None:
 
 @noted
 def row_named(graph: Graph, node: Node) -> Row | None:
-    """The row of a `Pad`, of an operator with a window, or of what a user declared; else None.
-
-    A function of the model has none: its body says what it computes.
-    """
+    """The row of a `Pad`, of an operator with a window, or of what a user declared; else None."""
     if graph.names_standard(node):
         return _PADDING.get(("", node.op))
     if not node.domain or graph.is_function(node):
@@ -85,10 +82,7 @@ class PadForm(Struct, frozen=True):
     value: float | int | None
 
     def over(self, rank: int | None) -> ExtentPairs | None:
-        """(begin, end) for each of `rank` axes, or as they are written where the rank is unknown.
-
-        None where they are unknown or undefined.
-        """
+        """As `over_axes`; None where they are unknown too."""
         if not self.axes_known or not is_known(self.amounts):
             return None
         return over_axes(self.amounts, self.axes, rank)

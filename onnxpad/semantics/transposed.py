@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
-from onnxpad.arithmetic.window import AnyWindow, Window
+from onnxpad.arithmetic.window import Window
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import ExtentPairs, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
@@ -117,15 +117,14 @@ def ends_of(
             yield 0, more - (0 if wanted is None else total), True
             continue
         if isinstance(total, Unknown) or always(less_equal(0, total)) is not True:
-            code = Reason.SIZE_DEPENDENT if isinstance(axis, Window) else Reason.KERNEL_UNKNOWN
             said = f"its output is fixed, but not the size of axis {_BEFORE + place} of its data"
-            raise UnreadError(said, code, axes=[_BEFORE + place])
+            raise UnreadError(said, Reason.SIZE_DEPENDENT, axes=[_BEFORE + place])
         half = floor_div(total, 2)
         first = half if auto_pad == "SAME_UPPER" else total - half
         yield -first, more - (total - first), False
 
 
-def _reach(shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], place: int) -> Extent:
+def _reach(shape: tuple[Extent, ...] | None, axes: tuple[Window, ...], place: int) -> Extent:
     """How many elements of the line windows reach along an axis; unknown where its size is."""
     if shape is None or len(shape) != _BEFORE + len(axes):
         return Unknown("the size of the data is unknown")
@@ -133,7 +132,7 @@ def _reach(shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], place:
 
 
 def _perhaps_empty(
-    shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], ends: ExtentPairs
+    shape: tuple[Extent, ...] | None, axes: tuple[Window, ...], ends: ExtentPairs
 ) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
     """The axes on which the output may have no elements at some size, each with its ends."""
     return tuple(

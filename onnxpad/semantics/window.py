@@ -14,9 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad import declared
-from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
-from onnxpad.arithmetic.window import AnyWindow, window_of
+from onnxpad.arithmetic.size import Extent
+from onnxpad.arithmetic.window import Window as AxisWindow
+from onnxpad.arithmetic.window import window_of
 from onnxpad.graph import Node
+from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
 from onnxpad.semantics.rows import INTS, ZERO, Call, MalformedError, Row, UnreadError, Window
 
@@ -38,7 +40,7 @@ class Slide(Struct, frozen=True):
     By spatial axis: a window, and (begin, end) as written, which are zeros where absent.
     """
 
-    axes: tuple[AnyWindow, ...]
+    axes: tuple[AxisWindow, ...]
     auto_pad: AutoPad
     pads: tuple[tuple[int, int], ...]
     pads_written: bool
@@ -58,7 +60,7 @@ class WindowForm(Struct, frozen=True, eq=False):
         kind: The operator, with its domain where that is not ONNX's own.
         version: The version of the operator.
         window: How all windows of this operator slide.
-        axes: The window along each spatial axis; a kernel that only run time knows is a symbol.
+        axes: The window along each spatial axis.
         before: The number of axes before the spatial ones.
         after: The number of axes after them.
         auto_pad: The attribute `auto_pad`.
@@ -75,7 +77,7 @@ class WindowForm(Struct, frozen=True, eq=False):
     kind: str
     version: int
     window: Window
-    axes: tuple[AnyWindow, ...]
+    axes: tuple[AxisWindow, ...]
     before: int
     after: int
     auto_pad: AutoPad
@@ -238,9 +240,7 @@ def form_of(call: Call) -> WindowForm:
     assert window is not None
     place, zero = window.weight, zero_of(call, window)
     shape = () if place is None or call.operand(place) is None else call.shape(place)
-    key: tuple[object, ...] = form_of, shape, zero
-    if shape is None or not {int}.issuperset(map(type, shape)):
-        key = kernel_of, kernel_of(call, place), zero  # a symbol is of this node alone
+    key = form_of, shape, zero
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
         form = node.notes[key] = _form(call, window, slide_of(node, kernel_of(call, place)), zero)
@@ -273,7 +273,7 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
     )
 
 
-def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False) -> Slide:
+def slide_of(node: Node, kernel: tuple[int, ...], *, crops: bool = False) -> Slide:
     """How a window with this kernel slides and pads, by its attributes alone."""
     key = slide_of, kernel, crops
     known: Slide | None = node.notes.get(key)
@@ -282,7 +282,7 @@ def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False)
     return known
 
 
-def _slide(node: Node, kernel: tuple[int | Size, ...], crops: bool) -> Slide:
+def _slide(node: Node, kernel: tuple[int, ...], crops: bool) -> Slide:
     rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0) != 0
     strides = integers(node, "strides", rank, least=1) or (1,) * rank
     dilations = integers(node, "dilations", rank, least=1) or (1,) * rank
@@ -324,8 +324,8 @@ def integers(
     return tuple(value)
 
 
-def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
-    """The kernel of a node, with a symbol for a size that is known at run time alone."""
+def kernel_of(call: Call, place: int | None) -> tuple[int, ...]:
+    """The kernel of a node."""
     written = integers(call.node, "kernel_shape", None, least=1)
     if place is None:
         if written is None:
@@ -336,8 +336,6 @@ def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
         raise MalformedError("it has no weight input: the model is damaged")
     shape = call.shape(place)
     sizes = None if shape is None else shape[IN_WEIGHT:]
-    if sizes is None and written is None:
-        sizes = (Unknown("known only at run time"),) * _spatial(call)
     if sizes == ():
         raise UnreadError(f"its weight {weight.name!r} has no spatial axis")
     if written:
@@ -346,15 +344,10 @@ def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
                 f"kernel_shape {written} conflicts with its weight {weight.name!r}"
             )
         return written
-    assert sizes is not None
-    if {int}.issuperset(map(type, sizes)):
-        return sizes  # type: ignore[return-value]  # all are numbers
-    return tuple(
-        [
-            symbol(f"{call.unique(weight)}[{axis}]") if isinstance(size, Unknown) else size
-            for axis, size in enumerate(sizes, IN_WEIGHT)
-        ]
-    )
+    if sizes is None or not {int}.issuperset(map(type, sizes)):
+        said = "the size of its kernel is known only at run time"
+        raise UnreadError(said, Reason.KERNEL_UNKNOWN)
+    return sizes  # type: ignore[return-value]  # all are numbers
 
 
 def _fits(sizes: tuple[Extent, ...], written: tuple[int, ...]) -> bool:
@@ -362,17 +355,6 @@ def _fits(sizes: tuple[Extent, ...], written: tuple[int, ...]) -> bool:
         isinstance(size, int) and size != number
         for size, number in zip(sizes, written, strict=True)
     )
-
-
-def _spatial(call: Call) -> int:
-    """The number of axes that a node slides over, where its weight's shape is unknown."""
-    for name, parts in (("strides", 1), ("dilations", 1), ("pads", 2)):
-        if name in call.node.attrs:
-            return len(call.attribute(name)) // parts
-    rank = call.rank()
-    if rank is None or rank <= IN_WEIGHT:
-        raise UnreadError("the number of axes of its weight is unknown")
-    return rank - IN_WEIGHT  # batch and channels are two axes of the data too
 
 
 def zero_of(call: Call, window: Window) -> Fill:

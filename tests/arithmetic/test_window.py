@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.arithmetic.window import (
     ODD,
-    AnyWindow,
-    OpenWindow,
     Side,
     Window,
     constant_in_effect,
@@ -185,21 +183,12 @@ def test_constant_in_effect_of_a_known_size_is_same(size: int, window: Window, o
     assert constant_in_effect(size, window, odd=odd) == same_pads(size, window, odd=odd)
 
 
-def test_constant_in_effect_does_not_hold_across_kernels() -> None:
-    """(0, 1) is right for kernel 2; with kernel 1 it would make one output too many."""
-    kernel = symbol("k", Sizes(first=1, last=2))
-    assert isinstance(kernel, Size)
-    either = OpenWindow(kernel)
-    assert constant_in_effect(7, either, odd="end") is None
-    assert constant_in_effect(symbol("n"), either, odd="end") is None
-
-
 @given(windows(max_stride=1), sides)
 def test_same_with_stride_1_needs_no_size(window: Window, odd: Side) -> None:
     assert same_pads(UNKNOWN, window, odd=odd) == same_pads(1, window, odd=odd)
 
 
-def slid(size: Extent, window: AnyWindow, begin: int, end: int, odd: Side) -> list[Extent]:
+def slid(size: Extent, window: Window, begin: int, end: int, odd: Side) -> list[Extent]:
     """What every function says that slides a window."""
     same = same_output_size(size, window)
     return [
@@ -229,19 +218,6 @@ def test_a_symbolic_size_gives_what_each_of_its_sizes_gives(
     check_each(
         slid(symbol("n"), window, begin, end, odd),
         {n: slid(n, window, begin, end, odd) for n in range(1, 14)},
-    )
-
-
-@examples(0.2)
-@given(sizes, windows(max_stride=4), st.integers(0, 4), st.integers(0, 4), sides)
-def test_a_symbolic_kernel_gives_what_each_of_its_kernels_gives(
-    size: int, drawn: Window, begin: int, end: int, odd: Side
-) -> None:
-    kernel, steps = symbol("n"), (drawn.stride, drawn.dilation)
-    assert isinstance(kernel, Size)
-    check_each(
-        slid(size, OpenWindow(kernel, *steps), begin, end, odd),
-        {n: slid(size, Window(n, *steps), begin, end, odd) for n in range(1, 9)},
     )
 
 

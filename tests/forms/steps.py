@@ -156,8 +156,7 @@ KINDS: Final = (
         (Step("t, u = Split <axis = 2> (a)", title="Split of a padded axis"),),
     ),
     Kind(
-        "constant scales and zero points, the same along padded axes; the value comes out as one "
-        "number",
+        "one constant scale and zero point; the value comes out as one number",
         {
             "QuantizeLinear": Step(
                 "q = QuantizeLinear (a, s, z) t = DequantizeLinear (q, s, z)", _SCALE
@@ -168,10 +167,9 @@ KINDS: Final = (
             "Cast": Step("t = Cast <to = 1> (a)", kind="int32"),
         },
         (Step(
-            "q = QuantizeLinear <axis = 2> (a, s, z) t = DequantizeLinear <axis = 2> (q, s, z)",
-            "float[12] s = {" + ", ".join(["0.5"] * 12) + "}, uint8[12] z = {"
-            + ", ".join(["9"] * 12) + "}",
-            title="scales that differ along a padded axis",
+            "q = QuantizeLinear (a, s, z) t = DequantizeLinear (q, s, z)",
+            "float[2] s = {0.5, 0.5}, uint8[2] z = {9, 9}",
+            title="scales by channel",
         ),),
     ),
     Kind(

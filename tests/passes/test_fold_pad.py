@@ -92,17 +92,6 @@ FOLDS = [
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=9),
         id="opset 9, amounts as an attribute",
     ),
-    *(
-        pytest.param(
-            one(f"a = Pad (x, p) y = Conv <{given}> (a, K)", inputs=ANY, initializers=PADS),
-            one(f"y = Conv <{becomes}> (x, K)", inputs=ANY),
-            id=f"a weight of any rank, {given}",
-        )
-        for given, becomes in (
-            ("dilations = [1, 2]", "pads = [1, 2, 2, 1], dilations = [1, 2]"),
-            ("pads = [1, 1, 1, 1]", "pads = [2, 3, 3, 2]"),
-        )
-    ),
     pytest.param(
         one(
             "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
@@ -218,18 +207,6 @@ FOLDS = [
         ),
         one("y = Conv <pads = [2, 4, 4, 2]> (x, w)", initializers=W),
         id="a chain",
-    ),
-    pytest.param(
-        one(
-            "a = Pad (x, p) y = Conv (a, w)",
-            inputs="float[1, 2, 9, 8] x, float[3, 2, K, L] w",
-            initializers=PADS,
-        ),
-        one(
-            "y = Conv <pads = [1, 2, 2, 1]> (x, w)",
-            inputs="float[1, 2, 9, 8] x, float[3, 2, K, L] w",
-        ),
-        id="a kernel that only run time knows",
     ),
     pytest.param(
         one(

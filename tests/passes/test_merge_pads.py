@@ -286,10 +286,10 @@ def test_a_crop_past_the_data_stays() -> None:
 @pytest.mark.parametrize(
     ("second", "amounts", "becomes"),
     [
-        ("b = Pad (a, q)", pads("q", -1, 2, 0, -1), pads("p", 0, 4, 3, 3)),
+        ("b = Pad (a, q)", pads("q", 1, 2, 0, 1), pads("p", 2, 4, 3, 5)),
         ("b = Pad (a, q, , t)", "int64[2] q = {1, 0}, int64[1] t = {-2}", pads("p", 2, 2, 3, 4)),
     ],
-    ids=["a crop of padding", "axes"],
+    ids=["all axes", "axes"],
 )
 def test_data_of_unknown_rank(second: str, amounts: str, becomes: str) -> None:
     inputs = "float[1, 2, 9, 8] x, int64[n] s"

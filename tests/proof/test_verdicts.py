@@ -16,6 +16,7 @@ ELSEWHERE: Final = {
     # The numbers of both engines, in words.
     "ENGINES_DISAGREE": {"departures", "crops"},
     "AUTO_PAD_AND_PADS": {"site"},
+    "SIZE_DEPENDENT": {"site", "words", "crops"},
     # What the proof could not read.
     "NOT_CERTIFIED": {"write"},
 }

@@ -160,10 +160,6 @@ REFUSED: list[tuple[Case, Reason]] = [
     (Case("y = Add (x, c)", "float[8] c = {1,1,1,1,1,1,1,1}"), Reason.AXIS_TAKEN),
     (Case("y = Concat <axis = 2> (x, q)"), Reason.AXIS_TAKEN),
     (Case("y, z = Split <axis = 2> (x)", outputs="y z", opset=11), Reason.AXIS_TAKEN),
-    (
-        Case("y = QuantizeLinear <axis = 2> (x, s)", "float[7] s = {1, 1, 1, 1, 1, 1, 1}"),
-        Reason.AXIS_TAKEN,
-    ),
     (sliced(2, 9, 2), Reason.AXIS_TAKEN),
     (sliced(1, -4, 3), Reason.AXIS_TAKEN),
     (sliced(0, 9, 2, 2), Reason.AXIS_TAKEN),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
@@ -96,20 +95,6 @@ def test_zero_points() -> None:
     assert read("ConvInteger", "q qw").zero == 0
     assert read("ConvInteger", "q qw zs").zero is None
     assert read("ConvInteger", "q qw q").zero is None
-
-
-def test_a_kernel_that_is_known_at_run_time() -> None:
-    cases: list[tuple[str, dict[str, Any], int]] = [
-        ("u", {}, 2),
-        ("v", {}, 2),
-        ("v", {"pads": [0, 0, 0, 0, 0, 0]}, 3),
-        ("v", {"strides": [1]}, 1),
-        ("v", {"dilations": [1, 1, 1]}, 3),
-    ]
-    for weight, attributes, count in cases:
-        assert len(read("Conv", f"x {weight}", **attributes).windows) == count
-    assert [type(each.kernel) for each in read("Conv", "x u").windows] == [Size, int]
-    assert [w.kernel for w in read("Conv", "x u", kernel_shape=[7, 5]).windows] == [7, 5]
 
 
 def test_defaults_and_attributes_of_a_transposed_convolution() -> None:

@@ -66,17 +66,13 @@ def bare_of(case: Case, told: Passed, feeds: dict[str, Array], output: int) -> A
             axis: Any = says[1]
             return np.concatenate(data, axis)
         case "Slice":
-            return cut(case, data[0], says)
+            return cut(case, data[0], first)
     found = ran(replace(case, layers=(), open=frozenset()).model(), feeds)
     return None if isinstance(found, str) else found[output]
 
 
-def cut(case: Case, array: Array, says: Sequence[Any]) -> Array:
+def cut(case: Case, array: Array, others: Sequence[Any]) -> Array:
     """What the key of a Slice leaves of data."""
-    crops, others = says
-    for axis, pair in crops:
-        begin, end = (-number(case, amount) for amount in pair)
-        array = array.take(range(begin, array.shape[axis] - end), axis)
     for axis, (start, end, step) in others:
         size, low, high = array.shape[axis], number(case, start), number(case, end)
         low, high = (each + size if each < 0 else each for each in (low, high))

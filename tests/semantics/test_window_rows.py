@@ -14,6 +14,7 @@ from onnxpad.declared import Row as Declaration
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.proof.term import Terms
+from onnxpad.reasons import Reason
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime, specification
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Layer, Operand
 from onnxpad.semantics.rows import Call, Row, UnreadError
@@ -223,12 +224,11 @@ def test_the_fill_of_own_padding(body: str, own: object) -> None:
     assert not divides_by_kernel(replace(form(body), version=19, ceil=True, counts=False))
 
 
-def test_a_kernel_that_is_open_has_symbols() -> None:
-    axes = form("Conv (x, open)").axes
-    assert [str(axis.kernel) for axis in axes] == ["a", "5"]
-    axes = form("Conv <strides = [2, 1]> (x, free)").axes
-    assert [axis.kernel for axis in axes] == [symbol("free[2]"), symbol("free[3]")]
-    assert onnxruntime(form("Conv <pads = [1, 1, 1, 1]> (x, open)"), 0, 9, None) is not None
+def test_a_kernel_that_is_open_is_not_read() -> None:
+    for body in ("Conv (x, open)", "Conv (x, free)"):
+        with pytest.raises(UnreadError) as caught:
+            form(body)
+        assert caught.value.code == Reason.KERNEL_UNKNOWN
 
 
 def refuse(pads: object, attributes: object) -> str:

@@ -28,7 +28,7 @@ from onnxpad.arithmetic.size import (
     symbol,
     where,
 )
-from onnxpad.arithmetic.window import AnyWindow, OpenWindow, meets_data, pool_output_size
+from onnxpad.arithmetic.window import Window, meets_data, pool_output_size
 from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
@@ -251,8 +251,6 @@ def _examples(
     op: WindowOp, place: int, size: Extent, dtype: int | None
 ) -> Iterator[tuple[int, Placed, Placed]]:
     """The sizes at which the two engines differ, with what each makes of them."""
-    if isinstance(op.windows[place], OpenWindow):
-        return
     for at in _admitted(size):
         ours, theirs = (each(op.form, place, at, dtype) for each in (onnxruntime, specification))
         if ours is not None and theirs is not None and ours[:3:2] != theirs[:3:2]:
@@ -277,7 +275,7 @@ def _admitted(size: Extent) -> Iterator[int]:
             yield value
 
 
-def _is_spread(window: AnyWindow) -> bool:
+def _is_spread(window: Window) -> bool:
     """Whether dilation makes the window longer."""
     return window.dilation != 1 and window.kernel != 1
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.arithmetic.quasi_affine import Sizes
-from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
-from onnxpad.arithmetic.window import OpenWindow, Window
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.window import Window
 from onnxpad.runtimes.onnxruntime.departures import (
     disagreement,
     folding_versions,
@@ -146,17 +146,6 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
         placed = engine(node.form, 0, at, BYTE)
         assert placed is not None
         assert facts[name] == {"pads": [*placed[:2]], "windows": placed.windows}
-
-
-def test_an_open_kernel_is_told_by_no_number() -> None:
-    read = same("LpPool", 22, "SAME_UPPER")
-    assert isinstance(N, Size)
-    node = replace(read, windows=(OpenWindow(N, 5), ONE))
-    refusal = disagreement(node, (5, 4), BYTE)
-    assert refusal is not None
-    assert refusal.facts["kernel"] is None
-    assert "size" not in refusal.facts
-    assert str(refusal).endswith("SAME_UPPER with kernel n below stride 5")
 
 
 def test_versions_that_fold() -> None:
