@@ -264,10 +264,6 @@ _STEPS: Final = (
 )
 
 _KEEPING_ZERO: Final = (
-    _keeps_zero("Asin", 7, 22),
-    _keeps_zero("Asinh", 9, 22),
-    _keeps_zero("Atan", 7, 22),
-    _keeps_zero("Atanh", 9, 22),
     _keeps_zero("Ceil", 6, 13),
     _keeps_zero("Celu", 12, 28, alpha=1.0),
     _keeps_zero("Elu", 6, 22, alpha=1.0),
@@ -276,16 +272,13 @@ _KEEPING_ZERO: Final = (
     _keeps_zero("Gelu", 20, approximate="none"),
     _keeps_zero("HardSwish", 14, 22),
     _keeps_zero("LeakyRelu", 6, 16, alpha=0.009999999776482582),
-    _keeps_zero("Mish", 18, 22),
     _keeps_zero("Round", 11, 22),
     _keeps_zero("Selu", 6, 22, alpha=1.6732631921768188, gamma=1.0507010221481323),
     _keeps_zero("Sign", 9, 13),
     _keeps_zero("Sin", 7, 22),
-    _keeps_zero("Sinh", 9, 22),
     _keeps_zero("Softsign", 1, 22),
     _keeps_zero("Sqrt", 6, 13),
     _keeps_zero("Swish", 24, alpha=1.0),
-    _keeps_zero("Tan", 7, 22),
     _keeps_zero("Tanh", 6, 13),
     _keeps_zero("ThresholdedRelu", 10, 22, alpha=1.0),
 )

@@ -100,9 +100,8 @@ def _with_constant(op: str, value: float, constant: float) -> Step:
 
 
 _KEEP_ZERO: Final = (
-    "Tanh", "Asinh", "Atanh", "Ceil", "Celu", "Elu", "Erf", "Floor", "Gelu", "HardSwish",
-    "LeakyRelu", "Round", "Selu", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan",
-    "ThresholdedRelu",
+    "Tanh", "Ceil", "Celu", "Elu", "Erf", "Floor", "Gelu", "HardSwish", "LeakyRelu", "Round",
+    "Selu", "Sign", "Sin", "Softsign", "Sqrt", "Swish", "ThresholdedRelu",
 )  # fmt: skip
 
 KINDS: Final = (
