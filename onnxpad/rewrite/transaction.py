@@ -6,8 +6,7 @@ end how the padding of a place is written, for changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -26,7 +25,7 @@ from onnxpad.finding import (
     StepForm,
     WrittenAmounts,
 )
-from onnxpad.graph import Graph, Node, Tensor, Touched
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import MOST
 from onnxpad.padding.crops import amounts_of
 from onnxpad.proof.certificate import Prover, check_elsewhere
@@ -36,10 +35,9 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.registry import failed, is_own
 from onnxpad.runtimes.deployed import Hazard
-from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
-from onnxpad.semantics.operators import Layout, gathering
+from onnxpad.semantics.layers import is_padded, onnx_order
+from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
-from onnxpad.semantics.table import over_axes
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
@@ -96,22 +94,21 @@ class Editor:
         place = place_of(pass_, match)
         if place in self.undone:
             return
-        context, mark = self.context, self.context.graph.mark()
+        graph, mark = self.context.graph, self.context.graph.mark()
         if self._decided not in {"", pass_.code}:  # what was disputed has one meaning now
-            self.prover, self._decided = Prover(context.graph, context.domains), ""
+            self.prover, self._decided = Prover(graph, self.context.domains), ""
         self.prover.begin()
         try:
             self.made.append(self.commit(pass_, match))
         except Exception as error:  # whatever a user's pass raises, or leads to
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
+            graph.rollback(mark)
+            self.prover.undo()
+            told = kept_back(match.finding, why.code, f"undone: {why}")
+            self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
         else:
             self.undone.clear()
             self._decided = pass_.code if match.decides else self._decided
-            return
-        context.graph.rollback(mark)
-        self.prover.undo()
-        told = kept_back(match.finding, why.code, f"undone: {why}")
-        self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
 
     def commit(self, pass_: Pass, match: Match) -> Made:
         """Writes a change, shows that the model stays what it was, and records it.
@@ -128,7 +125,10 @@ class Editor:
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
-        hiding, cuts = self._hiding(kept[0], roots[0]), self._cut(kept, roots)
+        hiding, cuts = self._hiding(kept[0], roots[0]), []
+        if self._probe is not None:
+            self._probe.take(graph, self.prover.facts.analysis)
+            cuts = [*map(self._probe.before, kept, roots)]
         mark, declared = graph.mark(), graph.model.journal.declared
 
         results = pass_.rewrite(match, context) or kept
@@ -137,18 +137,22 @@ class Editor:
         check_elsewhere(graph, mark)
         if is_own(pass_) and (looped := graph.on_cycle()):
             raise DiffersError(f"the rewrite makes a cycle through {graph.label(looped)!r}")
-        certificate = self._proved(touched, dict(zip(results, kept, strict=True)), match)
+        trust = context.trust if match.decides else None
+        proved = self.prover.settle(touched, dict(zip(results, kept, strict=True)), trust)
+        self._check_assumptions(*proved)
         if not any(map(graph.differs, touched)):
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
-        told, certificate = self._probed(zip(results, roots, cuts, strict=True), certificate)
+        told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
 
         now = written_form(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = frozenset(map(context.label, fresh))
-        removed += self._absorbed(node)
+        mark = graph.mark()
+        if absorbed := graph.absorb(node):  # it is an Identity now
+            self.prover.settle(graph.touched(mark), {})
         self._seen.add(seen)
         change = Change(
             code=pass_.code,
@@ -158,7 +162,7 @@ class Editor:
             now=now if now.steps else SiteForm(tensor=results[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
-            removed=tuple([name for name in removed if name not in wrote]),
+            removed=tuple([name for name in (*removed, *absorbed) if name not in wrote]),
             probe=told,
             message=match.finding.message,
         )
@@ -176,37 +180,12 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
-    def _proved(
-        self, touched: Sequence[Touched], replaced: Mapping[Tensor, Tensor], match: Match
-    ) -> Certificate:
-        """The certificate of the first tensor that is replaced, once all are proved."""
-        trust = self.context.trust if match.decides else None
-        found = self.prover.settle(touched, replaced, trust)
-        for each in found:
-            self._check_assumptions(each)
-        return found[0]
-
-    def _check_assumptions(self, certificate: Certificate) -> None:
-        if self.context.user_options.strict and (refused := certificate.refused):
-            raise DiffersError(
-                f"it assumes {', '.join(refused)}, and --strict forbids that",
-                Reason.ASSUMPTION_REFUSED,
-                assumptions=[*refused],
-            )
-
     def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
         """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
-        graph = self.context.graph
-        found: dict[Node, Hazard] = {}
-        for _ in range(MOST):
-            node = tensor.producer
-            if tensor.name in roots or node is None or not node.inputs:
-                break
-            hazard = self.context.blocked_pools.behind(tensor) if _hides(graph, node) else None
-            if hazard is not None:
-                found[node] = hazard
-            tensor = node.inputs[0]
-        return found
+        graph, behind = self.context.graph, self.context.blocked_pools.behind
+        hiding = (node for node in _upstream(graph, tensor, roots) if _hides(graph, node))
+        found = ((node, behind(node.outputs[0])) for node in hiding)
+        return {node: hazard for node, hazard in found if hazard is not None}
 
     def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
         """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
@@ -216,21 +195,13 @@ class Editor:
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
 
-    def _cut(self, kept: Sequence[Tensor], roots: Sequence[Sequence[str]]) -> list[Any]:
-        """The neighbourhoods of tensors before a change, for the probe."""
-        if self._probe is None:
-            return []
-        self._probe.take(self.context.graph, self.prover.facts.analysis)
-        return list(map(self._probe.before, kept, roots))
-
     def _probed(
         self, sides: Iterable[tuple[Tensor, Sequence[str], Any]], certificate: Certificate
     ) -> tuple[str, Certificate]:
         """The last result of a probe in words, and the certificate with what it then assumes."""
-        if self._probe is None:
-            return "", certificate
         specified, seen = Assumption.TRUSTS_SPEC in certificate.assumptions, ""
         for new, names, cut in sides:
+            assert self._probe is not None
             same, seen = self._probe.after(new, names, cut, specified=specified)
             if same is False:
                 raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
@@ -240,13 +211,11 @@ class Editor:
                 self._check_assumptions(certificate)
         return seen, certificate
 
-    def _absorbed(self, node: Node) -> tuple[str, ...]:
-        """The names of nodes that are removed since a node is an Identity now."""
-        graph = self.context.graph
-        mark = graph.mark()
-        if absorbed := graph.absorb(node):
-            self.prover.settle(graph.touched(mark), {})
-        return absorbed
+    def _check_assumptions(self, *certificates: Certificate) -> None:
+        for each in certificates if self.context.user_options.strict else ():
+            if refused := each.refused:
+                said = f"it assumes {', '.join(refused)}, and --strict forbids that"
+                raise DiffersError(said, Reason.ASSUMPTION_REFUSED, assumptions=[*refused])
 
 
 class Made(Struct, frozen=True):
@@ -323,6 +292,22 @@ _KINDS: Final[Mapping[str, Kind]] = {"Pad": "pad", "ConvTranspose": "transposed"
 _Op: TypeAlias = WindowOp | TransposedOp | PadOp | UnreadableError | None
 
 
+def _upstream(graph: Graph, tensor: Tensor, roots: Sequence[str]) -> Iterator[Node]:
+    """The nodes from a tensor up to what is padded, the nearest first.
+
+    Where several tensors are joined, the first counts that is no constant.
+    """
+    for _ in range(MOST):
+        node = tensor.producer
+        if tensor.name in roots or node is None or not node.inputs:
+            return
+        yield node
+        data = node.inputs
+        if len(data) > 1 and not is_pad(graph, node):
+            data = tuple(each for each in data if graph.constant(each) is None) or data
+        tensor = graph.origin(data[0])
+
+
 def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[str]) -> SiteForm:
     """How the padding of a node is written, from the tensors that are padded to the node.
 
@@ -330,82 +315,59 @@ def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[s
         context: The graph and what is known of it.
         node: The node.
         tensor: Its output, or the tensor that replaces it.
-        roots: Names of the tensors that are padded; where several are joined, the first counts.
+        roots: Names of the tensors that are padded.
     """
-    graph = context.graph
+    graph, steps, window = context.graph, list[StepForm](), None
     slides = gathering(graph, node) is not None
-    window = context.window(node) if slides else None
+    if slides:
+        window, tensor = context.window(node), node.inputs[0]
+        steps.append(_form(graph, node, window))
     is_step = not slides and node.op != "Pad"
-    steps: list[StepForm] = []
-    if isinstance(window, WindowOp):
-        said = window.auto_pad, window.pads, window.ceil_mode, window.count_include_pad
-        steps.append(_window(node.op, *said))
-    elif slides:
-        steps.append(StepForm(node.op))
-    tensor = graph.origin(node.inputs[0] if slides else tensor)
-    while tensor.name not in roots:
-        above = tensor.producer
-        pads = above is not None and is_pad(graph, above)
-        if above is None or not (pads or is_step):
+    for above in _upstream(graph, graph.origin(tensor), roots):
+        if not is_step and not is_pad(graph, above):
             break
-        op = context.pad(above) if pads else context.read(above)
-        data = above.inputs
-        if isinstance(op, PadOp):
-            step = _pad(graph, op, window)
-            steps.append(replace(step, fill=op.value or None) if is_step else step)
+        op = context.read(above)
+        if isinstance(op, PadOp) and is_step:
+            steps.append(replace(_form(graph, above, op), fill=op.value or None))
         else:
-            steps.append(_step(above, op))
-            data = tuple(each for each in data if graph.constant(each) is None) or data
-        tensor = graph.origin(data[0])
+            steps.append(_form(graph, above, None if isinstance(op, WindowOp) else op, window))
     return SiteForm(tuple(reversed(steps)))
 
 
-@lru_cache(maxsize=256)
-def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
-    form = StepForm(op, "window", rounds_up=ceil_mode)
-    if auto_pad != "NOTSET":
-        return replace(form, auto_pad=auto_pad)
-    if not is_padded(pads):
-        return form
-    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
-    return replace(form, amounts=amounts, has_pads=True, is_counted=counts)
+def _form(graph: Graph, node: Node, op: _Op, window: _Op = None) -> StepForm:
+    """How one node writes padding; the amounts of a `Pad` by the axes of the window behind it."""
+    match op:
+        case WindowOp():
+            form = StepForm(node.op, "window", rounds_up=op.ceil_mode)
+            if op.auto_pad != "NOTSET":
+                return replace(form, auto_pad=op.auto_pad)
+            if not is_padded(op.pads):
+                return form
+            amounts = WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),))
+            return replace(form, amounts=amounts, has_pads=True, is_counted=op.count_include_pad)
+        case TransposedOp():
+            beside = ("output_shape",) * (op.output_shape is not None)
+            beside += ("output_padding",) * any(op.output_padding)
+            auto_pad = op.auto_pad.replace("NOTSET", "")
+            return StepForm(node.op, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
+        case PadOp():
+            inputs = node.inputs
+            source: Literal["", "computed", "external"] = ""
+            if graph.opset >= 11 and graph.is_external(inputs[1]):
+                source = "external"
+            elif graph.opset >= 11 and graph.constant(inputs[1]) is None:
+                source = "computed"
+            mode = "" if op.mode == "constant" else op.mode
+            guarded = len(inputs) == 3 and not inputs[2].name
+            return StepForm("Pad", "pad", _amounts(op, window), None, source, mode, guarded)
+    return StepForm(node.op, _KINDS.get(node.op, "step"))
 
 
-def _step(node: Node, op: _Op) -> StepForm:
-    """What is no `Pad`, or one that cannot be read."""
-    if not isinstance(op, TransposedOp):
-        return StepForm(node.op, _KINDS.get(node.op, "step"))
-    auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
-    beside = ("output_shape",) * (op.output_shape is not None)
-    beside += ("output_padding",) * any(op.output_padding)
-    return StepForm(node.op, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
-
-
-def _pad(graph: Graph, pad: PadOp, window: _Op) -> StepForm:
-    mode = "" if pad.mode == "constant" else pad.mode
-    inputs = pad.node.inputs
-    source: Literal["", "computed", "external"] = ""
-    if graph.opset >= 11 and graph.is_external(inputs[1]):
-        source = "external"
-    elif graph.opset >= 11 and graph.constant(inputs[1]) is None:
-        source = "computed"
-    layout, rank = None, None
-    if isinstance(window, WindowOp):
-        layout, rank = window.operator.layout, window.rank
-    amounts = _amounts(pad.constant_amounts, pad.axes, layout, rank)
-    guarded = len(inputs) == 3 and not inputs[2].name
-    return StepForm("Pad", "pad", amounts, None, source, mode, guarded)
-
-
-@lru_cache(maxsize=256)
-def _amounts(
-    pairs: Pairs | None, axes: tuple[int, ...] | None, layout: Layout | None, rank: int | None
-) -> WrittenAmounts | None:
+def _amounts(pad: PadOp, window: _Op) -> WrittenAmounts | None:
     """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
-    if pairs is None:
+    if (pairs := pad.constant_amounts) is None:
         return None
-    full = None if layout is None else over_axes(pairs, axes, rank)
-    if layout is not None and full is not None:
-        return WrittenAmounts(layout.named(full))
-    padded = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)
-    return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))
+    if isinstance(window, WindowOp) and (full := pad.over(window.rank)) is not None:
+        return WrittenAmounts(window.operator.layout.named(full))
+    axes = zip(pad.axes or range(len(pairs)), pairs, strict=True)
+    return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in axes if any(pair)))
