@@ -49,13 +49,9 @@ These are its protection, its spelling, and what is wrong whatever padding it ha
 
 
 class RunResult(Struct, frozen=True):
-    """The result of a run of the passes.
+    """The result of a run of the passes: every change in order, and the findings that remain.
 
-    Attributes:
-        changes: Every rewrite made, in order.
-        findings: The findings that remain.
-        undone: The rewrites that could not be certified, or failed their probe.
-        made: The changes, each with the finding, the key that bars it, and its tensors.
+    `undone` are findings of changes that could not be certified, or failed their probe.
     """
 
     changes: list[Change]
@@ -96,10 +92,8 @@ class Run:
 
         Args:
             graph: The main graph.
-            options: The options of the user, as `with_codes` gives them. With `strict`, a change
-                whose certificate names an assumption is undone.
-            passes: The passes; by default all, users' own too. What they find of a code that is
-                not chosen stays.
+            options: The options of the user, as `with_codes` gives them.
+            passes: The passes; by default all. What they find of codes that are not chosen stays.
             probe: Runs each change; without it nothing runs.
             exposing: Asks the runtime which `Pad`s its optimiser folds wrongly in the result.
             progress: Called with a step, the number of changes tried, and how many there may be.
@@ -116,15 +110,13 @@ class Run:
         if options.trust is Trust.INITIALIZERS:
             graph.take_defaults()
         self._recorded = recorded_sizes(graph)
-        if domain is None:
-            domain = given_domain(
-                graph,
-                options.shapes,
-                options.dims,
-                trust_dim_names=options.trust_dim_names,
-                recorded=self._recorded,
-            )
-        self.domain = domain
+        self.domain = domain or given_domain(
+            graph,
+            options.shapes,
+            options.dims,
+            trust_dim_names=options.trust_dim_names,
+            recorded=self._recorded,
+        )
         self.probe = probe
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
@@ -147,30 +139,23 @@ class Run:
     def write_each(
         self, wants: Mapping[str, Wanted] | None, passes: Passes, usual: Wanted | None = None
     ) -> None:
-        """Has each padding written in its own way from now on.
+        """Has each padding written in its own way from now on, by these passes.
 
-        Args:
-            wants: How each is to be written, as `Context.wants`.
-            passes: The passes, in place of those that the options choose.
-            usual: How those without an entry are to be written; by default as they came if there
-                are `wants`, else as the options say.
+        `wants` is as `Context.wants`. What has no entry is written as `usual`; by default as it
+        came if there are `wants`, else as the options say.
         """
         self._passes = passes
         self._each = wants, usual
 
     def decide(self) -> None:
-        """Makes the changes for good that rest on the specification alone, if that is trusted.
-
-        `decided_model` is the model that they leave.
-        """
+        """Makes the changes for good that rest on the specification alone, if that is trusted."""
         if self.options.trust is not Trust.SPEC:
             return
         passes, self._passes = self._passes, _DECIDING
-        first = self.rewrite()
+        self.decided = self.rewrite().changes
         self._passes = passes
-        if first.changes:
+        if self.decided:
             self.decided_model, _ = self.graph.model.to_run()
-        self.decided = first.changes
         self._start = self.graph.mark()
 
     @gc_paused()
@@ -178,10 +163,8 @@ class Run:
         """Applies every pass, in place, until none finds anything more.
 
         Each change is certified, and probed if there is a probe, before the next one is looked for.
-        What an earlier call made is undone, but for what was decided.
-
-        Args:
-            barred: Rewrites not to make, as a validation found out.
+        What an earlier call made is undone, but for what was decided. `barred` are rewrites not to
+        make, as a validation found out.
         """
         self.graph.rollback(self._start)
         self.barred = barred or {}
@@ -245,7 +228,13 @@ class Run:
         """
         rewriting = [kind for kind in self._passes if kind.rewrites]
         while True:
-            self._analyse()
+            known, self._given = self._given or self.analysed(), ()
+            self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
+            self._editors = [Editor(each, self.probe) for each in known]
+            self.limits = known[0].domains[-1].domain.to_draw(self.graph)
+            if self._progress is not None:
+                counts = counts_of(self.graph)
+                self._total = counts.pads + counts.auto_pads + counts.ceil_modes
             seen = self._settled(rewriting)
             version = self.graph.version
             fresh = self._changes_exposing_pads() if self.made or self.domain.declared else {}
@@ -279,16 +268,6 @@ class Run:
         """The changes made, graph by graph."""
         return [made for editor in self._editors for made in editor.made]
 
-    def _analyse(self) -> None:
-        """Has an editor for each graph; the graphs are analysed unless they are known."""
-        known, self._given = self._given or self.analysed(), ()
-        self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
-        self._editors = [Editor(each, self.probe) for each in known]
-        self.limits = known[0].domains[-1].domain.to_draw(self.graph)
-        if self._progress is not None:
-            counts = counts_of(self.graph)
-            self._total = counts.pads + counts.auto_pads + counts.ceil_modes
-
     def _anew(self) -> list[Context]:
         """New contexts of all graphs, at the sizes at which they run as they are now.
 
@@ -313,21 +292,19 @@ class Run:
         return guilty or {each.key: why for _, why in harmed[:1] for each in made}
 
     def _guarded(self) -> Iterator[tuple[set[str], Reason]]:
-        """Protects the graphs from the runtime's optimiser.
+        """Protects the graphs from the runtime's optimiser; yields what it would still harm.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
         limits of the original. The protections are proved like any other edit. If that fails, those
-        of that graph are undone. Only about the main graph the runtime can be asked.
-
-        Yields:
-            The unique names of what nodes give that it would still harm, and why to bar that.
+        of that graph are undone. Only about the main graph the runtime can be asked. Nodes are told
+        by the unique names of what they give.
         """
-        graphs = [each.context.graph for each in self._editors]
-        pads = any(node.op == "Pad" for graph in graphs for node in graph.nodes)
+        editors = [each for each in self._editors if _is_open(each.context)]
+        pads = any(node.op == "Pad" for each in self._editors for node in each.context.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
         # Nothing is protected from an onnxruntime that is not meant.
         guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
-        for editor in filter(lambda each: _is_open(each.context), self._editors):
+        for editor in editors:
             graph = editor.context.graph
             context, mark = fresh.get(graph.offset, editor.context), graph.mark()
             editor.prover.begin()
@@ -346,72 +323,60 @@ class Run:
                 yield {graph.unique(each.name) for node in nodes for each in node.outputs}, why
 
     def _settled(self, passes: Passes) -> list[Found]:
-        """Applies passes to each graph; to all again where a change inside may lead to others.
+        """Applies passes to each graph until they find nothing to do; returns their last findings.
 
-        Returns:
-            Their last findings.
+        A late stage may make an earlier one possible, so after each change it starts over, and all
+        graphs do after one inside a body or function.
         """
+        stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
         inside = self._editors[1:]
         while True:
             changes = sum(len(each.made) for each in inside)
-            seen = [found for each in self._editors for found in self._exhausted(each, passes)]
+            seen: list[Found] = []
+            for editor in filter(lambda each: _is_open(each.context), self._editors):
+                mark, made, found = editor.context.graph.mark(), len(editor.made), list[Found]()
+                try:
+                    while any(self._changed(editor, stage, found) for stage in stages):
+                        found.clear()
+                    seen += found
+                except ModelError as error:
+                    self._close(editor.context, error)
+                    editor.context.graph.rollback(mark)
+                    del editor.made[made:]
             if sum(len(each.made) for each in inside) == changes:
                 return seen
             for each in self._editors:
                 each.undone.clear()
 
-    def _exhausted(self, editor: Editor, passes: Passes) -> list[Found]:
-        """Applies passes until they find nothing to do; returns their last findings.
+    def _changed(self, editor: Editor, stage: Passes, seen: list[Found]) -> bool:
+        """Whether passes change a graph; adds what they find."""
+        changes = len(editor.made)
+        editor.context.settle()
+        for pass_, match in self._matches(editor.context, stage):
+            seen.append((pass_, match))
+            if match.plan is not None:
+                editor.settle(pass_, match)
+                if self._progress is not None:
+                    done = len(self.made)
+                    self._progress("rewriting and proving", done, max(done, self._total))
+        return len(editor.made) != changes
 
-        A late stage may make an earlier one possible, so after each change it starts over. A body
-        or function that turns out to be malformed is left as it was.
-        """
-        context = editor.context
-        if not _is_open(context):
-            return []
-        seen: list[Found] = []
-        stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
-
-        def changed(stage: Passes) -> bool:
-            changes = len(editor.made)
-            context.settle()
-            for pass_, match in self._matches(context, stage):
-                seen.append((pass_, match))
-                if match.plan is not None:
-                    editor.settle(pass_, match)
-                    if self._progress is not None:
-                        done = sum(len(each.made) for each in self._editors)
-                        self._progress("rewriting and proving", done, max(done, self._total))
-            return len(editor.made) != changes
-
-        mark, made = context.graph.mark(), len(editor.made)
-        try:
-            while any(changed(stage) for stage in stages):
-                seen.clear()
-        except ModelError as error:
-            if context.graph.is_main:
-                raise
-            context.graph.rollback(mark)
-            del editor.made[made:]
-            context.closed = self._closed[context.graph.offset] = str(error)
-            return []
-        return seen
+    def _close(self, context: Context, error: ModelError) -> None:
+        """Leaves a body or function as it was that turns out to be malformed."""
+        if context.graph.is_main:
+            raise error
+        context.closed = self._closed[context.graph.offset] = str(error)
 
     def _found(self, passes: Passes) -> list[Found]:
         """The findings of passes in what is left; in a closed graph, only of those on scopes."""
         seen: list[Found] = []
         for context in self.left:
-            if not context.graph.is_there():
-                continue
             try:
-                if not context.closed:
-                    seen += [*self._matches(context, passes)]
-                    continue
+                seen += [*self._matches(context, passes)] if _is_open(context) else []
             except ModelError as error:
-                if context.graph.is_main:
-                    raise
-                context.closed = str(error)
-            seen += self._matches(context, [kind for kind in passes if kind.scopes])
+                self._close(context, error)
+            if context.closed and context.graph.is_there():
+                seen += self._matches(context, [kind for kind in passes if kind.scopes])
         return seen
 
     def _matches(self, context: Context, passes: Passes) -> Iterator[Found]:
