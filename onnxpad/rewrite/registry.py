@@ -112,21 +112,19 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     if not is_own(pass_):
         yield from pass_.find(context)
         return
-    name, at_end = _pass_name(type(pass_)), object()
-    mark, version = context.graph.mark(), context.graph.version
+    name, version = _pass_name(type(pass_)), context.graph.version
     try:
-        for match in chain(pass_.find(context), [at_end]):  # it may edit after its last yield
+        for match in chain(pass_.find(context), [None]):  # it may edit after its last yield
             if context.graph.version != version:
-                context.graph.rollback(mark)
                 raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
-            if match is at_end:
+            if match is None:
                 return
             if not isinstance(match, Match):
                 raise UsageError(f"{name}: find yields what is no onnxpad.Match")
             if match.plan is None and match.finding.fixable:
                 raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
             yield match
-            mark, version = context.graph.mark(), context.graph.version
+            version = context.graph.version
     except OnnxpadError:
         raise
     except Exception as error:  # whatever a user's code raises
@@ -142,8 +140,8 @@ def failed(pass_: Pass, error: Exception) -> DiffersError:
     if not is_own(pass_):
         raise error
     let_through(error)
-    text = f"{_pass_name(type(pass_))}: {_error_text(error)}"
-    return DiffersError(text, Reason.PASS_RAISED, error=type(error).__name__)
+    said = f"{_pass_name(type(pass_))}: {_error_text(error)}"
+    return DiffersError(said, Reason.PASS_RAISED, error=type(error).__name__)
 
 
 def _pass_name(kind: type[Pass]) -> str:
@@ -151,12 +149,9 @@ def _pass_name(kind: type[Pass]) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}".removesuffix(": ")
-    except Exception as other:  # a user's error may not even say what it is
-        let_through(other)
-        return name
+    from traceback import format_exception_only
+
+    return format_exception_only(error)[-1].strip()  # it may not even say what it is
 
 
 def _page(kind: type[Any]) -> Page:
