@@ -38,15 +38,8 @@ def next_option(
     """The option that most findings name; None where it gains nothing, or the model refuses it.
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
-    `Pad`s or nodes; for targets if they take more of the padding. Of two that are named as often,
-    the one that leaves more sizes open is tried.
-
-    Args:
-        graph: The result, which is as it was afterwards.
-        options: The options with which it was rewritten.
-        findings: The padding that stays in it.
-        contexts: The graphs of the model as they were left, which the trial may take.
-        for_targets: Has a run write for its targets, if it has any, as `targets.findings.writing`.
+    `Pad`s or nodes; for targets if they take more of the padding. The trial may take the `contexts`
+    that a run left; `for_targets` has it write for its targets, as `targets.findings.writing`.
     """
     to_pads = options.style != "fold"
     typed = _most_named(findings, to_pads=to_pads)
@@ -81,7 +74,7 @@ def next_option(
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
-    """The option that most findings name; empty where none names any.
+    """The option that most findings name, of several the one that leaves more sizes open.
 
     Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
     """
@@ -94,7 +87,6 @@ def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
 
 
 def _untaken(findings: Iterable[Finding]) -> int:
-    """The number of paddings that targets are said not to take."""
     told = (each for each in findings if each.reason_code == Reason.TARGET)
     return len({(each.node, each.op_type) for each in told})
 

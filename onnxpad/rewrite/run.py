@@ -49,10 +49,7 @@ These are its protection, its spelling, and what is wrong whatever padding it ha
 
 
 class RunResult(Struct, frozen=True):
-    """The result of a run of the passes: every change in order, and the findings that remain.
-
-    `undone` are findings of changes that could not be certified, or failed their probe.
-    """
+    """The changes that a run made, those taken back as not certified, and all other findings."""
 
     changes: list[Change]
     findings: list[Finding]
@@ -90,16 +87,9 @@ class Run:
     ) -> None:
         """Declares the sizes that the user fixed; nothing is analysed yet.
 
-        Args:
-            graph: The main graph.
-            options: The options of the user, as `with_codes` gives them.
-            passes: The passes; by default all. What they find of codes that are not chosen stays.
-            probe: Runs each change; without it nothing runs.
-            exposing: Asks the runtime which `Pad`s its optimiser folds wrongly in the result.
-            progress: Called with a step, the number of changes tried, and how many there may be.
-            domain: The sizes that the options allow, if the graph declares those fixed already.
-            contexts: The graphs of the model as another run left them, if its options differ in
-                none on which the analysis rests. They must not be used elsewhere afterwards.
+        `options` are as `with_codes` gives them. Of codes that are not chosen all stays. `domain`
+        are their sizes, if the graph declares these already, and `contexts` its graphs as a run
+        left them whose options differ in none on which the analysis rests; they are used up.
 
         Raises:
             UsageError: A size is malformed.
@@ -139,11 +129,7 @@ class Run:
     def write_each(
         self, wants: Mapping[str, Wanted] | None, passes: Passes, usual: Wanted | None = None
     ) -> None:
-        """Has each padding written in its own way from now on, by these passes.
-
-        `wants` is as `Context.wants`. What has no entry is written as `usual`; by default as it
-        came if there are `wants`, else as the options say.
-        """
+        """Has each padding written in its own way from now on, as `Context.write_each`."""
         self._passes = passes
         self._each = wants, usual
 
@@ -162,9 +148,7 @@ class Run:
     def rewrite(self, barred: Barred | None = None) -> RunResult:
         """Applies every pass, in place, until none finds anything more.
 
-        Each change is certified, and probed if there is a probe, before the next one is looked for.
-        What an earlier call made is undone, but for what was decided. `barred` are rewrites not to
-        make, as a validation found out.
+        What an earlier call made is undone, but for what was decided.
         """
         self.graph.rollback(self._start)
         self.barred = barred or {}
@@ -189,11 +173,8 @@ class Run:
     def find(self, at_last: AtLast | None = None) -> list[Finding]:
         """What `rewrite` changes, then what it leaves, in the graph, which stays as it is.
 
-        Only the rewrites show whether each change can be certified, on which assumptions, and
-        whether it can after the others. What is found in a node that a change wrote is told of the
-        node that the change is about.
-        `at_last` finds more in the graphs of the model as the rewrites of all passes leave them,
-        also of those that the options do not choose.
+        What is found in a node that a change wrote is told of the node that the change is about.
+        `at_last` finds more in the graphs as all passes leave them, chosen or not.
         """
         outcome = self.rewrite()
         added: list[Finding] = []
@@ -219,12 +200,9 @@ class Run:
         return [*told, *added]
 
     def edit(self) -> list[Found]:
-        """Applies the passes, and protects what they leave from the runtime's optimiser.
+        """Applies the passes, and protects what they leave; returns the findings that remain.
 
         If a change exposes what cannot be protected, it is barred, and all is done anew.
-
-        Returns:
-            The last findings of the passes that rewrite; the refusals anew, if it protects any.
         """
         rewriting = [kind for kind in self._passes if kind.rewrites]
         while True:
@@ -281,23 +259,19 @@ class Run:
         return found
 
     def _changes_exposing_pads(self) -> dict[Key, Reason]:
-        """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
-
-        Of those that touch such a node the latest; all changes, where none touches any.
-        """
+        """The changes to bar, since they expose nodes to the optimiser that cannot be protected."""
         made, harmed, guilty = self.made, [*self._guarded()], dict[Key, Reason]()
         for places, why in harmed:
             touching = [found for found in made if not places.isdisjoint(found.tensors)]
             guilty |= {found.key: why for found in touching[-1:]}
+        # Where none touches such a node, all may be why.
         return guilty or {each.key: why for _, why in harmed[:1] for each in made}
 
     def _guarded(self) -> Iterator[tuple[set[str], Reason]]:
         """Protects the graphs from the runtime's optimiser; yields what it would still harm.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
-        limits of the original. The protections are proved like any other edit. If that fails, those
-        of that graph are undone. Only about the main graph the runtime can be asked. Nodes are told
-        by the unique names of what they give.
+        limits of the original. The protections are proved like any other edit, or undone.
         """
         editors = [each for each in self._editors if _is_open(each.context)]
         pads = any(node.op == "Pad" for each in self._editors for node in each.context.graph.nodes)
@@ -325,8 +299,7 @@ class Run:
     def _settled(self, passes: Passes) -> list[Found]:
         """Applies passes to each graph until they find nothing to do; returns their last findings.
 
-        A late stage may make an earlier one possible, so after each change it starts over, and all
-        graphs do after one inside a body or function.
+        After a change all passes start over, and all graphs after one inside a body or function.
         """
         stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
         inside = self._editors[1:]
@@ -349,7 +322,7 @@ class Run:
                 each.undone.clear()
 
     def _changed(self, editor: Editor, stage: Passes, seen: list[Found]) -> bool:
-        """Whether passes change a graph; adds what they find."""
+        """Whether passes change a graph; what they find is added to `seen`."""
         changes = len(editor.made)
         editor.context.settle()
         for pass_, match in self._matches(editor.context, stage):

@@ -6,7 +6,8 @@ end how the padding of a place is written, for changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -19,7 +20,6 @@ from onnxpad.finding import (
     Certificate,
     Change,
     Finding,
-    Kind,
     Severity,
     SiteForm,
     StepForm,
@@ -34,10 +34,10 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.registry import failed, is_own
-from onnxpad.runtimes.deployed import Hazard
-from onnxpad.semantics.layers import is_padded, onnx_order
-from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
+from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.semantics.table import over_axes
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
@@ -72,15 +72,11 @@ class Editor:
     Attributes:
         made: The changes made, in order.
         undone: The findings of changes taken back since the last one that was made, by place.
-        context: The graph and its analysis.
         prover: Proves edits of the graph.
     """
 
     def __init__(self, context: Context, probe: NeighbourhoodProbe | None = None) -> None:
-        """Edits the graph of a context; if there is a probe, it runs each change.
-
-        If the user is strict, a change whose certificate names an assumption is taken back.
-        """
+        """Edits the graph of a context; if there is a probe, it runs each change."""
         self.made: list[Made] = []
         self.undone: dict[Place, Finding] = {}
         self.context = context
@@ -118,14 +114,24 @@ class Editor:
         """
         context, graph, node = self.context, self.context.graph, match.node
         label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
-        kept = self._kept(node)
+        is_step = gathering(graph, node) is None and node.op != "Pad"
+        kept: Sequence[Tensor] = node.outputs[:1]
+        # Of others than the first, positions of maxima, its proof says what is needed.
+        if is_step:
+            kept = list(filter(graph.is_read, node.outputs)) or kept
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        was = written_form(context, node, kept[0], roots[0])
+        was, way = _written(context, node, kept[0], roots[0])
         seen = place_of(pass_, match), was
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
-        hiding, cuts = self._hiding(kept[0], roots[0]), []
+        # The `Pad`s and Slices that hide a size from the runtime, with the harm.
+        hiding = [
+            (each, context.blocked_pools.behind(each.outputs[0]))
+            for each in way
+            if _hides(graph, each)
+        ]
+        cuts = []
         if self._probe is not None:
             self._probe.take(graph, self.prover.facts.analysis)
             cuts = [*map(self._probe.before, kept, roots)]
@@ -144,10 +150,13 @@ class Editor:
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
-        self._check_hidden(hiding)
+        for each, hazard in hiding:
+            if hazard is not None and not (each.alive and _hides(graph, each)):
+                said = f"with known sizes there, {RUNTIME} would {hazard.does}"
+                raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
 
-        now = written_form(context, node, results[0], roots[0])
+        now, _ = _written(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = frozenset(map(context.label, fresh))
         mark = graph.mark()
@@ -168,32 +177,6 @@ class Editor:
         )
         tensors = _names(graph, kept, results, *(each.node.outputs for each in touched))
         return Made(change, match.finding, key, tensors, wrote)
-
-    def _kept(self, node: Node) -> Sequence[Tensor]:
-        """The outputs of a node that must stay the same: those that are read.
-
-        Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
-        which its proof says what is needed. A node of which nothing is read keeps its first output.
-        """
-        graph = self.context.graph
-        if gathering(graph, node) is not None or node.op == "Pad":
-            return node.outputs[:1]
-        return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
-
-    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
-        """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
-        graph, behind = self.context.graph, self.context.blocked_pools.behind
-        hiding = (node for node in _upstream(graph, tensor, roots) if _hides(graph, node))
-        found = ((node, behind(node.outputs[0])) for node in hiding)
-        return {node: hazard for node, hazard in found if hazard is not None}
-
-    def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
-        """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
-        graph = self.context.graph
-        for node, hazard in hiding.items():
-            if not node.alive or not _hides(graph, node):
-                said = f"with known sizes there, {RUNTIME} would {hazard.does}"
-                raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
 
     def _probed(
         self, sides: Iterable[tuple[Tensor, Sequence[str], Any]], certificate: Certificate
@@ -245,10 +228,7 @@ class Made(Struct, frozen=True):
 
 
 def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
-    """The key under which a rewrite can be barred: its code, and the output that it keeps.
-
-    In a body or a function, the output comes with the way to it.
-    """
+    """The key under which a rewrite can be barred: its code, and the output that it keeps."""
     kept = match.node.outputs[0].name if match.node.outputs else ""
     return pass_.code, graph.unique(kept)
 
@@ -259,7 +239,7 @@ def place_of(pass_: Pass, match: Match) -> Place:
 
 
 def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
-    """The finding of a rewrite that is taken back for a reason; one that is barred needs none."""
+    """The finding of a rewrite that is taken back for a reason, by default why it is barred."""
     return replace(finding, severity=Severity.INFO, reason=reason or _BARS[code], reason_code=code)
 
 
@@ -288,86 +268,84 @@ def _hides(graph: Graph, node: Node) -> bool:
     return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
 
 
-_KINDS: Final[Mapping[str, Kind]] = {"Pad": "pad", "ConvTranspose": "transposed"}
-_Op: TypeAlias = WindowOp | TransposedOp | PadOp | UnreadableError | None
+def _written(
+    context: Context, node: Node, tensor: Tensor, roots: Sequence[str]
+) -> tuple[SiteForm, list[Node]]:
+    """How padding is written from the roots to what a node gives, and the nodes above it.
 
-
-def _upstream(graph: Graph, tensor: Tensor, roots: Sequence[str]) -> Iterator[Node]:
-    """The nodes from a tensor up to what is padded, the nearest first.
-
-    Where several tensors are joined, the first counts that is no constant.
+    The node is a window operator or a `Pad`, or else a step: of what it joins, the first counts
+    that is no constant.
     """
-    for _ in range(MOST):
-        node = tensor.producer
-        if tensor.name in roots or node is None or not node.inputs:
-            return
-        yield node
-        data = node.inputs
-        if len(data) > 1 and not is_pad(graph, node):
-            data = tuple(each for each in data if graph.constant(each) is None) or data
-        tensor = graph.origin(data[0])
-
-
-def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[str]) -> SiteForm:
-    """How the padding of a node is written, from the tensors that are padded to the node.
-
-    Args:
-        context: The graph and what is known of it.
-        node: The node.
-        tensor: Its output, or the tensor that replaces it.
-        roots: Names of the tensors that are padded.
-    """
-    graph, steps, window = context.graph, list[StepForm](), None
+    graph, steps, way, window = context.graph, list[StepForm](), list[Node](), None
     slides = gathering(graph, node) is not None
-    if slides:
-        window, tensor = context.window(node), node.inputs[0]
-        steps.append(_form(graph, node, window))
     is_step = not slides and node.op != "Pad"
-    for above in _upstream(graph, graph.origin(tensor), roots):
-        if not is_step and not is_pad(graph, above):
-            break
-        op = context.read(above)
-        if isinstance(op, PadOp) and is_step:
-            steps.append(replace(_form(graph, above, op), fill=op.value or None))
+    if slides:
+        op, tensor = context.window(node), node.inputs[0]
+        window = op if isinstance(op, WindowOp) else None
+        steps.append(_form(node, op))
+    tensor = graph.origin(tensor)
+    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
+        data = above.inputs
+        if is_pad(graph, above):
+            pad = context.pad(above)
+            form = _pad(graph, pad, window) if isinstance(pad, PadOp) else StepForm("Pad", "pad")
+            filled = is_step and isinstance(pad, PadOp) and pad.value
+            steps.append(replace(form, fill=filled) if filled else form)
+        elif is_step and data:
+            steps.append(_form(above, context.read(above)))
+            data = tuple(each for each in data if graph.constant(each) is None) or data
         else:
-            steps.append(_form(graph, above, None if isinstance(op, WindowOp) else op, window))
-    return SiteForm(tuple(reversed(steps)))
+            break
+        way.append(above)
+        tensor = graph.origin(data[0])
+    return SiteForm(tuple(reversed(steps))), way
 
 
-def _form(graph: Graph, node: Node, op: _Op, window: _Op = None) -> StepForm:
-    """How one node writes padding; the amounts of a `Pad` by the axes of the window behind it."""
-    match op:
-        case WindowOp():
-            form = StepForm(node.op, "window", rounds_up=op.ceil_mode)
-            if op.auto_pad != "NOTSET":
-                return replace(form, auto_pad=op.auto_pad)
-            if not is_padded(op.pads):
-                return form
-            amounts = WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),))
-            return replace(form, amounts=amounts, has_pads=True, is_counted=op.count_include_pad)
-        case TransposedOp():
-            beside = ("output_shape",) * (op.output_shape is not None)
-            beside += ("output_padding",) * any(op.output_padding)
-            auto_pad = op.auto_pad.replace("NOTSET", "")
-            return StepForm(node.op, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
-        case PadOp():
-            inputs = node.inputs
-            source: Literal["", "computed", "external"] = ""
-            if graph.opset >= 11 and graph.is_external(inputs[1]):
-                source = "external"
-            elif graph.opset >= 11 and graph.constant(inputs[1]) is None:
-                source = "computed"
-            mode = "" if op.mode == "constant" else op.mode
-            guarded = len(inputs) == 3 and not inputs[2].name
-            return StepForm("Pad", "pad", _amounts(op, window), None, source, mode, guarded)
-    return StepForm(node.op, _KINDS.get(node.op, "step"))
+def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadableError | None) -> StepForm:
+    """How a node that is no `Pad` writes padding."""
+    if isinstance(op, WindowOp):
+        return _window(node.op, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
+    if not isinstance(op, TransposedOp):
+        return StepForm(node.op, "transposed" if node.op == "ConvTranspose" else "step")
+    beside = ("output_shape",) * (op.output_shape is not None)
+    beside += ("output_padding",) * any(op.output_padding)
+    auto_pad = op.auto_pad.replace("NOTSET", "")
+    return StepForm(node.op, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
 
 
-def _amounts(pad: PadOp, window: _Op) -> WrittenAmounts | None:
+def _pad(graph: Graph, pad: PadOp, window: WindowOp | None) -> StepForm:
+    inputs = pad.node.inputs
+    source: Literal["", "computed", "external"] = ""
+    if graph.opset >= 11 and graph.is_external(inputs[1]):
+        source = "external"
+    elif graph.opset >= 11 and graph.constant(inputs[1]) is None:
+        source = "computed"
+    layout, rank = (None, None) if window is None else (window.operator.layout, window.rank)
+    amounts = _amounts(pad.constant_amounts, pad.axes, layout, rank)
+    mode = "" if pad.mode == "constant" else pad.mode
+    guarded = len(inputs) == 3 and not inputs[2].name
+    return StepForm("Pad", "pad", amounts, None, source, mode, guarded)
+
+
+@lru_cache(maxsize=256)
+def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
+    if auto_pad != "NOTSET":
+        return StepForm(op, "window", rounds_up=ceil_mode, auto_pad=auto_pad)
+    if not is_padded(pads):
+        return StepForm(op, "window", rounds_up=ceil_mode)
+    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
+    form = StepForm(op, "window", amounts, has_pads=True, is_counted=counts)
+    return replace(form, rounds_up=ceil_mode)
+
+
+@lru_cache(maxsize=256)
+def _amounts(
+    pairs: Pairs | None, axes: tuple[int, ...] | None, layout: Layout | None, rank: int | None
+) -> WrittenAmounts | None:
     """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
-    if (pairs := pad.constant_amounts) is None:
+    if pairs is None:
         return None
-    if isinstance(window, WindowOp) and (full := pad.over(window.rank)) is not None:
-        return WrittenAmounts(window.operator.layout.named(full))
-    axes = zip(pad.axes or range(len(pairs)), pairs, strict=True)
-    return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in axes if any(pair)))
+    if layout is not None and (full := over_axes(pairs, axes, rank)) is not None:
+        return WrittenAmounts(layout.named(full))
+    padded = zip(axes or range(len(pairs)), pairs, strict=True)
+    return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))
