@@ -65,17 +65,9 @@ def compare_scenes(
 ) -> list[ProbeResult]:
     """Whether two small models give the same outputs, bit for bit, on data that shows padding.
 
-    Both must have the same inputs, outputs of the same names, and weights of small integers. The
-    oracle is the runtime with optimisation off. Where that cannot run `before`, it is onnx's
-    reference evaluator, for the operators that this computes right; also if `before` is to be
-    computed as `specified`, and not as the runtime reads it.
-
-    Args:
-        before: The one model.
-        after: The other.
-        scenes: Shapes of the first inputs, a result each; further inputs have those they declare.
-        seeds: How many inputs are random.
-        specified: Whether the runtime reads the one model otherwise than it is meant.
+    There is a result for each scene: the shapes of the first inputs. The oracle is the runtime with
+    optimisation off, or onnx's reference evaluator, for operators that this computes right, where
+    the runtime cannot run `before`, or reads it otherwise than it is meant (`specified`).
     """
     names = [output.name for output in before.graph.output]
     inputs = describe(before)
@@ -122,7 +114,6 @@ def _compared(
     *,
     specified: bool,
 ) -> ProbeResult:
-    """The result of the runs of both models on the same draws."""
     (expected, why), (found, trouble) = ours, theirs
     repairs = bool(found) and not (specified or expected or isinstance(why, LimitError))
     if not expected:
@@ -151,13 +142,11 @@ def _compared(
 
 
 def _shaped(inputs: Sequence[Input], shapes: _Shapes) -> list[Input]:
-    """The inputs, the first ones with these shapes."""
     sized = [replace(each, shape=shape) for each, shape in zip(inputs, shapes, strict=False)]
     return [*sized, *inputs[len(sized) :]]
 
 
 def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
-    """The outputs for each of the inputs that a model ran on, and the first error."""
     if isinstance(answers_or_error, EngineError):
         return {}, answers_or_error
     answered: dict[Draw, dict[str, Value]] = {}
@@ -171,11 +160,7 @@ def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[D
 
 
 def _draws(inputs: Sequence[Input], seeds: int) -> Sequence[Draw]:
-    """Random data, then data that shows a fill that wins, a shift, and swapped sides or axes.
-
-    Raises:
-        UndrawableError: The shape of an input is not fixed.
-    """
+    """Random data, then data that shows a fill that wins, a shift, and swapped sides or axes."""
     for each in inputs:
         if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
             raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
