@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby
+from itertools import chain, groupby
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -142,12 +142,14 @@ class NeighbourhoodProbe:
         """Yields the result of each scene; those of the same two models run in few goes."""
         for _, group in groupby(cuts, lambda each: (id(each[1]), id(each[2]))):
             alike = [*group]
-            scenes, (_, before, after) = [scene for scene, *_ in alike], alike[0]
+            _, before, after = alike[0]
             models = before.SerializeToString(), after.SerializeToString(), specified
             seen = self._seen.setdefault(models, {})
-            for scene in scenes:
+            for place, (scene, *_) in enumerate(alike):
                 if scene.shapes not in seen:
-                    shapes = _bounded([e.shapes for e in scenes if e.shapes not in seen])
+                    shapes = [each.shapes for each, *_ in alike[place:]]
+                    if sum(map(prod, chain(*shapes))) > _LARGE:  # all data is held at once
+                        shapes = shapes[:1]
                     results = compare_scenes(before, after, shapes, specified=specified)
                     seen.update(zip(shapes, results, strict=True))
                 yield scene, seen[scene.shapes]
@@ -182,12 +184,6 @@ class NeighbourhoodProbe:
                 cutting = _Cutting(self._graph, self._analysis, roots, scene)
                 model = cutting.model(tensor)
             yield model
-
-
-def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
-    """The first of them, at least one, whose data is not large together."""
-    sizes = accumulate(sum(map(prod, each)) for each in shapes)
-    return shapes[: max(1, sum(size <= _LARGE for size in sizes))]
 
 
 @lru_cache(maxsize=256)
@@ -291,16 +287,15 @@ class _Cutting:
             raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
-        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
-        opsets = self._graph.opsets
-        model.opset_import.append(make_opsetid("", self._graph.opset or _OPSET))
+        opset, versions = self._graph.opset or _OPSET, self._graph.opsets
         held = {(node.domain, node.op_type) for node in self._proto.node}
-        model.functions.extend(functions_of(held, self._graph.opset or _OPSET))
-        domains = {domain for domain, _ in held}
-        for function in model.functions:
-            domains.update(each.domain for each in function.opset_import)
-        for domain in sorted(domains - {*DEFAULT_DOMAINS}):
-            model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
+        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
+        model.functions.extend(functions_of(held, opset))
+        imported = (each.domain for function in model.functions for each in function.opset_import)
+        domains = {*imported, *(domain for domain, _ in held)} - {*DEFAULT_DOMAINS}
+        model.opset_import.append(make_opsetid("", opset))
+        for domain in sorted(domains):
+            model.opset_import.append(make_opsetid(domain, versions.get(domain, 1)))
         return model
 
     # The data
