@@ -1,11 +1,7 @@
 """The passes that run: onnxpad's and the users' own, of which a user chooses by their codes.
 
 A user's pass runs after those of onnxpad, and its changes are proved, probed and taken back like
-theirs. It may raise whatever it likes: in `rewrite` its change is taken back, and in `find` the run
-ends with a message that names the pass.
-
-Passes that are not chosen still find: what they are about is no padding without a rule, which the
-reports on the rest would otherwise tell.
+theirs. Passes that are not chosen still find, or reports would tell it as padding without a rule.
 """
 
 from __future__ import annotations
@@ -78,10 +74,7 @@ def is_own(pass_: Pass) -> bool:
 
 
 def catalogue() -> Mapping[str, Page]:
-    """Every code with its page, in the order of the codes; users' own passes have theirs too.
-
-    A page is made from the docstring of a pass.
-    """
+    """Every code with its page, the docstring of a pass, in order; users' own have theirs too."""
     from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
     others = *TARGET_REPORTS, SpellPadding, ReportConvention
@@ -90,11 +83,7 @@ def catalogue() -> Mapping[str, Page]:
 
 
 def with_codes(options: Options) -> Options:
-    """Options whose `select` and `ignore` are beginnings of codes that there are.
-
-    Raises:
-        UsageError: One names no code.
-    """
+    """Options whose `select` and `ignore` are beginnings of codes that there are."""
     codes = every_code()
     return replace(
         options,
@@ -104,11 +93,7 @@ def with_codes(options: Options) -> Options:
 
 
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:
-    """The findings of a pass, of which a user's may raise nothing but errors of onnxpad.
-
-    Raises:
-        UsageError: A user's pass raised an error, edited the graph, or yielded something else.
-    """
+    """The findings of a pass; of a user's all that goes wrong is a UsageError that names it."""
     if not is_own(pass_):
         yield from pass_.find(context)
         return
@@ -133,10 +118,7 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:
-    """The reason to take back the change of a user's pass that raised an error, or led to one.
-
-    An error in a pass of onnxpad's is raised again.
-    """
+    """Why to take back a change that raised an error, which one of onnxpad's own raises again."""
     if not is_own(pass_):
         raise error
     let_through(error)

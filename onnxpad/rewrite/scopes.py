@@ -7,10 +7,11 @@ happens inside never limits the sizes outside: a branch need not run.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 import onnx
@@ -206,25 +207,16 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bo
 
 
 def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
-    """The indices of functions, each after all functions that call it.
-
-    Functions that call each other in a circle, which no runtime accepts, are left out.
-    """
-    index: dict[Key, list[int]] = defaultdict(list)
+    """The indices of functions, each after all that call it; none if they call in a circle."""
+    calling = defaultdict[Key, set[int]](set)
     for place, each in enumerate(functions):
-        index[_key(each)].append(place)
-    called = [
-        {place for key in called_in(each.node) for place in index.get(key, ())}
-        for each in functions
-    ]
-    waiting = Counter(place for others in called for place in others)
-    found = [place for place in range(len(functions)) if not waiting[place]]
-    for place in found:  # which grows meanwhile
-        for other in sorted(called[place]):
-            waiting[other] -= 1
-            if not waiting[other]:
-                found.append(other)
-    return found
+        for key in called_in(each.node):
+            calling[key].add(place)
+    callers = {place: calling[_key(each)] for place, each in enumerate(functions)}
+    try:
+        return [*TopologicalSorter(callers).static_order()]
+    except CycleError:  # which no runtime accepts
+        return []
 
 
 def _key(function: onnx.FunctionProto) -> Key:

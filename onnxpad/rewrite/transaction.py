@@ -202,15 +202,10 @@ class Editor:
 
 
 class Made(Struct, frozen=True):
-    """A change that was made.
+    """A change that was made, with the finding that it settles, and the key that bars it.
 
-    Attributes:
-        change: The change.
-        finding: The finding that it settles.
-        key: The key under which it can be barred.
-        tensors: Names of the outputs of the nodes that it touched, and of those around its body;
-            unique in the model.
-        wrote: Labels of the nodes that it added.
+    `tensors` are the unique names of what the nodes give that it touched, and those around its
+    body; `wrote` are the labels of the nodes that it added.
     """
 
     change: Change
@@ -244,7 +239,6 @@ def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
 
 
 def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
-    """The unique names of tensors, and of those that the nodes around a body give."""
     names = {tensor.name for tensors in found for tensor in tensors}
     if graph.scope:
         names = set(map(graph.unique, names))
