@@ -221,9 +221,7 @@ def _range(extent: Extent) -> str:
 
 
 def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[PaddingSite, ...]:
-    """The sites with one of these names, in file order.
-
-    A pattern with `*` for any characters and `?` for one is compared with names of nodes alone.
+    """The sites with one of these names, in file order; patterns are compared with nodes alone.
 
     Raises:
         UsageError: No site has such a name.
@@ -249,12 +247,9 @@ def sites_in(
     findings: Sequence[Finding] = (),
     fitted: Mapping[int, Padded] | None = None,
 ) -> list[PaddingSite]:
-    """Every padding of the graphs of a model, in file order, each graph after the one around it.
+    """Every padding of a model, in file order, each graph after the one around it.
 
-    Args:
-        contexts: The graphs that the passes look into; the main graph first.
-        findings: What `check` finds in the model.
-        fitted: The operators with their total padding, by identity of the node.
+    It is joined with what `check` finds, and with what it fits in total, by identity of the node.
     """
     about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -275,7 +270,6 @@ def written_sites(graph: Graph, about: _Findings = MappingProxyType({})) -> Iter
 
 
 def _padding(graph: Graph) -> list[Node]:
-    """The nodes that pad, or could by their attributes."""
     return [
         node
         for node in graph.nodes
@@ -306,7 +300,6 @@ class _Collector:
         self._readers = Readers(graph)
 
     def sites(self) -> list[PaddingSite]:
-        """All sites of the graph in file order."""
         graph, nodes = self._graph, _padding(self._graph)
         # A `Pad` belongs to the windows that it pads, or else to nothing.
         order = sorted(nodes, key=lambda node: is_pad(graph, node))
@@ -373,11 +366,7 @@ class _Collector:
     def _in_front(self, path: Sequence[Node]) -> PaddingSite:
         """A `Pad` in front of an operator, with all nodes from it on."""
         steps, pad = _steps(steps_of(path)), self._site(path[0])
-        return (
-            replace(pad, written=f"{pad.written} upstream", path=steps)
-            if steps
-            else replace(pad, path=())
-        )
+        return replace(pad, written=pad.written + " upstream" * bool(steps), path=steps)
 
     def _pad(self, pad: PadOp) -> PaddingSite:
         """A `Pad` by itself."""
@@ -471,11 +460,6 @@ def padding_differences(
     How the padding is split between an operator and the `Pad`s in front of it makes no difference.
     Nor does padding that no window reads. What sizes differ because of another operator upstream is
     not held against an operator that is written alike. Operators are matched by their outputs.
-
-    Args:
-        original: The graph of the original.
-        rewritten: The graph of the rewritten model.
-        domain: The sizes that both are meant for; all where it is None.
     """
     ours, theirs = (
         {
