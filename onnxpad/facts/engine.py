@@ -457,8 +457,8 @@ class _Inside:
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
-    captured = [_facts(outer, tensor.outer) for tensor in graph.captured()]
-    key = graph.offset, *_distinct((*passed.values(), *captured))
+    # What a body captures is known by the analysis around it, which `begun` keeps alive.
+    key = graph.offset, id(outer) if graph.parent else 0, *_distinct(passed.values())
     notes = graph.model.notes
     inside: _Inside = notes.setdefault(_Inside, _Inside())
     if key not in inside.begun:
@@ -489,7 +489,10 @@ def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
     for each in facts:
         shape, value = each.shape, each.value
         yield each.dtype, None if shape is None else tuple(map(one, shape))
-        yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+        if value is None or not is_constant(value):
+            yield value and (value.dtype, value.data.shape, *map(one, value.flat))
+        else:
+            yield value.dtype, value.data.shape, repr(value.flat)
 
 
 def passed_to_function(

@@ -14,7 +14,7 @@ not know in full are left out, so native code never meets a stride of 0 or a lis
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import Final, NamedTuple, TypeAlias
 
@@ -331,9 +331,6 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferre
     }
 
 
-_ROUNDS: Final = 16
-
-
 class SizeDomain(Struct, frozen=True):
     """The sizes that the open axes of a model's inputs may have.
 
@@ -420,16 +417,13 @@ class AnalysedDomain(Struct, frozen=True):
     Attributes:
         domain: The sizes.
         analysis: The analysis of the graph at these sizes.
-        feasible: The sizes among them at which the graph runs.
     """
 
     domain: SizeDomain
     analysis: Analysis
-    feasible: Feasible
 
 
 AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
-_Analyse: TypeAlias = Callable[[SizeDomain], AnalysedDomain]
 
 
 def analysed_domains(
@@ -438,6 +432,7 @@ def analysed_domains(
     """Analyses a graph at all sizes first, then at ever fewer, down to those of a domain.
 
     Each step comes once with all of its sizes, and once with only those at which the graph runs.
+    Sizes that only an analysis at these would rule out limit nothing.
 
     Args:
         graph: The graph.
@@ -458,31 +453,24 @@ def analysed_domains(
     if domain.by_name:
         allowed.append(domain)
 
-    def analyse(domain: SizeDomain) -> AnalysedDomain:
+    def analyse(domain: SizeDomain) -> Analysis:
         same = (each.analysis for each in known if each.domain == domain)
-        analysis = next(same, None) or Analysis(graph, domain.extents(graph))
-        feasible = feasible_sizes(graph, analysis) if wanted else EVERYWHERE
-        return AnalysedDomain(domain, analysis, feasible)
+        return next(same, None) or Analysis(graph, domain.extents(graph))
 
-    found = [step for each in allowed for step in _steps(analyse, each)]
-    stops = found[-1].feasible.stops
+    found = []
+    for each in allowed:
+        analysis = analyse(each)
+        found.append(AnalysedDomain(each, analysis))
+        feasible = feasible_sizes(graph, analysis) if wanted else EVERYWHERE
+        if feasible.sizes:
+            runs = replace(each, needed={**each.needed, **feasible.sizes})
+            found.append(AnalysedDomain(runs, analyse(runs)))
+    stops = feasible.stops
     if stops is not None and (domain.declared or domain.given):
         original = graph.pristine()
-        runs = in_words(feasible_sizes(original, Analysis(original)).sizes)
+        sizes = in_words(feasible_sizes(original, Analysis(original)).sizes)
         raise MismatchError(
             f"the model does not run at the sizes given: node {graph.label(stops)!r} "
-            f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
+            f"({stops.op}) stops there; give others{f', as {sizes}' if sizes else ''}"
         )
     return tuple(found)
-
-
-def _steps(analyse: _Analyse, domain: SizeDomain) -> Iterator[AnalysedDomain]:
-    """Yields a domain, then its feasible sizes, until these show no more infeasible ones."""
-    at = whole = analyse(domain)
-    yield whole
-    for _ in range(_ROUNDS):
-        if not (needed := at.feasible.sizes):
-            break
-        at = analyse(replace(at.domain, needed={**at.domain.needed, **needed}))
-    if at is not whole:
-        yield at

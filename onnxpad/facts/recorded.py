@@ -344,7 +344,8 @@ def sizes_of(name: str, value: str | int | range) -> Sizes:
         return Sizes(size, size)
     first, last, step = 1, 0, 1
     if isinstance(value, range) and value:
-        first, last, step = min(value), max(value), abs(value.step)
+        first, last = sorted((value[0], value[-1]))  # max() would go through all of them
+        step = abs(value.step)
     elif isinstance(value, str) and (match := re.fullmatch(_RANGE, value)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
         if first >= 1 and step > 1:  # each multiple of the step

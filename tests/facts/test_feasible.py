@@ -240,15 +240,6 @@ def test_a_damaged_node_asks_nothing(body: str) -> None:
     assert onnxpad.check(model, ignore="PAD6").findings
 
 
-def test_what_is_asked_may_show_that_more_is_asked() -> None:
-    (body, initializers) = next(each.values for each in GRAPHS if "Slice" in str(each.values[0]))
-    model = one(str(body), inputs="float[1, 2, n] x", initializers=str(initializers), opset=13)
-    graph = Graph.from_proto(model)
-    runs = running(model)
-    assert analysed_domains(graph)[-1].domain.to_draw(graph)["n"] == Sizes(8, 16_711_680, 2)
-    assert runs == [*range(8, 42, 2)]
-
-
 def test_an_empty_part_lets_concat_pass() -> None:
     """Onnxruntime joins an empty tensor with whatever it is."""
     model = one(
