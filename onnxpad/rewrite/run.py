@@ -17,9 +17,6 @@ from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
-from onnxpad.passes.resolve_transposed import ResolveTransposed
-from onnxpad.passes.round_down import RoundDown
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
@@ -39,8 +36,6 @@ Found: TypeAlias = tuple[Pass, Match]
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
 
-_DECIDING: Final[Passes] = (ResolveAutoPad, ResolveTransposed, RoundDown)
-"""The passes with a plan that rests on whose reading is trusted."""
 _OTHERS: Final = ("PAD70", "PAD9")
 """The beginnings of codes about more than how a padding is written.
 
@@ -119,6 +114,7 @@ class Run:
         self._start = graph.mark()
         self._editors: list[Editor] = []
         self._total = 0
+        self._is_deciding = False
         self._closed: dict[int, str] = {}
         self._given = contexts
         self.left: Sequence[Context] = ()
@@ -137,9 +133,9 @@ class Run:
         """Makes the changes for good that rest on the specification alone, if that is trusted."""
         if self.options.trust is not Trust.SPEC:
             return
-        passes, self._passes = self._passes, _DECIDING
+        self._is_deciding = True
         self.decided = self.rewrite().changes
-        self._passes = passes
+        self._is_deciding = False
         if self.decided:
             self.decided_model, _ = self.graph.model.to_run()
         self._start = self.graph.mark()
@@ -357,7 +353,7 @@ class Run:
         for kind in passes:
             pass_, is_chosen = kind(), self.options.chooses(kind.code)
             for match in findings(pass_, context):
-                if self._passes is _DECIDING and not match.decides:
+                if self._is_deciding and not match.decides:
                     continue
                 if context.wants is not None and _is_kept(context, match):
                     continue
