@@ -13,7 +13,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import Change, Finding, Trust
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
@@ -255,26 +255,17 @@ class Run:
         return found
 
     def _changes_exposing_pads(self) -> dict[Key, Reason]:
-        """The changes to bar, since they expose nodes to the optimiser that cannot be protected."""
-        made, harmed, guilty = self.made, [*self._guarded()], dict[Key, Reason]()
-        for places, why in harmed:
-            touching = [found for found in made if not places.isdisjoint(found.tensors)]
-            guilty |= {found.key: why for found in touching[-1:]}
-        # Where none touches such a node, all may be why.
-        return guilty or {each.key: why for _, why in harmed[:1] for each in made}
-
-    def _guarded(self) -> Iterator[tuple[set[str], Reason]]:
-        """Protects the graphs from the runtime's optimiser; yields what it would still harm.
+        """Protects the graphs from the optimiser; returns the changes to bar where it cannot.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
         limits of the original. The protections are proved like any other edit, or undone.
         """
-        editors = [each for each in self._editors if _is_open(each.context)]
+        made, guilty, first = self.made, dict[Key, Reason](), None
         pads = any(node.op == "Pad" for each in self._editors for node in each.context.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
         # Nothing is protected from an onnxruntime that is not meant.
         guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
-        for editor in editors:
+        for editor in filter(lambda each: _is_open(each.context), self._editors):
             graph = editor.context.graph
             context, mark = fresh.get(graph.offset, editor.context), graph.mark()
             editor.prover.begin()
@@ -285,12 +276,17 @@ class Run:
             except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
-            harmed = [
+            harmed: list[tuple[Sequence[Node], Reason]] = [
                 ((each.pad.node, each.window, *each.way), Reason.LAYS_PAD_OPEN) for each in left
             ]
             harmed += [(nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)]
             for nodes, why in harmed:
-                yield {graph.unique(each.name) for node in nodes for each in node.outputs}, why
+                names = {graph.unique(each.name) for node in nodes for each in node.outputs}
+                touching = [found for found in made if not names.isdisjoint(found.tensors)]
+                guilty |= {found.key: why for found in touching[-1:]}
+                first = first or why
+        # Where none touches what is harmed, all may be why.
+        return guilty or {each.key: first for each in made if first is not None}
 
     def _settled(self, passes: Passes) -> list[Found]:
         """Applies passes to each graph until they find nothing to do; returns their last findings.
