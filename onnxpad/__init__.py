@@ -10,63 +10,39 @@ from typing import TYPE_CHECKING
 from onnxpad._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from onnxpad.api.check import CheckResult, check
-    from onnxpad.api.explain import Explanation, explain
-    from onnxpad.api.extensions import register, registered, unregister
-    from onnxpad.api.fix import FixResult, fix
+    from onnxpad.api.check import CheckResult as CheckResult
+    from onnxpad.api.check import check as check
+    from onnxpad.api.explain import Explanation as Explanation
+    from onnxpad.api.explain import explain as explain
+    from onnxpad.api.extensions import register as register
+    from onnxpad.api.extensions import registered as registered
+    from onnxpad.api.extensions import unregister as unregister
+    from onnxpad.api.fix import FixResult as FixResult
+    from onnxpad.api.fix import fix as fix
     from onnxpad.api.ir_pass import FixPaddingPass as FixPaddingPass
-    from onnxpad.api.match import MatchResult, match
-    from onnxpad.api.repad import RepadResult, repad
-    from onnxpad.api.show import ShowResult, show
-    from onnxpad.api.validate import ValidationResult, validate
-    from onnxpad.arguments import ModelSource
-    from onnxpad.declared import Row
-    from onnxpad.errors import (
-        ModelError,
-        OnnxpadError,
-        OutputError,
-        ProviderError,
-        UsageError,
-        ValidationError,
-    )
-    from onnxpad.finding import Certificate, Change, Finding, Severity
-    from onnxpad.rewrite.context import Context
-    from onnxpad.rewrite.pass_api import Match, Pass
-
-__all__ = [
-    "Certificate",
-    "Change",
-    "CheckResult",
-    "Context",
-    "Explanation",
-    "Finding",
-    "FixResult",
-    "Match",
-    "MatchResult",
-    "ModelError",
-    "ModelSource",
-    "OnnxpadError",
-    "OutputError",
-    "Pass",
-    "ProviderError",
-    "RepadResult",
-    "Row",
-    "Severity",
-    "ShowResult",
-    "UsageError",
-    "ValidationError",
-    "ValidationResult",
-    "check",
-    "explain",
-    "fix",
-    "match",
-    "register",
-    "registered",
-    "repad",
-    "show",
-    "unregister",
-    "validate",
-]
+    from onnxpad.api.match import MatchResult as MatchResult
+    from onnxpad.api.match import match as match
+    from onnxpad.api.repad import RepadResult as RepadResult
+    from onnxpad.api.repad import repad as repad
+    from onnxpad.api.show import ShowResult as ShowResult
+    from onnxpad.api.show import show as show
+    from onnxpad.api.validate import ValidationResult as ValidationResult
+    from onnxpad.api.validate import validate as validate
+    from onnxpad.arguments import ModelSource as ModelSource
+    from onnxpad.declared import Row as Row
+    from onnxpad.errors import ModelError as ModelError
+    from onnxpad.errors import OnnxpadError as OnnxpadError
+    from onnxpad.errors import OutputError as OutputError
+    from onnxpad.errors import ProviderError as ProviderError
+    from onnxpad.errors import UsageError as UsageError
+    from onnxpad.errors import ValidationError as ValidationError
+    from onnxpad.finding import Certificate as Certificate
+    from onnxpad.finding import Change as Change
+    from onnxpad.finding import Finding as Finding
+    from onnxpad.finding import Severity as Severity
+    from onnxpad.rewrite.context import Context as Context
+    from onnxpad.rewrite.pass_api import Match as Match
+    from onnxpad.rewrite.pass_api import Pass as Pass
 
 _MODULES = {
     "arguments": {"ModelSource"},
@@ -86,6 +62,7 @@ _MODULES = {
     "api.fix": {"FixResult", "fix"},
     "api.ir_pass": {"FixPaddingPass"},
 }
+__all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir
 
 
 _CALLS = {"check", "fix", "match", "repad", "show", "validate"}

@@ -26,12 +26,7 @@ _NUMBER: Final = r"\s*-?[0-9]{1,19}\s*"
 
 
 class InFolder(Struct, frozen=True):
-    """A model in memory whose external data lies in a folder.
-
-    Attributes:
-        data: The model, serialised.
-        folder: The folder to which the locations of its external data are relative.
-    """
+    """A serialised model whose external data lies in a folder."""
 
     data: bytes
     folder: Path
@@ -39,10 +34,6 @@ class InFolder(Struct, frozen=True):
 
 class GraphsurgeonGraph(Protocol):
     """A model of the package onnx_graphsurgeon, its class `Graph`."""
-
-    @property
-    def nodes(self) -> Any:
-        """The nodes."""
 
     @property
     def import_domains(self) -> Any:
@@ -53,20 +44,12 @@ class IrModel(Protocol):
     """A model of the package onnx_ir, its class `Model`."""
 
     @property
-    def graph(self) -> Any:
-        """The main graph."""
-
-    @property
     def opset_imports(self) -> Any:
         """The imported opsets."""
 
 
 class TorchProgram(Protocol):
     """The result of `torch.onnx.export(..., dynamo=True)`, an `ONNXProgram`."""
-
-    @property
-    def model(self) -> Any:
-        """The model, of the package onnx_ir."""
 
     @property
     def exported_program(self) -> Any:
@@ -87,15 +70,7 @@ Dims: TypeAlias = Mapping[str, str | int | range]
 
 
 def source(model: ModelSource, call: str) -> Source:
-    """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`.
-
-    Args:
-        model: The argument as given.
-        call: Name of the call, for the message.
-
-    Raises:
-        UsageError: It is none of these.
-    """
+    """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`."""
     import onnx
 
     if isinstance(model, onnx.ModelProto | bytes):
@@ -117,11 +92,7 @@ def source(model: ModelSource, call: str) -> Source:
 
 
 def shapes_given(shapes: Shapes | None) -> dict[str, Shape]:
-    """Sizes by name of the input; sizes given without a name belong to the only input, named ''.
-
-    Raises:
-        UsageError: They are neither sizes nor a mapping.
-    """
+    """Sizes by name of the input; sizes given without a name belong to the only input, named ''."""
     if shapes is None:
         return {}
     if isinstance(shapes, Mapping):
@@ -138,11 +109,7 @@ def shapes_given(shapes: Shapes | None) -> dict[str, Shape]:
 
 
 def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
-    """Sizes and ranges by name of the dimension.
-
-    Raises:
-        UsageError: It is no mapping.
-    """
+    """Sizes and ranges by name of the dimension."""
     if dims is None:
         return {}
     if isinstance(dims, Mapping):
@@ -153,11 +120,7 @@ def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
 
 
 def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
-
-    Raises:
-        UsageError: A name or a size is missing, or a name is given twice.
-    """
+    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, sizes = text.rpartition("=")
@@ -171,29 +134,14 @@ def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-RETIRED: Final = dict.fromkeys(("PAD602", "PAD603", "PAD604"), "PAD601")
-"""Codes that there were, and that are not used again, with those that tell the same."""
-
-
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Codes or prefixes of codes; a text is split at its commas.
-
-    Args:
-        option: Name of the option, for the message; empty for a positional argument.
-        codes: The argument as given.
-        known: Every code there is.
-
-    Raises:
-        UsageError: One names no code.
-    """
+    """Codes or prefixes of codes; a text is split at its commas."""
     texts = [codes] if isinstance(codes, str) else codes
     if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{option} takes codes, as ['PAD101'], not {_kind(codes)}")
     found = [part.strip().upper() for text in texts for part in text.split(",")]
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
-            if code in RETIRED:
-                raise UsageError(f"{option} {code!r} is retired: {RETIRED[code]} tells it".lstrip())
             raise UsageError(
                 f"{option} {code!r} names no code; there is ".lstrip()
                 + ", ".join(sorted(known))

@@ -1,12 +1,7 @@
-"""Declarations of users' own window operators.
+"""Declarations of users' own window operators, of which nobody else knows what they compute.
 
-Nobody but its author knows what an operator of a custom domain computes. So its declaration is its
-meaning, where ONNX's own operators have a row in a table. A proof that rests on a declaration says
-so.
-
-The registry is one for the process. Whoever reads a node asks it by domain and op type; functions
-of the model are never asked about, since their bodies say what they compute. Worker processes run
-models and know no declarations.
+The registry is one for the process. Functions of the model are never asked about, since their
+bodies say what they compute. Worker processes run models and know no declarations.
 """
 
 from __future__ import annotations
@@ -77,11 +72,7 @@ class Row(Struct, frozen=True, kw_only=True, eq=False):
     body: Body = None
 
     def __post_init__(self) -> None:
-        """Refuses a declaration that contradicts itself.
-
-        Raises:
-            UsageError: It does; the message says how.
-        """
+        """Refuses a declaration that contradicts itself."""
         _check_name(self)
         if self.like not in get_args(Like):
             raise UsageError(
@@ -129,11 +120,7 @@ _declared: dict[Key, Row] = {}
 
 
 def declare(one: Row, *, replace: bool = False) -> None:
-    """Adds a declaration to the registry.
-
-    Raises:
-        UsageError: There is another one of this operator, and `replace` is not set.
-    """
+    """Adds a declaration to the registry."""
     key = one.domain, one.op_type
     if not replace and _declared.get(key, one) is not one:
         raise UsageError(
@@ -179,11 +166,7 @@ def plain(attributes: Mapping[str, object]) -> Attributes:
 
 
 def function_of(one: Row) -> onnx.FunctionProto | None:
-    """The body of a declaration as a proto; None if it has none.
-
-    Raises:
-        UsageError: It is not the body of this operator.
-    """
+    """The body of a declaration as a proto; None if it has none."""
     if one.body is None:
         return None
     import onnx
@@ -212,12 +195,7 @@ def has_bodies() -> bool:
 
 
 def functions_of(operators: Iterable[Key], opset: int) -> list[onnx.FunctionProto]:
-    """The bodies declared for operators, and for those that they call, for a model of an opset.
-
-    Args:
-        operators: Domain and op type of each operator.
-        opset: The version of ONNX's own operators that the model imports.
-    """
+    """The bodies declared for operators, and for those that they call, for a model of an opset."""
     found: dict[Key, onnx.FunctionProto] = {}
     pending = sorted(set(operators)) if _declared else []
     while pending:

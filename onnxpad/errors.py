@@ -5,7 +5,6 @@ The pieces that messages are made of come last.
 
 from __future__ import annotations
 
-import functools
 import re
 import signal
 from collections.abc import Iterable, Mapping
@@ -36,15 +35,13 @@ class UsageError(OnnxpadError):
 
 
 class MismatchError(UsageError):
-    """Sizes that do not fit this model, though they may fit another one.
-
-    Attributes:
-        missing: What the model lacks: by `shapes` or `dims` and the name in it, what to tell; empty
-            if it has the names but contradicts a size.
-    """
+    """Sizes that do not fit this model, though they may fit another one."""
 
     def __init__(self, message: str, missing: Mapping[tuple[str, str], str] | None = None) -> None:
-        """Keeps the missing names beside the message."""
+        """Keeps what the model lacks, by `shapes` or `dims` and the name in it, with what to tell.
+
+        There is none if it has the names but contradicts a size.
+        """
         super().__init__(message)
         self.missing = missing or {}
 
@@ -80,7 +77,8 @@ def let_through(error: BaseException) -> None:
 
     Code of others may raise anything, and a handler too, in the midst of it.
     """
-    codes = {_code_of(signal.getsignal(each)) for each in signal.valid_signals()}
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(each, "__code__", None) for each in handlers} - {None}
     while True:
         trace = error.__traceback__
         while trace is not None:
@@ -91,15 +89,6 @@ def let_through(error: BaseException) -> None:
         if cause is None:
             return
         error = cause
-
-
-def _code_of(handler: object) -> object:
-    """The code of a signal handler in Python; None for others."""
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    handler = getattr(handler, "__func__", handler)
-    called = handler if hasattr(handler, "__code__") else type(handler).__call__
-    return getattr(called, "__code__", None)
 
 
 RUNTIME: Final = "onnxruntime"
@@ -114,11 +103,7 @@ _TYPED: Final = 100  # characters: longer names are pasted, not typed
 def shortened(text: str) -> str:
     """The text with the middle of very long words, and of a text that is still too long, cut out.
 
-    Nothing limits the length of the names in a model: one may take a megabyte. A slash ends a word,
-    so that paths stay whole.
-
-    >>> shortened("node 'conv'"), shortened("node " + "n" * 1_000_000)[-100:-75]
-    ("node 'conv'", '[999,900 characters]nnnnn')
+    A name in a model may take a megabyte. A slash ends a word, so that paths stay whole.
     """
     if len(text) <= _LONGEST_WORD:
         return text
@@ -140,40 +125,24 @@ def without_names(text: str) -> str:
 
 
 def place_in(place: str, *steps: str) -> str:
-    """A place in a model, from the outermost graph on, such as `Loop 'l' > body > Conv 'c'`.
-
-    >>> place_in("", "Loop 'l'", "body"), place_in("Loop 'l' > body", "Conv 'c'")
-    ("Loop 'l' > body", "Loop 'l' > body > Conv 'c'")
-    """
+    """A place in a model, from the outermost graph on, such as `Loop 'l' > body > Conv 'c'`."""
     return " > ".join(filter(None, (place, *steps)))
 
 
 def counted(count: int, noun: str) -> str:
-    """The count with its noun in singular or plural.
-
-    >>> counted(1, "change"), counted(1200, "node")
-    ('1 change', '1,200 nodes')
-    """
+    """The count with its noun in singular or plural, as `1 change` and `1,200 nodes`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def few(words: Iterable[str], most: int, by: str = ", ") -> str:
-    """The first few words, and how many more there are.
-
-    >>> few("abcde", 2), few("ab", 2)
-    ('a, b and 3 more', 'a, b')
-    """
+    """The first few words, and how many more there are, as `a, b and 3 more`."""
     listed = [*words]
     more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return by.join(listed[:most]) + more
 
 
 def and_list(words: Iterable[str], by: str = " and ") -> str:
-    """Words as a list; empty if there are none.
-
-    >>> and_list(["a", "b", "c"]), and_list(["a"]), and_list([])
-    ('a, b and c', 'a', '')
-    """
+    """Words as a list, as `a, b and c`; empty if there are none."""
     *others, last = [*words] or [""]
     return by.join(filter(None, (", ".join(others), last)))
 
@@ -185,11 +154,7 @@ def _cut(text: str, longest: int, head: int, tail: int) -> str:
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """A suggestion to append to a message: the known name closest to a word; empty if none is.
-
-    >>> meant("heigth", ["width", "height"]), meant("depth", ["N"])
-    ("; did you mean 'height'?", '')
-    """
+    """A suggestion to append to a message: the known name closest to a word; empty if none is."""
     if not isinstance(word, str) or not 0 < len(word) <= _TYPED:
         return ""
     from difflib import get_close_matches  # slow to import for what is rarely needed

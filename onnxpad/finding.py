@@ -27,16 +27,12 @@ class Severity(enum.StrEnum):
 
 
 class Assumption(enum.StrEnum):
-    """An assumption that a proof makes beyond the specification, in words; weakest first.
-
-    Attributes:
-        code: Its stable code.
-    """
+    """An assumption that a proof makes beyond the specification, in words; weakest first."""
 
     code: str
 
     def __new__(cls, code: str, text: str) -> Assumption:
-        """A text with its code."""
+        """A text with its stable code."""
         member = str.__new__(cls, text)
         member._value_ = text
         member.code = code
@@ -252,13 +248,9 @@ class Change(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """The numbers that a person counts in a model.
+    """How many nodes a model has, those of bodies and functions included, and how many are `Pad`s.
 
-    Attributes:
-        pads: `Pad` nodes, those in bodies and functions included.
-        auto_pads: Operators with an `auto_pad` other than NOTSET, the same way.
-        nodes: Nodes, those of bodies and functions included.
-        ceil_modes: Pools with `ceil_mode`, those in bodies and functions included.
+    And how many operators have an `auto_pad` other than NOTSET, and how many pools `ceil_mode`.
     """
 
     pads: int = 0
@@ -271,12 +263,10 @@ class NextOption(Struct, frozen=True):
     """An option that would gain something on the padding that stays.
 
     Attributes:
-        option: The option as typed on the command line, such as `--dynamic auto-pad`, beside those
-            that were given.
-        keywords: The same for `onnxpad.fix`, in place of the keywords of these names.
+        option: The option as typed on the command line, beside those that were given.
+        keywords: The same for `onnxpad.fix`.
         before: The numbers of the result.
-        after: Those that it would have. The original, fixed anew with the option, may have fewer
-            `Pad`s and nodes in styles other than `fold`.
+        after: Those that it would have.
         hint: The user's part where numbers are only an example, as `give your own sizes`.
         taken: With targets, how many more paddings they take.
     """
@@ -301,14 +291,7 @@ class NextOption(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """A page of the catalogue: the meaning of a code.
-
-    Attributes:
-        code: Stable code of the rule, such as `PAD101`.
-        severity: Severity of findings that `fix` rewrites.
-        title: The padding it finds, in one line.
-        text: The whole page, title first; headings begin with `##`, examples are indented.
-    """
+    """A page of the catalogue: the meaning of a code; headings of the text begin with `##`."""
 
     code: str
     severity: Severity
@@ -324,12 +307,7 @@ _COUNTED: Final = " counted"
 
 
 class WrittenAmounts(Struct, frozen=True):
-    """How much an operator pads or crops.
-
-    Attributes:
-        axes: The name of each axis that it names, with what is added or cropped at begin and end.
-        attributes: The attributes that say so, as they are written, such as `pads`.
-    """
+    """How much an operator pads or crops, by axis (name, begin, end) and as attributes say so."""
 
     axes: tuple[tuple[str, int, int], ...] = ()
     attributes: tuple[tuple[str, str | tuple[int, ...]], ...] = ()
@@ -362,7 +340,7 @@ class StepForm(Struct, frozen=True):
         kind: What it is.
         amounts: How much it pads or crops; None where it does not, or they are not constant.
         fill: What a `Pad` upstream of a step writes; None for 0, and where that is not told.
-        source: Where amounts that are not constant come from; empty for constants.
+        source: Where amounts that are not constant come from.
         mode: The mode of a `Pad` other than `constant`.
         is_guarded: Whether its fill is left empty, so that the runtime's optimiser cannot fold it.
         auto_pad: The attribute; empty for NOTSET.
@@ -431,9 +409,7 @@ class StepForm(Struct, frozen=True):
 class SiteForm(Struct, frozen=True):
     """How the padding of a place is written: the operators from the padded data on.
 
-    Attributes:
-        steps: The operators; none where no padding is written any more.
-        tensor: The name of the tensor that is left where none is.
+    Where none is written any more, there are none, and the tensor that is left.
     """
 
     steps: tuple[StepForm, ...] = ()

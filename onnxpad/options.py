@@ -3,8 +3,7 @@
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, Final, TypedDict, TypeVar, cast
+from typing import Any, Final, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, force_setattr
@@ -40,14 +39,7 @@ Call = TypeVar("Call", bound=Callable[..., object])
 
 
 class Typed(Struct, frozen=True):
-    """An option as it is typed on a command line.
-
-    Attributes:
-        help: What it does, for `--help`.
-        option: Its name there.
-        kind: The type of its value there.
-        metavar: What stands for its value in the help, if that is not the type.
-    """
+    """An option as it is typed on a command line, with what stands for its value in the help."""
 
     help: str
     option: str
@@ -74,16 +66,11 @@ class OptionKeywords(TypedDict, total=False):
 
 
 class Wanted(Struct, frozen=True):
-    """How one padding is to be written.
+    """How one padding is to be written: as the options of these names have it.
 
-    Attributes:
-        style: As the option, or `keep` for padding that stays as it came.
-        dynamic: As the option.
-        no_ceil: As the option.
-        symmetric_transpose: As the option.
-        spelling: How attributes and operands are to be spelled, as `target_file.SPELLINGS` names
-            it; and how a `Pad` is not to be protected from onnxruntime: `no_empty_fill` (by an
-            empty third input), `no_guard` (at all).
+    Style `keep` is for padding that stays as it came. Spellings are as `target_file.SPELLINGS`
+    names them, and `no_empty_fill` (a `Pad` is not protected from onnxruntime by an empty third
+    input) and `no_guard` (nor otherwise).
     """
 
     style: str = "fold"
@@ -100,114 +87,22 @@ KEPT: Final = Wanted("keep")
 class Options(Struct, frozen=True, kw_only=True):
     """The choices of a user, of which `fix` says what each does.
 
-    A command that takes options has the help, the type and the default of each from here, and a
-    configuration feeds them by name, with `from_mapping`. `OptionKeywords` has the same names.
+    Commands have the help, the type and the default of each from here.
     """
 
-    style: Annotated[
-        str,
-        Typed(
-            "Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
-            "part equal on both sides into the operator and the rest into a Pad node (symmetric).",
-            "--style",
-            Style,
-        ),
-    ] = Unasked("fold")
-    dynamic: Annotated[
-        str,
-        Typed(
-            "Padding that depends on an open size: keep it, write it as a Pad with computed "
-            "amounts (pad), or replace a computed Pad that equals SAME by auto_pad (auto-pad).",
-            "--dynamic",
-            Dynamic,
-        ),
-    ] = Unasked("keep")
-    shapes: Annotated[
-        Shapes | None,
-        Typed(
-            "Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
-            "Repeatable.",
-            "--shape",
-            list[str] | None,
-            "[INPUT=]SIZES",
-        ),
-    ] = None
-    dims: Annotated[
-        Dims | None,
-        Typed(
-            "Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
-            "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
-            "--dim",
-            list[str] | None,
-            "NAME=SIZE",
-        ),
-    ] = None
-    trust_dim_names: Annotated[
-        bool,
-        Typed("Assume that dimensions of the same name have the same size.", "--trust-dim-names"),
-    ] = False
-    no_ceil: Annotated[
-        bool,
-        Typed(
-            "Write pools that round up (ceil_mode) as pools that round down and have end pads, "
-            "where that is exact.",
-            "--no-ceil",
-        ),
-    ] = False
-    trust: Annotated[
-        Trust | None,
-        Typed(
-            f"Where {RUNTIME} and the specification compute different things, write what this "
-            "one computes. Without it such padding stays. Or take initializers that are also "
-            "inputs as constants.",
-            "--trust",
-            Trust | None,
-        ),
-    ] = None
-    symmetric_transpose: Annotated[
-        bool,
-        Typed(
-            "Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
-            f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
-            "--symmetric-transpose",
-        ),
-    ] = False
-    strict: Annotated[bool, Typed("Refuse rewrites that rest on an assumption.", "--strict")] = (
-        False
-    )
-    select: Annotated[
-        str | Sequence[str],
-        Typed(
-            "Only these codes or prefixes (PAD1), with commas.",
-            "--select",
-            list[str] | None,
-            "CODES",
-        ),
-    ] = ()
-    ignore: Annotated[
-        str | Sequence[str],
-        Typed(
-            "All but these codes or prefixes, with commas.", "--ignore", list[str] | None, "CODES"
-        ),
-    ] = ()
-
-    target: Annotated[
-        str | Sequence[str],
-        Typed(
-            "Rewrite no more than this runtime needs, such as openvino or tract@0.23, or a .toml "
-            "file of your own (onnxpad targets lists them). Repeatable: what all accept.",
-            "--target",
-            list[str] | None,
-            "NAME",
-        ),
-    ] = ()
-    target_only: Annotated[
-        bool,
-        Typed(
-            f"With --target: {RUNTIME} need not run the result, so it may not be compared.",
-            "--target-only",
-        ),
-    ] = False
+    style: str = Unasked("fold")
+    dynamic: str = Unasked("keep")
+    shapes: Shapes | None = None
+    dims: Dims | None = None
+    trust_dim_names: bool = False
+    no_ceil: bool = False
+    trust: Trust | None = None
+    symmetric_transpose: bool = False
+    strict: bool = False
+    select: str | Sequence[str] = ()
+    ignore: str | Sequence[str] = ()
+    target: str | Sequence[str] = ()
+    target_only: bool = False
 
     def __post_init__(self) -> None:
         """Refuses a choice that there is not."""
@@ -264,12 +159,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, keywords: OptionKeywords) -> "Options":
-        """Options of the keywords of a call.
-
-        Raises:
-            UsageError: There is no such choice.
-            TypeError: There is no such option.
-        """
+        """Options of the keywords of a call."""
         for name in keywords:
             if name not in OptionKeywords.__annotations__:
                 near = meant(name, [*OptionKeywords.__annotations__])
@@ -279,10 +169,6 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
         """Options by name, as a configuration has them; a dash stands for an underscore.
-
-        Raises:
-            UsageError: There is no such option or choice, one is there twice, or what is yes or no
-                is neither.
 
         >>> Options.from_mapping({"no-ceil": True}).no_ceil
         True
@@ -301,10 +187,72 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(**given)
 
 
-@cache
-def typed_options() -> Mapping[str, Typed]:
-    """How each option is typed on a command line, by its name in `Options`."""
-    return {name: kind.__metadata__[0] for name, kind in Options.__annotations__.items()}
+_LIST: Final = list[str] | None
+TYPED: Final[Mapping[str, Typed]] = {
+    "style": Typed(
+        "Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
+        "part equal on both sides into the operator and the rest into a Pad node (symmetric).",
+        "--style",
+        Style,
+    ),
+    "dynamic": Typed(
+        "Padding that depends on an open size: keep it, write it as a Pad with computed "
+        "amounts (pad), or replace a computed Pad that equals SAME by auto_pad (auto-pad).",
+        "--dynamic",
+        Dynamic,
+    ),
+    "shapes": Typed(
+        "Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
+        "Repeatable.",
+        "--shape",
+        _LIST,
+        "[INPUT=]SIZES",
+    ),
+    "dims": Typed(
+        "Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
+        "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
+        "--dim",
+        _LIST,
+        "NAME=SIZE",
+    ),
+    "trust_dim_names": Typed(
+        "Assume that dimensions of the same name have the same size.", "--trust-dim-names"
+    ),
+    "no_ceil": Typed(
+        "Write pools that round up (ceil_mode) as pools that round down and have end pads, "
+        "where that is exact.",
+        "--no-ceil",
+    ),
+    "trust": Typed(
+        f"Where {RUNTIME} and the specification compute different things, write what this "
+        "one computes. Without it such padding stays. Or take initializers that are also "
+        "inputs as constants.",
+        "--trust",
+        Trust | None,
+    ),
+    "symmetric_transpose": Typed(
+        "Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
+        f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
+        "--symmetric-transpose",
+    ),
+    "strict": Typed("Refuse rewrites that rest on an assumption.", "--strict"),
+    "select": Typed(
+        "Only these codes or prefixes (PAD1), with commas.", "--select", _LIST, "CODES"
+    ),
+    "ignore": Typed("All but these codes or prefixes, with commas.", "--ignore", _LIST, "CODES"),
+    "target": Typed(
+        "Rewrite no more than this runtime needs, such as openvino or tract@0.23, or a .toml "
+        "file of your own (onnxpad targets lists them). Repeatable: what all accept.",
+        "--target",
+        _LIST,
+        "NAME",
+    ),
+    "target_only": Typed(
+        f"With --target: {RUNTIME} need not run the result, so it may not be compared.",
+        "--target-only",
+    ),
+}
+"""How each option is typed on a command line, by its name in `Options`."""
 
 
 def names_options(call: Call) -> Call:
@@ -322,11 +270,7 @@ def names_options(call: Call) -> Call:
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
-    """Raises unless a choice is one of those that there are.
-
-    Raises:
-        UsageError: It is none; the message names them, and the nearest.
-    """
+    """Raises unless a choice is one of those that there are."""
     if choice not in choices:
         raise UsageError(
             f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"

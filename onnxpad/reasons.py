@@ -1,7 +1,4 @@
-"""Every reason to leave padding as it is, each with a code, and the conditions that give reasons.
-
-A code never changes its meaning. The numbers, names and axes of a case are kept as facts.
-"""
+"""Every reason to leave padding as it is, each with a code, which never changes its meaning."""
 
 from __future__ import annotations
 
@@ -16,21 +13,14 @@ from onnxpad.finding import Trust
 T = TypeVarTuple("T")
 
 BY_SIZE: Final = ("--shape", "--dim")
-"""The options that fix sizes."""
 BY_TRUST: Final = (Trust.SPEC.option, Trust.RUNTIME.option)
-"""The options that decide between the engines."""
 BY_DEFAULT: Final = (Trust.INITIALIZERS.option,)
-"""The option that makes initializers which are also inputs constants."""
 BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
-"""The options that write padding of open sizes otherwise."""
+"""The options that would do away with some reasons."""
 
 
 class Reason(enum.StrEnum):
-    """The code of a reason, and what it means in one line.
-
-    Attributes:
-        meaning: The reason in one line, without names and numbers.
-    """
+    """The code of a reason, and what it means in one line, without names and numbers."""
 
     meaning: str
 
@@ -49,7 +39,7 @@ class Reason(enum.StrEnum):
     FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
     ZERO_POINT_UNKNOWN = (
         "zero-point-unknown",
-        "the zero point that the operator pads with is not one constant number",
+        "the zero point is not one constant number",
     )
     FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
     FILL_CHANGES = "fill-changes", "an operator between makes no single certain value of the fill"
@@ -64,7 +54,7 @@ class Reason(enum.StrEnum):
     NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes in an unknown way"
     SAME_AT_EVERY_SIZE = (
         "same-at-every-size",
-        "the computed Pad equals SAME; try --dynamic auto-pad",
+        "the Pad equals SAME; try --dynamic auto-pad",
     )
     KERNEL_UNKNOWN = "kernel-unknown", "the size of the kernel is known only at run time"
     MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
@@ -78,10 +68,7 @@ class Reason(enum.StrEnum):
     DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
     ROUNDING_DIFFERS = "rounding-differs", f"{RUNTIME} would round an average otherwise"
     PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
-    CEIL_WINDOWS_DIFFER = (
-        "ceil-windows-differ",
-        "with ceil_mode there would be fewer or more windows",
-    )
+    CEIL_WINDOWS_DIFFER = "ceil-windows-differ", "with ceil_mode the number of windows would differ"
     WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
     INFINITE_DATA = "infinite-data", "the data may hold infinities"
     ENGINES_DISAGREE = "engines-disagree", f"{RUNTIME} and the specification do not pad alike"
@@ -91,11 +78,11 @@ class Reason(enum.StrEnum):
     DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
     WRONG_DECLARATION = (
         "wrong-declaration",
-        "a graph output is declared with a shape that it does not have",
+        "a graph output is declared with another shape",
     )
     SIZE_MISINFERRED = (
         "size-misinferred",
-        "onnx's shape inference is wrong upstream, and the attribute or Slice hides that",
+        "onnx's shape inference upstream is wrong, but hidden",
     )
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
@@ -106,18 +93,12 @@ class Reason(enum.StrEnum):
     LAYS_PAD_OPEN = "lays-pad-open", f"{RUNTIME}'s optimiser would fold a Pad that is exposed"
     JOINS_NEIGHBOURS = (
         "joins-neighbours",
-        f"{RUNTIME}'s optimiser would wrongly fuse operators that the padding keeps apart",
+        f"{RUNTIME} would wrongly fuse what it keeps apart",
     )
     DIFFERS = "differs", "with the change the whole model computed something else"
-    DIFFERS_OPTIMISED = (
-        "differs-optimised",
-        "with the change the whole model computed something else, at full optimisation only",
-    )
+    DIFFERS_OPTIMISED = "differs-optimised", "as differs, at full optimisation only"
     STOPS = "stops", "with the change the whole model did not run"
-    STOPS_OPTIMISED = (
-        "stops-optimised",
-        "with the change the whole model did not run, at full optimisation only",
-    )
+    STOPS_OPTIMISED = "stops-optimised", "as stops, at full optimisation only"
     NOT_CHOSEN = "not-chosen", "the code is not chosen (--select, --ignore)"
     NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
     ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
@@ -143,21 +124,16 @@ class Reason(enum.StrEnum):
     CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
     FRAMEWORK_CONVENTION = (
         "framework-convention",
-        "another framework's padding computes something else, so only repad writes it",
+        "only repad writes another framework's padding",
     )
     OWN_RULE = "own-rule", "a user's own pass reports it"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
 
 
 class RefusalError(Exception):
-    """Why a padding stays as it is, in words that a user can act on.
+    """Why a padding stays as it is: the reason in words, and what it is about as facts.
 
-    Attributes:
-        code: The reason.
-        facts: What it is about: numbers, names, axes. `options` are command line options of which
-            each one alone would do away with the reason. They are no part of the message, since
-            some may have been given already.
-        brief: The message without formulas of open sizes; empty if it has none.
+    `brief` is the message without formulas of open sizes; empty if it has none.
     """
 
     def __init__(self, code: Reason, message: str, brief: str = "", /, **facts: object) -> None:
@@ -169,7 +145,7 @@ class RefusalError(Exception):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of which each one alone would do away with the reason."""
+        """The options of which each one alone would do away with the reason; none of the text."""
         options = self.facts.get("options", ())
         return tuple(options) if isinstance(options, tuple | list) else ()
 
@@ -179,8 +155,6 @@ def advised(message: str, options: Sequence[str]) -> str:
 
     >>> advised("the pads depend on 'height'", ["--shape", "--dim", "--dynamic pad"])
     "the pads depend on 'height'. Pass --shape, --dim or --dynamic pad"
-    >>> advised("the engines disagree", ["--trust spec", "--trust onnxruntime"])
-    'the engines disagree; --trust spec or --trust onnxruntime decides'
     """
     if not options:
         return message

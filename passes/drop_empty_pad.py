@@ -28,7 +28,7 @@ class DropEmptyPad(Pass):
         float[1, 2, 8, 8] x
         int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
     ## When it is exact
-    In every mode, if the amounts are known to be zero. The model stops for data of another rank.
+    In every mode, if the amounts are known to be zero, and so is the rank of the data.
     ## References
     ONNX Pad-25.
     """
@@ -41,7 +41,8 @@ class DropEmptyPad(Pass):
         message = "Pad with amounts of 0"
         for pad in context.pads():
             amounts = pad.constant_amounts
-            if amounts is None or is_padded(amounts):
+            is_ranked = pad.axes is not None or context.analysis.shape(pad.data) is not None
+            if amounts is None or is_padded(amounts) or not is_ranked:
                 continue
             if context.graph.is_read(pad.node.outputs[0]):  # else the rule on what remains tells it
                 yield self.found(context, pad.node, message, pad.data, becomes="no Pad")

@@ -40,8 +40,7 @@ class SinkPad(Pass):
     ## When it is exact
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
-    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1;
-      Expand that repeats only what is not padded; Dropout in inference.
+    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1.
     - Concat of data that is all padded alike, Split and Slice along other axes.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
       does not vary along padded axes, if the value comes out as one certain number. Other functions

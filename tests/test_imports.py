@@ -251,7 +251,7 @@ LEAVES: Final = (
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
     "report.show_json", "report.ci",
-    "report.diff", "report.manual", "file.embed_external",
+    "report.diff", "report.manual",
     "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",

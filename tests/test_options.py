@@ -11,7 +11,7 @@ from onnxpad.cli import check_command, fix_command
 from onnxpad.cli.options import options_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
-from onnxpad.options import OptionKeywords, Options, Style, typed_options
+from onnxpad.options import TYPED, OptionKeywords, Options, Style
 from tests.support.manual import manual
 
 
@@ -29,7 +29,7 @@ def test_they_are_those_of_fix_and_check() -> None:
 
 def test_each_is_explained() -> None:
     told = manual()
-    for name, typed in typed_options().items():
+    for name, typed in TYPED.items():
         assert f"\n    {name}: " in cleandoc(onnxpad.fix.__doc__ or "")
         assert typed.option in told
 
@@ -42,7 +42,7 @@ def test_commands_take_each_by_its_name() -> None:
         for name in ("style", "dynamic"):
             assert found[name] is None  # so that it is known whether it was typed
             found[name] = listed[name].annotation.__metadata__[0].show_default
-        assert {name: found[name] or () for name in typed_options()} == {
+        assert {name: found[name] or () for name in TYPED} == {
             name: default or () for name, default in Options().keywords.items()
         }
     typed = {

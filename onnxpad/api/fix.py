@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError, ValidationError
-from onnxpad.file.copy_external import ExternalData
+from onnxpad.file.external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of

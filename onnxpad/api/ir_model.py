@@ -87,7 +87,7 @@ def rebuilt(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
     for tensor in _tensors(model):
         if isinstance(tensor, onnx_ir.ExternalTensor) and places:
             tensor.base_dir = next(iter(places))
-    kept = now.kept_initializers()
+    kept = now.main.initializers
     _keep(before.graph, model.graph, {name: each for name, each in known.items() if name in kept})
     for name, function in model.functions.items():
         if name in before.functions:

@@ -13,7 +13,7 @@ from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
 from onnxpad.errors import ValidationError
-from onnxpad.file.copy_external import ExternalData
+from onnxpad.file.external import ExternalData
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.report import IN_MEMORY, MatchReport

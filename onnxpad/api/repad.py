@@ -23,7 +23,7 @@ from onnxpad.arguments import (
     require_timeout,
 )
 from onnxpad.errors import RUNTIME, UsageError, ValidationError, meant
-from onnxpad.file.copy_external import ExternalData
+from onnxpad.file.external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph

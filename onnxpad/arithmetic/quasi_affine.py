@@ -35,13 +35,7 @@ class InexpressibleError(ArithmeticError):
 
 
 class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
-    """A function of an index, in normal form.
-
-    Attributes:
-        values: f(0) .. f(T+2P-1), or every value where `period` is 0.
-        period: P, the least; 0 for a full table.
-        count: How many indices there are.
-    """
+    """A function of an index below `count`, in normal form: f(0) .. f(T+2P-1), or every value."""
 
     values: tuple[int, ...]
     period: int
@@ -54,7 +48,7 @@ class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
 
     @property
     def slopes(self) -> list[int]:
-        """Growth of each residue class in one period, from the class of T on; none for a table."""
+        """Growth of each residue class in one period, from the class of T on."""
         return _slopes(self.values, self.period)
 
     def at(self, index: int) -> int:
@@ -219,11 +213,7 @@ def _settled(f: QuasiAffine) -> int:
 
 
 def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
-    """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period.
-
-    Raises:
-        InexpressibleError: The table would be slow, or longer than the proof of equality allows.
-    """
+    """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period."""
     if not f.period:
         return list(f.values)
     length = threshold + 2 * period
@@ -256,14 +246,13 @@ def _normal(table: list[int], period: int, count: int) -> QuasiAffine:
     if not period:
         return QuasiAffine(tuple(table), 0, count)
     threshold = len(table) - 2 * period
-    for prime in _prime_factors(period):
-        while period % prime == 0:
-            lag = period // prime
-            tail = table[threshold : threshold + 2 * period]
+    tail = table[threshold:]
+    for lag in range(1, period):
+        if period % lag == 0:
             gains = list(map(operator.sub, tail[lag:], tail))
-            if gains[lag:] != gains[:-lag]:
+            if gains[lag:] == gains[:-lag]:
+                period = lag
                 break
-            period = lag
     while threshold and _is_affine(table, threshold - 1, period):
         threshold -= 1
     return QuasiAffine(tuple(table[: threshold + 2 * period]), period, count)
@@ -272,23 +261,6 @@ def _normal(table: list[int], period: int, count: int) -> QuasiAffine:
 def _is_affine(table: Sequence[int], index: int, lag: int) -> bool:
     """Whether the values at `index` and one and two lags later lie on a line."""
     return table[index] + table[index + 2 * lag] == 2 * table[index + lag]
-
-
-@lru_cache(maxsize=LIMIT)
-def _prime_factors(number: int) -> tuple[int, ...]:
-    """Return the primes that divide `number`, each once.
-
-    >>> _prime_factors(1), _prime_factors(7), _prime_factors(49), _prime_factors(360)
-    ((), (7,), (7,), (2, 3, 5))
-    """
-    primes, candidate = [], 2
-    while candidate * candidate <= number:
-        if number % candidate == 0:
-            primes.append(candidate)
-            while number % candidate == 0:
-                number //= candidate
-        candidate += 1
-    return (*primes, number) if number > 1 else tuple(primes)
 
 
 NMAX = 2**31 - 1
@@ -345,10 +317,7 @@ class Sizes(Struct, frozen=True, order=True):
         return (value - self.first) // self.step
 
     def from_on(self, value: int) -> int:
-        """Return the index of the first value that is not less than this one.
-
-        That is past the last index if all values are less.
-        """
+        """Return the index of the first value not less than this one; past the last without one."""
         return max(-((self.first - value) // self.step), 0)
 
     def by_index(self) -> QuasiAffine:

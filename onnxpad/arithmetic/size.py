@@ -5,11 +5,6 @@ the symbol's least value. The parts are unique and each is in normal form, so tw
 for every admitted value of their symbols if and only if they compare equal. A result that does not
 vary is always a plain int, never a `Size`. A result that the form cannot hold, such as the greatest
 of two symbols, is an `Unknown` that says why.
-
-Every claim is about the admitted values: from a symbol's first to its last, both finite.
-
-A function is told as people write it, `2*ceil(height/2) - 1`: `recognise` guesses a shape, and
-returns the guess only where both have one normal form.
 """
 
 from __future__ import annotations
@@ -37,9 +32,6 @@ class _Arithmetic(Struct, frozen=True):
             return Size(self.constant + other, self.terms)
         return _operate(_add, self, other)
 
-    def __radd__(self, other: int) -> Extent:
-        return self + other if isinstance(other, int) else _operate(_add, other, self)
-
     def __sub__(self, other: Extent) -> Extent:
         return self + -other
 
@@ -49,20 +41,13 @@ class _Arithmetic(Struct, frozen=True):
     def __mul__(self, other: Extent) -> Extent:
         return _operate(_multiply, self, other)
 
-    def __rmul__(self, other: int) -> Extent:
-        return _operate(_multiply, other, self)
+    __radd__, __rmul__ = __add__, __mul__
 
     def __floordiv__(self, other: Extent) -> Extent:
         return _operate(_floor_div, self, other)
 
-    def __rfloordiv__(self, other: int) -> Extent:
-        return _operate(_floor_div, other, self)
-
     def __mod__(self, other: Extent) -> Extent:
         return _operate(_modulo, self, other)
-
-    def __rmod__(self, other: int) -> Extent:
-        return _operate(_modulo, other, self)
 
     def __neg__(self) -> Extent:
         return self * -1
@@ -76,11 +61,7 @@ class Unknown(_Arithmetic, frozen=True, eq=False):
 
     Equal to nothing, itself included: two unknowns with the same reason may be different numbers.
     Compare extents one by one, not tuples of them: inside a container Python takes any object for
-    equal to itself.
-
-    Attributes:
-        reason: Why, in a few words.
-        is_disputed: Whether runtimes compute different numbers.
+    equal to itself. Where it `is_disputed`, runtimes compute different numbers.
     """
 
     reason: str
@@ -102,11 +83,9 @@ class Unknown(_Arithmetic, frozen=True, eq=False):
 
 
 class Size(_Arithmetic, frozen=True, cache_hash=True):
-    """A number that varies with symbols; `symbol` makes one.
+    """A number that varies with symbols: that at their least values, and what each symbol adds.
 
-    Attributes:
-        constant: The value where every symbol has its least value.
-        terms: What each symbol adds, sorted by symbol; never empty, and no function is zero.
+    Terms are sorted by symbol; there are some, and no function of them is zero.
     """
 
     constant: int
@@ -129,8 +108,6 @@ _EXTENTS: Final = (int, Size, Unknown)
 
 _MOST_ROWS: Final = 8
 """Most remainders that are told apart; a table begins at no lesser value, if there are some."""
-_STEPS = 64
-"""Most values that a quotient with a varying divisor may take."""
 
 
 def symbol(name: str, sizes: Sizes = ANY) -> _Known:
@@ -203,10 +180,7 @@ def equal(a: Extent, b: Extent) -> Extent:
 
 
 def where(cond: Extent, a: Extent, b: Extent) -> Extent:
-    """Return a where `cond` is not 0, else b.
-
-    A side that is never chosen may be unknown; so may `cond` where both sides are equal.
-    """
+    """Return a where `cond` is not 0, else b; a side that is never chosen may be unknown."""
     truth = always(cond)
     if truth is not None:
         return a if truth else b
@@ -217,10 +191,7 @@ def where(cond: Extent, a: Extent, b: Extent) -> Extent:
 
 
 def always(cond: Extent) -> bool | None:
-    """Return True where a condition holds (is not 0) for every admitted value, False for none.
-
-    None where it varies or is unknown.
-    """
+    """Return whether a condition (not 0) holds for every admitted value; None where it varies."""
     if isinstance(cond, Unknown):
         return None
     lo, hi = _bounds(cond)
@@ -235,11 +206,7 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 def solutions(cond: Size) -> Sizes | None:
     """Return the closest range around the values of the one symbol of `cond` that make it 1.
 
-    Args:
-        cond: A condition of one symbol, which is 0 or 1.
-
-    Returns:
-        The sizes; None where no value satisfies the condition, or the range holds all values.
+    None where no value satisfies the condition, or the range holds all values.
     """
     symbol, form = _form(cond)
     found = quasi_affine.support(form)
@@ -250,11 +217,7 @@ def solutions(cond: Size) -> Sizes | None:
 
 
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:
-    """Return the number that `a` is where the symbols of these names have these values.
-
-    Raises:
-        ValueError: A value is missing or not admitted, or `a` is unknown.
-    """
+    """Return the number that `a` is where the symbols of these names have these values."""
     if isinstance(a, int):
         return a
     if isinstance(a, Unknown):
@@ -270,8 +233,7 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
 def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     """Return, for each symbol, a period and the value from which `a` grows the same every period.
 
-    Both count in values of the symbol. Two sizes of one symbol are equal everywhere if they are
-    equal at all values up to the greater threshold and for two of each one's periods beyond it.
+    Both count in values of the symbol.
     """
     found: dict[Symbol, tuple[int, int]] = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
@@ -291,10 +253,7 @@ def in_words(a: Extent, name: str) -> str:
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
-    """Return `a` as a function of another size, which becomes a symbol of this name.
-
-    Unknown unless the other climbs in even steps and `a` is a function of it.
-    """
+    """Return `a` as a function of another size, which becomes a symbol of this name."""
     if isinstance(a, int):
         return a
     if isinstance(a, Size) and isinstance(other, Size) and len(a.terms) == 1:
@@ -309,12 +268,8 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
 def table_of(extents: Mapping[str, Extent], size: Extent) -> dict[str, object] | None:
     """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
 
-    Returns:
-        The table as JSON: `of`, the name of the symbol, empty for the size of the axis itself;
-        `modulus`, the common period; `since`, the value of the symbol from which the rows repeat;
-        `rows`, with a value of the symbol `at` each remainder, and the sizes there. None where
-        nothing varies, something is unknown, it varies with several symbols, or there would be many
-        rows.
+    `of` names the symbol (empty for the size of the axis), `modulus` is the common period, `since`
+    the value from which the rows repeat. None where there is no such table, or it is long.
 
     >>> table_of({"n": symbol("n")}, symbol("n"))
     {'of': '', 'modulus': 1, 'since': 1, 'rows': [{'at': 8, 'n': 8}]}
@@ -341,7 +296,7 @@ def table_of(extents: Mapping[str, Extent], size: Extent) -> dict[str, object] |
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
-    """Apply an operation for one of Python's operators, which tries the other side if declined."""
+    """Apply an operation for one of Python's operators."""
     if isinstance(left, _EXTENTS) and isinstance(right, _EXTENTS):
         return _total(operation, left, right)
     declined: Extent = NotImplemented
@@ -373,13 +328,11 @@ def _known(constant: int, terms: Mapping[Symbol, QuasiAffine]) -> _Known:
 
 
 def _sized(symbol: Symbol, form: QuasiAffine) -> _Known:
-    """Return the size that is this function of one symbol."""
     constant = form.values[0]
     return _known(constant, {symbol: quasi_affine.translate(form, -constant)})
 
 
 def _form(a: Size) -> tuple[Symbol, QuasiAffine]:
-    """Return the one symbol of `a` and `a` as a function of it."""
     if len(a.terms) > 1:
         names = " and ".join(symbol.name for symbol in a.symbols)
         raise InexpressibleError(f"a size that varies with {names} together")
@@ -457,23 +410,14 @@ def _modulo(a: _Known, d: _Known) -> _Known:
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d rounded down, where it is one whole number or takes at most `_STEPS` values."""
+    """Return a / d, where it is one whole number."""
     lo, hi = _bounds(d)
     if lo <= 0 <= hi:
         raise InexpressibleError("a division by a size that may be 0")
-    least = (a if isinstance(a, int) else a.constant) // d.constant
-    if a == _scale(d, least):
-        return least
-    if hi < 0:
-        return _floor_div(_scale(a, -1), _scale(d, -1))
-    quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
-    first, last = min(quotients), max(quotients)
-    if last - first > _STEPS:
-        raise InexpressibleError("a division by a size that takes too many values")
-    total: _Known = first
-    for step in range(first + 1, last + 1):
-        total = _add(total, _less(_scale(d, step), _add(a, 1)))
-    return total
+    quotient = (a if isinstance(a, int) else a.constant) // d.constant
+    if a != _scale(d, quotient):
+        raise InexpressibleError("a division by a size that varies")
+    return quotient
 
 
 def _maximum(a: _Known, b: _Known) -> _Known:
@@ -507,7 +451,7 @@ class Formula(Struct, frozen=True):
 
 
 def _join(texts: Iterable[str], constant: int) -> str:
-    """Return the sum as text; a positive constant comes first where the first term is negative."""
+    """A positive constant comes first where the first term is negative."""
     parts = [*texts, *([str(constant)] if constant else [])]
     if constant > 0 and parts[0].startswith("-"):
         parts = [parts[-1], *parts[:-1]]
@@ -517,7 +461,7 @@ def _join(texts: Iterable[str], constant: int) -> str:
 
 @lru_cache(maxsize=1024)
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
-    """Return f, which is not constant, as a formula; None where no known shape fits."""
+    """Return f, which varies, as people write it; None where no guess has its normal form."""
     threshold, period = quasi_affine.repetition(f)
     if threshold + 2 * period > f.count:
         return None
@@ -582,25 +526,17 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     modulus = period * symbol.sizes.step
     for sign in (1, -1):
         offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
-        text, rest = _rest(symbol, sign, offset, modulus)
-        rest = quasi_affine.divide(rest, symbol.sizes.step)
-        function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
-        if function == f:
-            return Formula(_multiple(factor, text, symbol.sizes.step), constant, function)
+        shifted = _times(symbol, sign, offset)
+        whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
+        rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.sizes.step)
+        if quasi_affine.translate(quasi_affine.scale(rest, factor), constant) == f:
+            top = _join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
+            text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
+            return Formula(_multiple(factor, text, symbol.sizes.step), constant, f)
     return None
 
 
-def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, QuasiAffine]:
-    """Return (offset + sign * n) mod modulus, as text and as a function of the index."""
-    shifted = _times(symbol, sign, offset)
-    whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
-    top = _join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
-    text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
-    return text, quasi_affine.add(shifted, whole)
-
-
 def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
-    """Return `factor` times the symbol plus `offset` as a function of its index."""
     return quasi_affine.translate(quasi_affine.scale(symbol.sizes.by_index(), factor), offset)
 
 

@@ -1,11 +1,8 @@
 """One axis of a sliding window: sizes, pads, and the positions that are read.
 
 Positions count from the first real element: padding at the begin has negative positions, padding
-at the end starts at `size`. Input sizes may be symbolic (`Extent`). Kernel, stride and dilation are
-integers; only `OpenWindow` has a kernel that is unknown until run time. Nothing here branches on a
-size, so one formula serves known and unknown sizes.
-
-Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
+at the end starts at `size`. Nothing here branches on a size, so one formula serves known and
+unknown sizes. Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
 "onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
 """
 
@@ -13,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias, overload
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -34,6 +31,9 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError
 
+S = TypeVar("S", int, Extent)
+"""Numbers give numbers, where the window is no open one; else one of all extents."""
+
 Side: TypeAlias = Literal["begin", "end"]
 """Where the odd element of an odd total goes."""
 
@@ -52,11 +52,7 @@ def same_of(odd: Side) -> str:
 
 
 class Window(Struct, frozen=True):
-    """A kernel that slides along one axis.
-
-    Raises:
-        ModelError: A kernel, stride or dilation below 1, which no operator admits.
-    """
+    """A kernel that slides along one axis."""
 
     kernel: int
     stride: int = 1
@@ -92,10 +88,6 @@ class OpenWindow(Struct, frozen=True):
 AnyWindow: TypeAlias = Window | OpenWindow
 
 
-@overload
-def window_of(kernel: int, stride: int = 1, dilation: int = 1) -> Window: ...
-@overload
-def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWindow: ...
 @lru_cache(maxsize=1024)
 def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWindow:
     """The window of a kernel, cached: networks repeat the same few windows."""
@@ -103,94 +95,63 @@ def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWind
     return kind(kernel, stride, dilation)  # type: ignore[arg-type]
 
 
-@overload
-def output_size(size: int, window: Window, begin: int, end: int) -> int: ...
-@overload
-def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent: ...
-def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent:
-    """Number of windows that fit in the padded line.
-
-    Below 1 no window fits and the operator is not defined (onnxruntime: "Invalid input shape").
-    The value is not clamped, so that a caller can tell, and because it stays affine in the size.
+def output_size(size: S, window: AnyWindow, begin: S, end: S) -> S:
+    """Number of windows that fit in the padded line; below 1 none does, and it does not run.
 
     Source: ONNX Conv, with the division rounded down.
     """
-    return floor_div(size + begin + end - window.extent, window.stride) + 1
+    return floor_div(size + begin + end - window.extent, window.stride) + 1  # type: ignore[return-value]
 
 
-@overload
-def pool_output_size(
-    size: int, window: Window, begin: int, end: int, *, ceil_mode: bool
-) -> int: ...
-@overload
-def pool_output_size(
-    size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
-) -> Extent: ...
-def pool_output_size(
-    size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
-) -> Extent:
-    """Number of windows a pool computes.
+def pool_output_size(size: S, window: AnyWindow, begin: S, end: S, *, ceil_mode: bool) -> S:
+    """Number of windows a pool computes, for pads below its kernel; below 0 it does not run.
 
     Rounding is towards zero, so a window longer than the padded line by less than a stride is
     still computed once, clipped. With `ceil_mode` the last window may reach past the end padding,
-    but is dropped where it would start there. A result below 0 is an error; 0 is an empty output.
-
-    Right for pads that a pool admits (each below its kernel). With `ceil_mode` onnxruntime divides
-    in float32, so its result differs beyond a padded size of 2^24.
+    but is dropped where it would start there.
 
     Source: ONNX MaxPool and AveragePool "ceil_mode", and onnxruntime where shape inference and
     the specification say otherwise (truncation; shape inference never drops a window).
     """
     span = size + begin + end - window.extent
     if not ceil_mode:
-        return trunc_div(span, window.stride) + 1
+        return trunc_div(span, window.stride) + 1  # type: ignore[return-value]
     # The last window starts in the end padding iff (output - 1) * stride >= size + begin, which
     # is output > ceil((size + begin) / stride); it is never more than one such window.
-    return minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))
+    most = ceil_div(size + begin, window.stride)
+    return minimum(ceil_div(span, window.stride) + 1, most)  # type: ignore[return-value]
 
 
 def same_output_size(size: Extent, window: AnyWindow) -> Extent:
-    """Output size that SAME asks for: the input's, divided by the stride and rounded up.
-
-    Source: ONNX Conv "auto_pad"; TensorFlow, `tf.nn` "Notes on padding".
-    """
+    """Output size that SAME asks for. Source: ONNX Conv "auto_pad"."""
     return ceil_div(size, window.stride)
 
 
 def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
     """Padding SAME needs on both sides together, before it is clamped at 0.
 
-    Lies between `extent - stride` (where the stride divides the size) and `extent - 1`. Negative
-    only for an extent below the stride: there the specification pads nothing, and runtimes
-    differ (onnxruntime crops, or refuses a pool).
-
-    Source: ONNX Conv "auto_pad", `pad_shape`.
+    Negative only for an extent below the stride: there the specification pads nothing, and runtimes
+    differ (onnxruntime crops, or refuses a pool). Source: ONNX Conv "auto_pad", `pad_shape`.
     """
     if window.stride == 1:  # the size cancels out, even where it is unknown
         return window.extent - 1
     return (same_output_size(size, window) - 1) * window.stride + window.extent - size
 
 
-@overload
-def same_pads(size: int, window: Window, *, odd: Side) -> tuple[int, int]: ...
-@overload
-def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]: ...
-def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]:
+def same_pads(size: S, window: AnyWindow, *, odd: Side) -> tuple[S, S]:
     """Pads (begin, end) of SAME_UPPER (`odd="end"`) or SAME_LOWER (`odd="begin"`).
 
     Source: ONNX Conv "auto_pad"; TensorFlow `GetWindowedOutputSizeVerbose`
     (tensorflow/core/framework/kernel_shape_util.cc), which clamps at 0 and knows dilation.
     """
-    return halves(maximum(same_raw_total(size, window), 0), odd)
+    return halves(maximum(same_raw_total(size, window), 0), odd)  # type: ignore[arg-type]
 
 
 def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 
-    SAME pads vary with the remainder of the size by the stride, but padding that no window
-    reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is (0, 0) or (0, 1),
-    and (0, 1) reads the same at every size. The begin has no such freedom: its padding moves
-    every window. Where SAME itself is constant, its own pads come back.
+    Padding that no window reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is
+    (0, 0) or (0, 1), and (0, 1) reads the same at every size. That at the begin moves every window.
     """
     begin, end = same_pads(size, window, odd=odd)
     if isinstance(begin, int) and isinstance(end, int):
@@ -206,20 +167,15 @@ def constant_in_effect(size: Extent, window: AnyWindow, odd: Side) -> tuple[int,
 
 
 def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
-    """End padding that is really read: from `size` to the last position read, or 0.
-
-    Less than the declared end padding where the last window stops short of it; more where a pool's
-    ceil window reaches past it.
-    """
+    """End padding that is read: perhaps less than declared, or more by a pool that rounds up."""
     return maximum((output - 1) * window.stride + window.extent - begin - size, 0)
 
 
 def end_without_ceil(size: Extent, window: Window, begin: int, end: int) -> int | None:
     """End padding with which a pool that rounds down has the windows of one with `ceil_mode`.
 
-    It is the declared one where no window reaches past it, and else reaches as far as they do. None
-    where no end padding gives the same number of windows at every admitted size: at sizes at which
-    no window fits, a pool that rounds down may still have one.
+    None where none gives the same number of windows at every admitted size: at sizes at which no
+    window fits, a pool that rounds down may still have one.
     """
     windows = pool_output_size(size, window, begin, end, ceil_mode=True)
     _, read = bounds(end_read(size, window, begin, windows))
@@ -238,12 +194,7 @@ def meets_data(
 ) -> bool:
     """Whether every window from the one at `first` to the one at `last` reads a real element.
 
-    Args:
-        window: The window.
-        size: How many elements there are.
-        first: Where the first window starts, counted from the first element.
-        last: Where the last one starts.
-        some: 1 for the sizes that matter, 0 for others.
+    That is asked at the sizes at which `some` is 1.
     """
     conditions = [
         less_equal(1, size),
@@ -255,17 +206,7 @@ def meets_data(
     return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
-@overload
-def transposed_output_size(
-    size: int, window: Window, begin: int, end: int, output_padding: int = 0
-) -> int: ...
-@overload
-def transposed_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
-) -> Extent: ...
-def transposed_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
-) -> Extent:
+def transposed_output_size(size: S, window: Window, begin: S, end: S, output_padding: int = 0) -> S:
     """Length of a ConvTranspose's output; its pads crop, `output_padding` appends at the end.
 
     Source: ONNX ConvTranspose, `output_shape[i]`.
@@ -273,13 +214,9 @@ def transposed_output_size(
     return (size - 1) * window.stride + window.extent + output_padding - begin - end
 
 
-@overload
-def halves(total: int, odd: Side) -> tuple[int, int]: ...
-@overload
-def halves(total: Extent, odd: Side) -> tuple[Extent, Extent]: ...
-def halves(total: Extent, odd: Side) -> tuple[Extent, Extent]:
+def halves(total: S, odd: Side) -> tuple[S, S]:
     """Both halves of a total, the greater one on the side `odd`."""
-    half = floor_div(total, 2)
+    half: S = floor_div(total, 2)  # type: ignore[assignment]
     return (half, total - half) if odd == "end" else (total - half, half)
 
 
@@ -321,10 +258,6 @@ def pads_text(pairs: Pairs) -> str:
 
 def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
     """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
-
-    Args:
-        pairs: The amounts, for each axis of the data or of `axes`.
-        axes: The axes that they are for.
 
     >>> axes_text(((0, 0), (0, 0), (1, 2), (0, 1))), axes_text(((1, 1),), [-1])
     ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')

@@ -37,7 +37,7 @@ from onnxpad.cli.output import (
 )
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import Options, typed_options
+from onnxpad.options import TYPED, Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class SharedSizes:
                 self._taken[str(model)] = [
                     word
                     for (kind, name), text in left.items()
-                    for word in (typed_options()[kind].option, f"{name}={text}" if name else text)
+                    for word in (TYPED[kind].option, f"{name}={text}" if name else text)
                 ]
                 return result
 

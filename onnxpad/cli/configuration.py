@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import MismatchError, UsageError, and_list
 from onnxpad.finding import Severity
-from onnxpad.options import Style, Unasked, typed_options
+from onnxpad.options import TYPED, Style, Unasked
 from onnxpad.report import Configured
 from onnxpad.targets import toml_file as toml
 from onnxpad.targets.toml_file import Check, Place, Problem
@@ -243,7 +243,7 @@ def _problems(folder: Path, table: object, place: Place) -> Iterator[Problem]:
         return
     for key, value in table.items():
         if key not in checks:
-            is_option = any(each.option == f"--{key}" for each in typed_options().values())
+            is_option = any(each.option == f"--{key}" for each in TYPED.values())
             typed = f", but an option --{key}" * is_option
             yield (*place, key), f"there is no key {key!r}{typed}; the keys are {and_list(checks)}"
         else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.options import Options, Unasked, typed_options
+from onnxpad.options import TYPED, Options, Unasked
 
 if TYPE_CHECKING:
     from onnxpad.cli.configuration import Applied, Configuration
@@ -39,7 +39,7 @@ class CheckFormat(enum.StrEnum):
 
 
 class ExternalData(enum.StrEnum):
-    """Choices for external data; the same values as `file.copy_external.ExternalData`."""
+    """Choices for external data; the same values as `file.external.ExternalData`."""
 
     COPY = "copy"
     INLINE = "inline"
@@ -112,7 +112,7 @@ CHOSEN: Final = ("select", "ignore")
 """Options that say which findings count."""
 TARGETS: Final = ("target", "target_only")
 """Options that say for which runtimes."""
-HOW: Final = tuple(name for name in typed_options() if name not in (*CHOSEN, *TARGETS, "strict"))
+HOW: Final = tuple(name for name in TYPED if name not in (*CHOSEN, *TARGETS, "strict"))
 """Options that say what is written, and those of the sizes."""
 
 
@@ -135,7 +135,7 @@ def takes_options(**places: Sequence[str]) -> Callable[[Command], Command]:
 
 def _parameter(name: str) -> inspect.Parameter:
     """An option as a parameter of a command."""
-    typed, usual = typed_options()[name], getattr(Options(), name)
+    typed, usual = TYPED[name], getattr(Options(), name)
     kind, shown = typed.kind, cast("bool | str", True)
     if isinstance(usual, Unasked):  # so that it is known whether it was typed
         kind, shown, usual = kind | None, str(usual), ()
@@ -177,7 +177,7 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
     }
     usual = Options()
     return {
-        name: read[name](typed_options()[name].option, value or ())
+        name: read[name](TYPED[name].option, value or ())
         if name in read
         else getattr(usual, name)
         if value is None
@@ -197,7 +197,7 @@ def words_typed(typed: Mapping[str, Any]) -> list[str]:
         usual = getattr(Options(), name)
         if value is None or (value == usual and not isinstance(usual, Unasked)):
             continue
-        option = typed_options()[name].option
+        option = TYPED[name].option
         for each in value if isinstance(value, list) else [value]:
             found += [option] if each is True else [option, str(each)]
     return found

@@ -260,7 +260,7 @@ def write_page(page: Path, text: str) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    from onnxpad.file.atomic_write import write_whole
+    from onnxpad.file.external import write_whole
 
     write_whole({page: [text.encode()]})
 

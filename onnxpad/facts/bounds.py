@@ -165,7 +165,7 @@ def _tellers(graph: Graph) -> frozenset[str]:
     """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
     notes = graph.model.notes
     if _tellers not in notes:
-        main = graph.main
+        main = graph.model.main
         inside = (main, *main.inside(), *main.functions())
         notes[_tellers] = frozenset(
             node.op

@@ -221,7 +221,7 @@ def given_domain(
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
     wanted = dict(_fixed_by_shapes(graph, by_input))
-    axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
+    axes = [axis for axis in open_axes(graph.inputs) if axis.tensor not in graph.initializers]
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
         for axis in _named(graph, axes, name, sizes, recorded.entries):
@@ -271,7 +271,7 @@ def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
     """The sizes that shapes fix on open axes."""
-    fed = [name for name in graph.inputs if not graph.has_default(name)]
+    fed = [name for name in graph.inputs if name not in graph.initializers]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
         if not given and len(fed) != 1:

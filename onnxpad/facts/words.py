@@ -104,7 +104,7 @@ class Wording:
 
         read = [*upstream(unknown(tensors), lambda node: unknown(graph.sources(node)))]
         first = [each for each in read if each is None or each.producer is None]
-        names = [each.name for each in first if each is not None and graph.has_default(each.name)]
+        names = [each.name for each in first if each and each.name in graph.initializers]
         captured = [each.outer for each in first if each is not None and each.outer is not None]
         if captured and outer is not None and len(captured) == len(first):
             return outer.overridable(captured, what)

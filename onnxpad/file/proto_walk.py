@@ -7,15 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 import onnx
+from google.protobuf.message import Message  # type: ignore[import-untyped]
 
 DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
 """Names of the domain of ONNX's own operators."""
 
-_ENDLESS = 1 << 20
-_INT64 = 8  # bytes
+_EXTERNAL: Final = onnx.TensorProto.DataLocation.EXTERNAL
+
+HOLDERS: Final = (
+    "ModelProto",
+    "TrainingInfoProto",
+    "FunctionProto",
+    "GraphProto",
+    "NodeProto",
+    "AttributeProto",
+    "SparseTensorProto",
+    "TensorProto",
+)
+"""The messages that may have tensors in them."""
 
 MOST_NODES: Final = 1_000_000
 """Most nodes of a model that is run, once functions stand in the place of their calls."""
@@ -88,108 +100,18 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
             yield from names(body)
 
 
-def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """The names of the tensors that the bodies of nodes define, with repetitions."""
-    for body in (body for node in walked(nodes) for body in bodies(node)):
-        for value in (*body.input, *body.initializer):
-            yield value.name
-        for sparse in body.sparse_initializer:
-            yield sparse.values.name
-        for inner in body.node:
-            yield from inner.output
-
-
-def captured(body: onnx.GraphProto) -> dict[str, None]:
-    """The names that a body reads before it defines them, in the order read.
-
-    In a body that is not sorted topologically, this includes names of its own, which is safe.
-    """
-    known = {value.name for value in body.input}
-    known.update(tensor.name for tensor in body.initializer)
-    known.update(tensor.values.name for tensor in body.sparse_initializer)
-    free: dict[str, None] = {}
-    for node in body.node:
-        names = list(node.input)
-        for inner in bodies(node):
-            names.extend(captured(inner))
-        free.update(dict.fromkeys(name for name in names if name and name not in known))
-        known.update(node.output)
-    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
-    return free
-
-
-Functions: TypeAlias = Mapping[tuple[str, str], Sequence[onnx.FunctionProto]]
-"""The functions of a model by domain and name, which overloads share."""
-
-
-def by_key(functions: Iterable[onnx.FunctionProto]) -> Functions:
-    """Functions by domain and name; the default domain is ""."""
-    found: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
-    for each in functions:
-        found.setdefault((normal_domain(each.domain), each.name), []).append(each)
-    return found
-
-
-def operators(nodes: Iterable[onnx.NodeProto], functions: Functions) -> Iterator[str]:
+def operators(
+    nodes: Iterable[onnx.NodeProto], functions: Sequence[onnx.FunctionProto]
+) -> Iterator[str]:
     """The op types of nodes, those in their bodies and in the functions they may call included."""
-    called: set[tuple[str, str]] = set()
+    bodies_of: dict[tuple[str, str], list[Iterable[onnx.NodeProto]]] = {}
+    for each in functions:
+        bodies_of.setdefault((normal_domain(each.domain), each.name), []).append(each.node)
     pending = [nodes]
     while pending:
         for node in walked(pending.pop()):
             yield node.op_type
-            key = normal_domain(node.domain), node.op_type
-            if key not in called:
-                called.add(key)
-                pending += (each.node for each in functions.get(key, ()))
-
-
-def has_open_loop(model: onnx.ModelProto) -> bool:
-    """Whether a model has a Loop that no constant stops within a million iterations or so.
-
-    Of Loops inside each other, the product counts. (A Scan ends with its inputs.)
-    """
-    if "Loop" not in operators(model.graph.node, by_key(model.functions)):
-        return False
-    graphs = [(model.graph.node, model.graph.initializer)]
-    graphs += [(function.node, ()) for function in model.functions]
-    return any(_is_open(nodes, weights, {}, _ENDLESS) for nodes, weights in graphs)
-
-
-def _is_open(
-    nodes: Iterable[onnx.NodeProto],
-    weights: Iterable[onnx.TensorProto],
-    around: Mapping[str, int | None],
-    most: int,
-) -> bool:
-    """Whether a Loop among nodes or in their bodies may make more iterations than `most`."""
-    known = {**around, **{tensor.name: _number(tensor) for tensor in weights}}
-    for node in nodes:
-        if node.op_type == "Constant" and node.output:
-            for item in node.attribute:
-                ints = [item.i] if item.name == "value_int" else item.ints
-                value = _number(item.t) if item.HasField("t") else None
-                known[node.output[0]] = ints[0] if len(ints) == 1 else value
-        left = most
-        if node.op_type == "Loop" and node.domain in DEFAULT_DOMAINS:
-            count = known.get(node.input[0]) if node.input else None
-            if count is None or count > most:
-                return True
-            left = most // max(count, 1)
-        for body in bodies(node):
-            inside = {**known, **{value.name: None for value in body.input}}
-            if _is_open(body.node, body.initializer, inside, left):
-                return True
-    return False
-
-
-def _number(tensor: onnx.TensorProto) -> int | None:
-    """The only element of a tensor of int64; None for another tensor."""
-    raw = tensor.raw_data
-    if tensor.data_type != onnx.TensorProto.INT64:
-        return None
-    if len(raw) == _INT64:
-        return int.from_bytes(raw, "little", signed=True)
-    return tensor.int64_data[0] if len(tensor.int64_data) == 1 else None
+            pending += bodies_of.pop((normal_domain(node.domain), node.op_type), ())
 
 
 def unfolds(model: onnx.ModelProto) -> str:
@@ -229,31 +151,20 @@ def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int])
     return sum(max(sizes.get((each.domain, each.op_type), 1), 1) for each in walked(nodes))
 
 
-def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors in a model: initializers and attributes, in bodies, functions and training."""
-    graphs = [model.graph]
-    for training in model.training_info:
-        graphs += [training.initialization, training.algorithm]
-    attributes: list[onnx.AttributeProto] = []
-    for function in model.functions:
-        attributes += function.attribute_proto
-        attributes += chain.from_iterable(node.attribute for node in function.node)
-    while graphs or attributes:
-        for graph in graphs:
-            yield from graph.initializer
-            for sparse in graph.sparse_initializer:
-                yield from (sparse.values, sparse.indices)
-            attributes += chain.from_iterable(node.attribute for node in graph.node)
-        graphs = [body for _, body in named_bodies(attributes)]
-        for attribute in attributes:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            for sparse in attribute.sparse_tensors:
-                yield from (sparse.values, sparse.indices)
-            if attribute.HasField("sparse_tensor"):
-                yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
-        attributes = []
+def tensors(message: Any) -> Iterator[onnx.TensorProto]:
+    """All tensors in a model or a part of it, those in bodies, functions and training included."""
+    if isinstance(message, onnx.TensorProto):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None and field.message_type.name in HOLDERS:
+            for each in [value] if isinstance(value, Message) else value:
+                yield from tensors(each)
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    """Whether the elements of a tensor lie in another file."""
+    return tensor.data_location == _EXTERNAL
 
 
 class Names:

@@ -6,8 +6,6 @@ Source: https://protobuf.dev/programming-guides/encoding/
 
 from __future__ import annotations
 
-import enum
-import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,18 +21,33 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
     Message,
 )
 from msgspec import Struct
-from msgspec.structs import replace
 
 from onnxpad.errors import ModelError, let_through
-from onnxpad.file.external_data import external_tensors
+from onnxpad.file.proto_walk import HOLDERS, is_external, tensors
 
 GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25
-INITIALIZER_FIELD: Final = 5
 
-# Names of the fields of the graph and of the model that may hold tensors, by field number.
-GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
-MODEL_PARTS: Final = {20: "training_info", FUNCTION_FIELD: "functions"}
+ELEMENTS: Final = (
+    "float_data",
+    "int32_data",
+    "string_data",
+    "int64_data",
+    "raw_data",
+    "double_data",
+    "uint64_data",
+)
+"""The fields of a tensor that may have its elements."""
+
+PARTS: Final[dict[str, dict[int, str]]] = {
+    kind: {
+        field.number: field.message_type.name if field.message_type else ""
+        for field in getattr(onnx, kind).DESCRIPTOR.fields
+        if field.name in ELEMENTS or (field.message_type and field.message_type.name in HOLDERS)
+    }
+    for kind in HOLDERS
+}
+"""Of each message that may have tensors in it, what its fields hold: another one, or elements."""
 
 _CONTENT: Final = ("node", "input", "output", "initializer", "sparse_initializer")
 
@@ -49,17 +62,11 @@ _MISTAKEN: Final = (
     (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
     (b"\x1f\x8b", "is compressed with gzip; decompress it first"),
     (b"\x89HDF", "is an HDF5 file; export the model to ONNX (tf2onnx does it for Keras)"),
-    (b"<!DOCTYPE", "is a web page; download the model file itself"),
-    (b"<!doctype", "is a web page; download the model file itself"),
-    (b"<html", "is a web page; download the model file itself"),
     (b"ORTM", "is in onnxruntime's ORT format; give the .onnx file that it was made from"),
 )
 
-
-_EMPTY: Final = "is empty; export or download it again"
-
-_READ: Final = 64 << 20
-"""The most bytes of a file that are read; a larger one is mapped into memory."""
+# Paths that are another file, or none, in another process.
+_OPEN_HERE: Final = ("/proc/", "/dev/fd/", "/dev/std")
 
 # Field numbers: a node's attributes, and an attribute's name and bodies.
 _ATTRIBUTE: Final = 5
@@ -93,36 +100,6 @@ class Section(Struct, frozen=True):
             yield from zip(getattr(self.light, name), self.fields.get(number, ()), strict=True)
 
 
-class MappedFile(Struct, frozen=True):
-    """A file that is mapped into memory, and what it was like then."""
-
-    path: Path
-    inode: int
-    size: int
-    written: int
-
-    @classmethod
-    def of(cls, path: Path, found: os.stat_result) -> MappedFile:
-        """The file of a path, as the operating system describes it."""
-        return cls(path, found.st_ino, found.st_size, found.st_mtime_ns)
-
-    def require_unchanged(self) -> None:
-        """Raises where the file itself was written to; another in its place does no harm.
-
-        Raises:
-            ModelError: Its bytes are no longer those that were read.
-        """
-        try:
-            now = self.of(self.path, self.path.stat())
-        except OSError:
-            return  # removed: the mapping keeps its bytes
-        if now.inode == self.inode and now != self:
-            raise ModelError(
-                f"{self.path}: has been overwritten since it was read; write the new model to "
-                "another file, or make the result again"
-            )
-
-
 class Skeleton(Struct, frozen=True):
     """A model as bytes, as the records these consist of, and as a proto without its weights.
 
@@ -130,26 +107,15 @@ class Skeleton(Struct, frozen=True):
         data: The model file.
         light: The model without the elements of tensors over 1 KiB.
         model: The records of the model.
-        graphs: The records of each `graph` field of the model: protobuf merges several into one.
-        fields: The records of the graph by field number. They pair with the elements of `light`:
-            the first of field 1 is the record of `light.graph.node[0]`.
+        main: The main graph.
         external: The tensors whose elements lie in other files.
-        mapped: The file that `data` is mapped from; None where `data` is in memory.
     """
 
     data: memoryview
     light: onnx.ModelProto
     model: tuple[Record, ...]
-    graphs: tuple[tuple[Record, ...], ...]
-    fields: Mapping[int, Sequence[Record]]
+    main: Section
     external: tuple[onnx.TensorProto, ...]
-    mapped: MappedFile | None = None
-
-    @property
-    def main(self) -> Section:
-        """The main graph."""
-        containers = tuple(filter(_is_graph, self.model))
-        return Section(self.light.graph, containers, self.fields)
 
     def functions(self) -> Iterator[Section]:
         """The functions of the model, in file order."""
@@ -158,13 +124,7 @@ class Skeleton(Struct, frozen=True):
             yield Section(light, (record,), self._fields((record,)))
 
     def body(self, node: Record, key: str, light: onnx.GraphProto) -> Section:
-        """A body of a node.
-
-        Args:
-            node: The record of the node.
-            key: The name of the attribute that has the body, with the index if it holds a list.
-            light: The body.
-        """
+        """A body of a node, whose attribute is named by `key`, with the index in a list."""
         attribute, _, place = key.rpartition("[")
         for holder in self._fields((node,))[_ATTRIBUTE]:
             fields = self._fields((holder,))
@@ -176,10 +136,8 @@ class Skeleton(Struct, frozen=True):
         return Section(light, tuple(found), self._fields(found), holder)
 
     def _fields(self, containers: Iterable[Record]) -> dict[int, list[Record]]:
-        """The records inside some containers that have a length, by field number."""
-        return _by_field(
-            chain.from_iterable(scan(self.data, each.body, each.end) for each in containers)
-        )
+        inside = (scan(self.data, each.body, each.end) for each in containers)
+        return _by_field(chain.from_iterable(inside))
 
     def whole(self, record: Record, message: MessageT) -> MessageT:
         """Parses a record in full, with the weights that `light` lacks, into an empty message.
@@ -194,111 +152,45 @@ class Skeleton(Struct, frozen=True):
             raise ModelError(f"the model is damaged {where}; export it again") from None
         return message
 
-    def splice(
-        self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
-    ) -> Iterator[Chunk]:
-        """Yields the model with some of its records replaced, and more at the end of its graph.
-
-        Args:
-            replaced: The encoded records that replace a record of the model or of its graph; an
-                empty sequence removes it.
-            appended: Encoded records to add.
-        """
-        position = 0
-        parts = iter(self.graphs)
-        chunks: Sequence[Chunk] | None
-        *_, last = filter(_is_graph, self.model)
-        for record in self.model:
-            if _is_graph(record):
-                added = appended if record is last else ()
-                edited = {part: replaced[part] for part in next(parts) if part in replaced}
-                chunks = self.rewritten(record, edited, added) if edited or added else None
-            else:
-                chunks = replaced.get(record)
-            if chunks is not None:
-                yield self.data[position : record.begin]
-                yield from chunks
-                position = record.end
-        yield self.data[position:]
-
-    def light_after(
-        self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
-    ) -> onnx.ModelProto:
-        """The model that `splice` yields, without the elements of large tensors."""
-        parts = [(part, MessageKind.GRAPH) for part in chain.from_iterable(self.graphs)]
-        parts += [(each, MessageKind.MODEL) for each in self.model if not _is_graph(each)]
-        shorter = {
-            record: [strip(self.data, [record], kind)]
-            for record, kind in parts
-            if record.end - record.begin > PAYLOAD_LIMIT
-        }
-        data = b"".join(self.splice({**shorter, **replaced}, appended))
-        return read_bytes(memoryview(data), "the model").light
+    def splice(self, replaced: Replaced) -> list[Chunk]:
+        """The model with other records in the place of some of its own."""
+        return self._spliced(0, len(self.data), replaced)
 
     def rewritten(
-        self,
-        record: Record,
-        replaced: Mapping[Record, Sequence[Chunk]],
-        appended: Sequence[Chunk] = (),
+        self, record: Record, replaced: Replaced, appended: Sequence[Chunk] = ()
     ) -> list[Chunk]:
         """A record with some of the records inside replaced, and more added at its end."""
-        body: list[Chunk] = []
-        begin = record.body
-        for part in sorted(replaced, key=attrgetter("begin")):
-            body.append(self.data[begin : part.begin])
-            body.extend(replaced[part])
-            begin = part.end
-        body.append(self.data[begin : record.end])
-        body.extend(appended)
+        body = [*self._spliced(record.body, record.end, replaced), *appended]
         return [header(record.field, sum(map(len, body))), *body]
+
+    def _spliced(self, begin: int, end: int, replaced: Replaced) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for record in sorted(replaced, key=attrgetter("begin")):
+            chunks += self.data[begin : record.begin], *replaced[record]
+            begin = record.end
+        return [*chunks, self.data[begin:end]]
 
 
 def read_file(path: Path) -> Skeleton:
     """The skeleton of a model file.
 
-    A file of over 64 MiB is mapped into memory rather than read, and must not change in place
-    meanwhile: where another process truncates it, this one dies of SIGBUS, as with any mapped file.
-    Replacing it by another file does no harm.
-
     Raises:
         ModelError: There is no such file, or it is not an ONNX model.
     """
-    mapped = None
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise ModelError(f"{path} is a folder; name the .onnx file in it")
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(mode) or str(path).startswith(_OPEN_HERE):
             raise ModelError(f"{path} is not a regular file; save the model to a file first")
-        if _is_open_here(path):
-            raise ModelError(f"{path} is a file that this process has open; give its own path")
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if not found.st_size:
-                raise ModelError(f"{path} {_EMPTY}")
-            if found.st_size > _READ:
-                import mmap
-
-                # Never closed: the view keeps it, and both go with the last reference.
-                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-                mapped = MappedFile.of(path, found)
-            else:
-                data = memoryview(file.read())
+        data = path.read_bytes()
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist; check the path") from None
     except (OSError, ValueError) as error:
         let_through(error)
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path} cannot be read: {reason}") from None
-    read = read_bytes(data, str(path))
-    return read if mapped is None else replace(read, mapped=mapped)
-
-
-def _is_open_here(path: Path) -> bool:
-    """Whether a path such as `/dev/stdin` means another file in another process."""
-    while not (inside := path.parent.resolve().is_relative_to("/proc")) and path.is_symlink():
-        path = path.parent / path.readlink()
-    return inside
+    return read_bytes(memoryview(data), str(path))
 
 
 def read_proto(proto: onnx.ModelProto) -> Skeleton:
@@ -318,48 +210,34 @@ def read_proto(proto: onnx.ModelProto) -> Skeleton:
 
 
 def read_bytes(data: memoryview, name: str) -> Skeleton:
-    """The skeleton of a serialised model.
-
-    Args:
-        data: The bytes.
-        name: The name of the model in messages.
+    """The skeleton of a serialised model, which messages call by a name.
 
     Raises:
         ModelError: The bytes are not an ONNX model.
     """
     if not data:
-        raise ModelError(f"{name} {_EMPTY}")
+        raise ModelError(f"{name} is empty; export or download it again")
     try:
         model = tuple(scan(data, 0, len(data)))
-        graphs = []
-        pieces = []
-        for record in model:
-            if _is_graph(record):
-                graphs.append(tuple(scan(data, record.body, record.end)))
-                body = strip(data, graphs[-1], MessageKind.GRAPH)
-                pieces += [header(GRAPH_FIELD, len(body)), body]
-            else:
-                pieces.append(strip(data, [record], MessageKind.MODEL))
-        body = b"".join(pieces)
+        graphs = tuple(filter(_is_graph, model))
+        parts = [part for each in graphs for part in scan(data, each.body, each.end)]
+        others = (each for each in model if not _is_graph(each))
+        body = strip(data, others, "ModelProto")
+        body += encode(GRAPH_FIELD, strip(data, parts, "GraphProto"))
         light = onnx.ModelProto.FromString(body)
     except WireError as error:
         where = f"at byte {error.position} of {len(data)}"
         raise ModelError(_describe(data, name, where)) from None
     except DecodeError:
         raise ModelError(_describe(data, name, "inside a record")) from None
-    if not graphs:
-        if not light.ir_version:
-            raise ModelError(_describe(data, name, "it holds no graph"))
-        raise ModelError(f"{name} holds no graph and nothing to run; export it again")
     if not light.ir_version:
-        raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
+        raise ModelError(_describe(data, name, "it has no ir_version"))
     if not any(getattr(light.graph, part) for part in _CONTENT):
-        raise ModelError(f"{name} holds an empty graph and nothing to run; export it again")
-    fields = _by_field(chain.from_iterable(graphs))
+        raise ModelError(f"{name} holds no graph, so nothing to run; export it again")
     # Most models have no external data: searching the bytes is faster than visiting every tensor.
     told = b"location" in body or _EXTERNAL in body
-    external = external_tensors(light) if told else ()
-    return Skeleton(data, light, model, tuple(graphs), fields, external)
+    external = tuple(filter(is_external, tensors(light))) if told else ()
+    return Skeleton(data, light, model, Section(light.graph, graphs, _by_field(parts)), external)
 
 
 def _by_field(records: Iterable[Record]) -> dict[int, list[Record]]:
@@ -387,6 +265,8 @@ def _describe(data: memoryview, name: str, where: str) -> str:
 
 
 Chunk: TypeAlias = bytes | memoryview
+Replaced: TypeAlias = Mapping["Record", Sequence[Chunk]]
+"""The encoded records that stand in the place of others; none where one is removed."""
 
 PAYLOAD_LIMIT: Final = 1024
 """Records longer than this many bytes are searched for payloads to leave out."""
@@ -394,7 +274,9 @@ PAYLOAD_LIMIT: Final = 1024
 # Protobuf itself refuses messages nested deeper than this.
 _DEPTH_LIMIT: Final = 100
 
-_VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
+# Kinds of records; of those of a fixed length, that length.
+_VARINT, _LENGTH, _GROUP, _GROUP_END = 0, 2, 3, 4
+_FIXED: Final = {1: 8, 5: 4}
 
 
 class WireError(ValueError):
@@ -417,40 +299,6 @@ class Record(Struct, frozen=True, gc=False):
     """Whether a length precedes the body, as for messages, strings, bytes and packed numbers."""
 
 
-class MessageKind(enum.Enum):
-    """The kinds of messages that contain elements of tensors, directly or further inside."""
-
-    MODEL = enum.auto()
-    TRAINING = enum.auto()
-    FUNCTION = enum.auto()
-    GRAPH = enum.auto()
-    NODE = enum.auto()
-    ATTRIBUTE = enum.auto()
-    SPARSE = enum.auto()
-    TENSOR = enum.auto()
-    PAYLOAD = enum.auto()
-
-
-# Field numbers of onnx.proto.
-_PAYLOADS: Final = {
-    MessageKind.MODEL: {7: MessageKind.GRAPH, 20: MessageKind.TRAINING, 25: MessageKind.FUNCTION},
-    MessageKind.TRAINING: {1: MessageKind.GRAPH, 2: MessageKind.GRAPH},
-    MessageKind.FUNCTION: {7: MessageKind.NODE, 11: MessageKind.ATTRIBUTE},
-    MessageKind.GRAPH: {1: MessageKind.NODE, 5: MessageKind.TENSOR, 15: MessageKind.SPARSE},
-    MessageKind.NODE: {5: MessageKind.ATTRIBUTE},
-    MessageKind.ATTRIBUTE: {
-        5: MessageKind.TENSOR,
-        6: MessageKind.GRAPH,
-        10: MessageKind.TENSOR,
-        11: MessageKind.GRAPH,
-        22: MessageKind.SPARSE,
-        23: MessageKind.SPARSE,
-    },
-    MessageKind.SPARSE: {1: MessageKind.TENSOR, 2: MessageKind.TENSOR},
-    MessageKind.TENSOR: dict.fromkeys((4, 5, 6, 7, 9, 10, 11), MessageKind.PAYLOAD),
-}
-
-
 def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
     """Yields the records of the message at `begin:end`, in their order.
 
@@ -465,36 +313,38 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
         if tag > 0x7F:
             tag, position = _varint(data, start, end)
         wire = tag & 7
+        body = position
         if wire == _LENGTH:
-            length, position = _varint(data, position, end)
-            body, position = position, position + length
+            length, body = _varint(data, position, end)
+            position = body + length
         else:
-            body = position
-            position = _skip(data, position, end, tag, 0)
+            position = _after(data, position, end, tag, 0)
         if position > end or not 8 <= tag < 1 << 32:
             raise WireError(start)
         yield Record(tag >> 3, start, body, position, wire == _LENGTH)
 
 
-def strip(data: memoryview, records: Iterable[Record], kind: MessageKind, depth: int = 0) -> bytes:
+def strip(data: memoryview, records: Iterable[Record], kind: str, depth: int = 0) -> bytes:
     """Encodes `records`, those of a message of `kind`, without the elements of large tensors.
 
     Raises:
         WireError: A record inside is malformed, or messages are nested deeper than protobuf reads.
     """
-    fields = _PAYLOADS[kind]
+    fields = PARTS[kind]
     pieces: list[Chunk] = []
     begin = position = 0  # of the records that stay as they are, one after another
     for each in records:
         inner, end = fields.get(each.field), each.end
         is_long = each.delimited and end - each.body > PAYLOAD_LIMIT
-        if inner is None or not (is_long or inner is MessageKind.PAYLOAD):
-            begin = each.begin if each.begin != position else begin
+        if inner is None or (inner and not is_long):
+            if each.begin != position:
+                pieces.append(data[begin:position])
+                begin = each.begin
             position = end
             continue
         pieces.append(data[begin:position])
         begin = position = end
-        if inner is not MessageKind.PAYLOAD:
+        if inner:
             if depth == _DEPTH_LIMIT:
                 raise WireError(each.begin)
             inside = strip(data, scan(data, each.body, end), inner, depth + 1)
@@ -537,25 +387,19 @@ def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
     raise WireError(start)
 
 
-def _skip(data: memoryview, position: int, end: int, tag: int, depth: int) -> int:
+def _after(data: memoryview, position: int, end: int, tag: int, depth: int) -> int:
     """The position after the value at `position`, whose tag has been read."""
     wire = tag & 7
-    if wire == _VARINT:
-        return _varint(data, position, end)[1]
-    if wire == _FIXED64:
-        return position + 8
-    if wire == _FIXED32:
-        return position + 4
-    if wire == _LENGTH:
-        length, position = _varint(data, position, end)
-        return position + length
-    if wire != _GROUP or depth == _DEPTH_LIMIT:
-        raise WireError(position)
-    while position < end:
+    if wire in _FIXED:
+        return position + _FIXED[wire]
+    if wire in (_VARINT, _LENGTH):
+        value, position = _varint(data, position, end)
+        return position + (value if wire == _LENGTH else 0)
+    while wire == _GROUP and depth < _DEPTH_LIMIT and position < end:
         inner, position = _varint(data, position, end)
         if inner & 7 == _GROUP_END:
             if inner >> 3 == tag >> 3:
                 return position
             break
-        position = _skip(data, position, end, inner, depth + 1)
+        position = _after(data, position, end, inner, depth + 1)
     raise WireError(position)

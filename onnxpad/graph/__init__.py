@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from onnxpad.file.proto_walk import function_label, normal_domain
 from onnxpad.graph.graph import Graph
-from onnxpad.graph.model import Model, Touched
-from onnxpad.graph.nodes import (
-    Declared,
-    Node,
-    Tensor,
-    Use,
-    describe,
-    held_bodies,
-)
+from onnxpad.graph.model import Model
+from onnxpad.graph.nodes import Declared, Node, Tensor, Touched, Use, describe, held_bodies
 
 __all__ = [
     "Declared",

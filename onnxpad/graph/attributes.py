@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -18,16 +18,22 @@ _Type = onnx.AttributeProto.AttributeType
 _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
-_SINGLE: dict[int, tuple[type, ...]] = {_INT: (int,), _FLOAT: (float,), _STRING: (str, bytes)}
-_ITEMS: dict[int, set[type]] = {_INTS: {int}, _FLOATS: {float}, _STRINGS: {str, bytes}}
-_FIELDS: dict[int, str] = {
+_FIELDS: Final[dict[Any, str]] = {
+    _INT: "i",
+    _FLOAT: "f",
+    _STRING: "s",
+    _INTS: "ints",
+    _FLOATS: "floats",
+    _STRINGS: "strings",
+}
+"""The fields of what is read as a Python value."""
+_ITEMS: Final[dict[int, Any]] = dict(zip(_FIELDS, (int, float, (str, bytes)) * 2, strict=True))
+"""The Python types of these, or of what is in a list of them."""
+_OTHERS: Final[dict[int, str]] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",
     _Type.SPARSE_TENSOR: "sparse_tensor",
 }
-
-# Fields that an attribute keeps when it gets another value.
-_KEPT = frozenset({"name", "doc_string"})
 
 
 def read(attribute: onnx.AttributeProto) -> Value:
@@ -37,49 +43,41 @@ def read(attribute: onnx.AttributeProto) -> Value:
     attribute of a function, the attribute itself; tensors in it may lack their elements.
     """
     kind = attribute.type or _kind(attribute)
-    if attribute.ref_attr_name:
+    field = _FIELDS.get(kind)
+    if field is None or attribute.ref_attr_name:
         return attribute
-    if kind == _INT:
-        return attribute.i
-    if kind == _INTS:
-        return list(attribute.ints)
-    if kind == _FLOAT:
-        return attribute.f
+    value = getattr(attribute, field)
+    if kind in (_INT, _FLOAT):
+        return cast("int | float", value)
     if kind == _STRING:
-        return _text(attribute.s)
-    if kind == _FLOATS:
-        return list(attribute.floats)
-    if kind == _STRINGS:
-        texts = [_text(item) for item in attribute.strings]
-        if all(isinstance(item, str) for item in texts):
-            return cast("list[str]", texts)
-        return list(attribute.strings)
-    return attribute
+        return _text(value)
+    items = list(value)
+    texts = [_text(item) for item in items] if kind == _STRINGS else items
+    return cast("list[str]", items if bytes in map(type, texts) else texts)
 
 
 def is_of(value: Value, kind: int) -> bool:
     """Whether a value is of a type of attribute; an empty list is of every type of list."""
     if isinstance(value, onnx.AttributeProto):
-        is_there = kind not in _FIELDS or value.HasField(_FIELDS[kind])
+        is_there = kind not in _OTHERS or value.HasField(_OTHERS[kind])
         return value.type == kind and not value.ref_attr_name and is_there
-    if isinstance(value, list):
-        return kind in _ITEMS and _ITEMS[kind].issuperset(map(type, value))
-    return kind in _SINGLE and isinstance(value, _SINGLE[kind])
+    if kind not in _ITEMS or isinstance(value, list) != (kind in (_INTS, _FLOATS, _STRINGS)):
+        return False
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, _ITEMS[kind]) for item in items)
 
 
 def normal(value: object) -> Value:
-    """A value as `read` would return it after it was written.
-
-    Raises:
-        TypeError: No attribute can hold it.
-    """
+    """A value as `read` would return it after it was written; TypeError where none can hold it."""
     if type(value) is list and {int}.issuperset(map(type, value)):
         return list(value)  # a short way for pads
-    if isinstance(value, bool | int | np.integer):
+    if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
         return float(np.float32(value))
-    if isinstance(value, str | bytes | onnx.AttributeProto):
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, onnx.AttributeProto) and not (value.HasField("g") or value.graphs):
         return value
     if isinstance(value, Sequence | np.ndarray):
         items = [normal(item) for item in value]
@@ -90,43 +88,27 @@ def normal(value: object) -> Value:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Whether two values are encoded alike."""
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, float):
-        return isinstance(right, float) and left.hex() == right.hex()  # -0.0 is not 0.0
-    return type(left) is type(right) and left == right
+    """Whether two values are encoded alike: 1 and 1.0 are not, nor are 0.0 and -0.0."""
+    if isinstance(left, onnx.AttributeProto) or isinstance(right, onnx.AttributeProto):
+        return left == right
+    return repr(left) == repr(right)
 
 
 def write(attribute: onnx.AttributeProto, value: Value) -> None:
     """Gives an attribute another value; its name, doc string and unknown fields stay."""
     for field, _ in attribute.ListFields():
-        if field.name not in _KEPT:
+        if field.name not in ("name", "doc_string"):
             attribute.ClearField(field.name)
-    match value:
-        case int():
-            attribute.type, attribute.i = _INT, value
-        case float():
-            attribute.type, attribute.f = _FLOAT, value
-        case str() | bytes():
-            attribute.type, attribute.s = _STRING, _bytes(value)
-        case [int(), *_] | []:
-            attribute.type = _INTS
-            attribute.ints.extend(cast("list[int]", value))
-        case [float(), *_]:
-            attribute.type = _FLOATS
-            attribute.floats.extend(cast("list[float]", value))
-        case [str() | bytes(), *_]:
-            attribute.type = _STRINGS
-            attribute.strings.extend(map(_bytes, cast("list[str]", value)))
-        case onnx.AttributeProto():
-            attribute.MergeFrom(value)
-        case _:
-            raise TypeError(f"attribute '{attribute.name}' cannot be written")
-
-
-def _bytes(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
+    if isinstance(value, onnx.AttributeProto):
+        attribute.MergeFrom(value)
+        return
+    items = value if isinstance(value, list) else [value]
+    encoded = [item.encode() if isinstance(item, str) else item for item in items]
+    attribute.type = next(kind for kind in _FIELDS if is_of(value, kind))
+    if isinstance(value, list):
+        getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
+    else:
+        setattr(attribute, _FIELDS[attribute.type], *encoded)
 
 
 def _text(text: bytes) -> str | bytes:
@@ -138,14 +120,5 @@ def _text(text: bytes) -> str | bytes:
 
 def _kind(attribute: onnx.AttributeProto) -> int:
     """The type of an attribute that has no `type`, as IR version 1 allows."""
-    if attribute.HasField("i"):
-        return _INT
-    if attribute.HasField("f"):
-        return _FLOAT
-    if attribute.HasField("s"):
-        return _STRING
-    if attribute.ints:
-        return _INTS
-    if attribute.floats:
-        return _FLOATS
-    return _STRINGS if attribute.strings else 0
+    held = {field.name for field, _ in attribute.ListFields()}
+    return next((kind for kind, field in _FIELDS.items() if field in held), 0)

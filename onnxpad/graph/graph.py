@@ -1,20 +1,19 @@
 """One graph of a model, to read and to edit: the main graph, a body of a node, or a function.
 
-Edits go through `Graph`, never through the lists of nodes and tensors. Each is journaled, so that
-it can be undone. Only the parts that differ in the end are encoded again; the rest is copied byte
-for byte.
+Edits go through `Graph`, never through its lists. Each is journaled, so that it can be undone, and
+its cost does not grow with the graph. Only the parts that differ in the end are encoded again; the
+rest is copied byte for byte.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from itertools import starmap
+from itertools import chain, starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -23,13 +22,12 @@ from onnx import numpy_helper
 from onnxpad import declared
 from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError, place_in
-from onnxpad.file.copy_external import ExternalData
-from onnxpad.file.external_data import internal, is_external
+from onnxpad.file.external import internal
 from onnxpad.file.proto_walk import (
     DEFAULT_DOMAINS,
-    bodies,
     function_label,
-    inner_tensors,
+    is_external,
+    names,
     normal_domain,
     operators,
     pinned,
@@ -38,274 +36,237 @@ from onnxpad.file.proto_walk import (
 from onnxpad.file.skeleton import (
     PAYLOAD_LIMIT,
     Section,
+    Skeleton,
     WireError,
     read_bytes,
     read_file,
     read_proto,
 )
 from onnxpad.finding import Location
-from onnxpad.graph import attributes
-from onnxpad.graph.edits import Edits, state_of, swept
-from onnxpad.graph.encode import edited_section, is_edited, lacks_elements, node_proto, working_copy
-from onnxpad.graph.model import Model, Touched, contradiction, imported
+from onnxpad.graph.attributes import Value, normal
+from onnxpad.graph.model import (
+    Model,
+    contradiction,
+    edited_section,
+    imported,
+    is_edited,
+    lacks_elements,
+    node_proto,
+    working_copy,
+)
 from onnxpad.graph.nodes import (
+    NAME,
     Declared,
     Initializer,
     Node,
+    Shape,
+    State,
     Tensor,
+    Touched,
     Use,
-    constant_shape,
+    View,
     declaration,
     describe,
+    fill,
     held_bodies,
-    looped_in,
+    held_in,
     noted,
-    take_defaults,
 )
 from onnxpad.process import gc_paused
 
-__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
+Array: TypeAlias = np.ndarray[Any, Any]
 
 SHARE_LIMIT: Final = 1024
 """Equal initializers of at most this many bytes are added only once."""
 
-_NO_FILE: Final = "(model in memory)"
-"""Stands for the file of a model in memory whose external data lies in a folder."""
-
 LIMIT: Final = 4096
 """Constants with more elements than this are not read."""
 
-# Attributes of Constant other than tensors: the Python type of an element, and numpy's.
-_LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
-    "value_int": (int, np.int64),
-    "value_ints": (int, np.int64),
-    "value_float": (float, np.float32),
-    "value_floats": (float, np.float32),
-    "value_string": (str, np.object_),
-    "value_strings": (str, np.object_),
-}
+_STATE: Final = ("op", "attrs", "domain", "inputs", "outputs")
+_ABSENT: Final[State] = "", {}, None, (), ()
+"""The state of a node that is not in the graph."""
+
+_Type = onnx.TensorProto.DataType
+_LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
+"""The types of what a Constant holds in attributes that are no tensor, such as `value_ints`."""
 
 
-class Graph(Edits):
+class Graph(View):
     """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
-        model: The model, with its file.
-        parent: For a body, the graph around it, whose tensors it may read; else None.
-        scope: Where in the model it is: see `Location`.
+        model: The model, with its file and the journal of its edits.
+        scope, place: Where in the model it is (see `Location`); in words, as `If 'x' > body`.
+        is_in_function: Whether it is a function, or a body in one.
+        offset: Where it begins in the file; for the main graph -1.
         opsets: Version of each imported opset, by domain; the default domain is "".
-        opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
-            installed onnx does not know that version.
-        inputs: Types and shapes of the inputs, in order. For the main graph as declared, for bodies
-            as far as their node determines them. An initializer that is also an input counts as an
-            input from IR version 4 on, since a caller may override it, unless its default is
-            trusted.
-        outputs: Names of the outputs.
-        results: The same in order; an output may be listed twice.
+        opset: That of the default domain; 0 without one, or in a function one that is not known.
     """
 
     def __init__(
         self,
         model: Model,
-        section: Section | None = None,
-        outer: tuple[Graph, Node] | None = None,
+        section: Section,
+        parent: Graph | None = None,
+        owner: Node | None = None,
         scope: tuple[str, ...] = (),
-        passed: Sequence[Declared] | None = None,
+        place: str = "",
+        passed: Sequence[Declared] = (),
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
-        light, section = model.skeleton.light, section or model.skeleton.main
-        super().__init__(section, outer, passed)
-        self.model = model
-        if self.is_main:
-            model.main = self
-            if light.ir_version < 4:  # every initializer had to be an input too
-                take_defaults(self)
-        self.parent: Graph | None = outer[0] if outer else None
-        self.scope = scope
-        if isinstance(section.light, onnx.FunctionProto):
-            self.opsets = imported(section.light.opset_import, light.ir_version)
-        else:
-            self.opsets = model.opsets if self.parent is None else self.parent.opsets
+        light = section.light
+        super().__init__(model.skeleton, section, parent, owner)
+        self.parent: Graph | None
+        self.model, self.scope, self.place = model, scope, place
+        self.is_in_function: bool = not self.is_main if parent is None else parent.is_in_function
+        self.offset = -1 if self.is_main else section.containers[0].begin
+        self.opsets: Mapping[str, int] = model.opsets if parent is None else parent.opsets
+        if isinstance(light, onnx.FunctionProto):
+            self.opsets = imported(light.opset_import, model.ir_version)
         opset = self.opsets.get("", 0)
-        is_known = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
-        self.opset = opset if is_known else 0
-        self._knows_default = is_known
-        self._hidden = model.standard_functions
-        self._values = {}
-        self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
-        self._pinned = self.outputs | (pinned(light) if self.is_main else referred(section.light))
+        self._knows_default = self.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
+        self.opset = opset if self._knows_default else 0
+        self._values: dict[Tensor, Array | None] = {}
+        self._alike: dict[tuple[object, ...], Array] = {}
+        self._pinned = self.outputs | (
+            pinned(model.skeleton.light) if self.is_main else referred(light)
+        )
         self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
+        is_unsorted = fill(self, passed)
+        places = {node: place for place, node in enumerate(self.listed if self.holders else ())}
+        for node in self.holders:
+            self._open_bodies(node)
+            above = (tensor.producer for tensor in node.captures)
+            is_unsorted |= any(each and places[each] > places[node] for each in above)
+        if is_unsorted and (looped := self.on_cycle()):
+            raise ModelError(
+                f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
+                "export it again"
+            )
         if self.is_main:
             self._check_opset()
-        self._check_identities()
+            if model.ir_version < 4:  # every initializer had to be an input too
+                for name in self.initializers:
+                    self.inputs.pop(name, None)
 
-    @property
-    def offset(self) -> int:
-        """Where it begins in the file; for the main graph -1."""
-        return -1 if self.is_main else self.section.containers[0].begin
-
-    @property
-    def owner(self) -> Node | None:
-        """For a body, the node of the graph around it that has it; else None."""
-        return None if self.outer is None else self.outer[1]
-
-    @property
-    def main(self) -> Graph:
-        """The main graph of the model."""
-        main = self.model.main
-        assert isinstance(main, Graph)
-        return main
+            model.main = self
+            model.functions = [self._opened(each) for each in model.skeleton.functions()]
 
     @classmethod
+    @gc_paused()
     def load(cls, path: str | os.PathLike[str]) -> Graph:
-        """The main graph of a model file.
-
-        Raises:
-            ModelError: The file cannot be read, is not a valid model, or lacks its external data.
-        """
+        """The main graph of a model file; ModelError where it is none, or lacks external data."""
         file = Path(path)
-        with gc_paused():
-            try:
-                skeleton = read_file(file)
-                with _one_line(f"{file}: "):
-                    return cls(Model(skeleton, file))
-            except ModelError as error:
-                error.path = file
-                raise
+        try:
+            return cls._of(read_file(file), file, f"{file}: ")
+        except ModelError as error:
+            error.path = file
+            raise
 
     @classmethod
+    @gc_paused()
     def from_proto(cls, proto: onnx.ModelProto) -> Graph:
-        """The main graph of a model in memory, which is never changed.
-
-        Raises:
-            ModelError: It is not a valid model, or over 2 GiB.
-        """
+        """The main graph of a model in memory, which is never changed; ModelError over 2 GiB."""
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
-        with gc_paused(), _one_line(""):
-            return cls(Model(read_proto(proto), None))
+        return cls._of(read_proto(proto), None)
 
     @classmethod
+    @gc_paused()
     def from_bytes(cls, data: bytes, folder: Path | None = None) -> Graph:
-        """The main graph of a serialised model.
-
-        Args:
-            data: The model.
-            folder: The folder in which its external data lies, if it is known.
-
-        Raises:
-            ModelError: It is not a valid model, or lacks its external data.
-        """
-        path = None if folder is None else folder / _NO_FILE
-        with gc_paused(), _one_line(""):
-            return cls(Model(read_bytes(memoryview(data), "the model"), path))
+        """The main graph of a serialised model, whose external data lies in a folder, if known."""
+        path = None if folder is None else folder / "(model in memory)"
+        return cls._of(read_bytes(memoryview(data), "the model"), path)
 
     @classmethod
     def read(cls, source: Source) -> Graph:
-        """The main graph of a model file, of a serialised model, or of one in memory.
-
-        Raises:
-            ModelError: It is not a valid model.
-        """
+        """The main graph of a model file, of a serialised model, or of one in memory."""
         if isinstance(source, Path):
             return cls.load(source)
         if isinstance(source, InFolder):
             return cls.from_bytes(source.data, source.folder)
         return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
+    @gc_paused()
     def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
-        with gc_paused():
-            graph = type(self)(Model(self.model.skeleton, self.model.path))
+        graph = self._of(self.skeleton, self.model.path)
         if self.model.main.trusted:
             graph.take_defaults()
         return graph
 
+    @classmethod
+    def _of(cls, skeleton: Skeleton, path: Path | None, prefix: str = "") -> Graph:
+        with _one_line(prefix):
+            return cls(Model(skeleton, path), skeleton.main)
+
     # Graphs inside
 
-    def bodies(self, node: Node) -> Iterator[Graph]:
-        """The bodies of a node, opened on demand.
+    def _opened(self, function: Section) -> Graph | ModelError:
+        """A function of the model, or why it is not a valid graph."""
+        name = function_label(function.light)
+        try:
+            with _one_line(f"function {name}: "):
+                return Graph(self.model, function, scope=(name,), place=name)
+        except ModelError as error:
+            return error
 
-        Raises:
-            ModelError: A body is not a valid graph.
-        """
-        if node.record is not None:
-            yield from (self._body(node, key, light) for key, light in held_bodies(node))
+    def _open_bodies(self, node: Node) -> None:
+        """Opens the bodies of a node, which captures what they read then."""
+        node.captures, found = {}, dict[str, Graph]()
+        captured: Iterable[Tensor | None] = ()
+        try:
+            for key, light in held_bodies(node):
+                place = place_in(self.place, f"{node.op} {describe(node)!r}", key)
+                with _one_line(f"{place}: "):
+                    assert node.record is not None
+                    section = self.skeleton.body(node.record, key, light)
+                    scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
+                    body = Graph(self.model, section, self, node, scope, place, passed)
+                found[key] = body
+                captured = *captured, *(t.outer for t in body.captured() if body.is_read(t))
+            node.bodies = found
+        except ModelError as error:
+            node.broken = error
+            held = chain.from_iterable(names(light) for _, light in held_bodies(node))
+            captured = map(self.capture, held)
+        for tensor in captured:
+            if tensor is not None and tensor.producer is not node:
+                node.captures[tensor] = None
+                self._read(node, -1, tensor)
 
-    def _body(self, node: Node, key: str, light: onnx.GraphProto) -> Graph:
-        """A body of a node, by name of the attribute, with the index if that holds a list."""
-        if key not in node.bodies:
-            with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
-                assert node.record is not None
-                section = self.model.skeleton.body(node.record, key, light)
-                given = self._passed_to_body(node, light)
-                scope = (*self.scope, describe(node), key)
-                body = Graph(self.model, section, (self, node), scope, given)
-                node.bodies = {**node.bodies, key: body}
-        found = node.bodies[key]
-        assert isinstance(found, Graph)
-        return found
-
-    @property
-    def place(self) -> str:
-        """Where in the model it is, as `If 'x' > then_branch`; empty for the main graph."""
-        if self.parent is None or self.owner is None:
-            return "".join(self.scope)
-        return self.parent._place_of_body(self.owner, self.scope[-1])
-
-    def _place_of_body(self, node: Node, key: str) -> str:
-        return place_in(self.place, f"{node.op} {describe(node)!r}", key)
-
-    def _passed_to_body(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
-        """The types that a node passes to its body: no runtime enforces those that it declares.
-
-        A Loop passes its iteration number and its condition, which some bodies declare as vectors
-        of one element.
-        """
+    def _passed(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
+        """What a Loop passes to its body first, which some declare as vectors of one element."""
         if node.op != "Loop" or not self.is_standard(node):
             return []
-        scalars = (onnx.TensorProto.DataType.INT64, onnx.TensorProto.DataType.BOOL)
         shapes = [declaration(value).shape for value in light.input[:2]]
-        return [
-            Declared(kind, None if shape else ())
-            for kind, shape in zip(scalars, shapes, strict=False)
-        ]
+        known = zip((_Type.INT64, _Type.BOOL), shapes, strict=False)
+        return [Declared(kind, None if shape else ()) for kind, shape in known]
+
+    def bodies(self, node: Node) -> Iterator[Graph]:
+        """The bodies of a node; raises ModelError where one is not a valid graph."""
+        if node.broken is not None:
+            raise node.broken
+        return (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
 
     def inside(self) -> Iterator[Graph]:
-        """All bodies in the graph, each followed by those inside it.
-
-        Raises:
-            ModelError: A body is not a valid graph.
-        """
+        """All bodies in the graph, each followed by those inside it; ModelError as for `bodies`."""
         for node in self.running():
             for body in self.bodies(node):
                 yield body
                 yield from body.inside()
 
     def functions(self) -> Iterator[Graph]:
-        """The functions of the model, opened on demand; only the main graph has them.
-
-        Raises:
-            ModelError: A function is not a valid graph.
-        """
-        count = len(self.model.function_sections) if self.is_main else 0
-        return map(self.function, range(count))
+        """The functions of the model; only the main graph has them. ModelError as for one."""
+        return map(self.function, range(len(self.model.functions) if self.is_main else 0))
 
     def function(self, index: int) -> Graph:
-        """A function of the model, by index.
-
-        Raises:
-            ModelError: It is not a valid graph.
-        """
-        functions = self.model.functions
-        if index not in functions:
-            section = self.model.function_sections[index]
-            place = function_label(section.light)
-            with gc_paused(), _one_line(f"function {place}: "):
-                functions[index] = Graph(self.model, section, None, (place,), ())
-        found = functions[index]
-        assert isinstance(found, Graph)
-        return found
+        """A function of the model, by index; raises ModelError where it is not a valid graph."""
+        found = self.model.functions[index]
+        if isinstance(found, ModelError):
+            raise found
+        graph: Graph = found
+        return graph
 
     # Reading
 
@@ -315,16 +276,8 @@ class Graph(Edits):
         return self.model.journal.count
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor of that name.
-
-        Raises:
-            KeyError: The graph has no such tensor.
-        """
+        """The tensor of that name; raises KeyError where there is none."""
         return self.tensors[name]
-
-    def has_tensor(self, name: str) -> bool:
-        """Whether the graph, as it is now, has a tensor of that name."""
-        return name in self.tensors
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor that was in the graph is still there."""
@@ -332,24 +285,24 @@ class Graph(Edits):
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
-        if tensor.producer is None or tensor.producer.op != "Identity":
-            return tensor  # as nearly all are
-        path = []
-        while tensor.origin is None:
-            node = tensor.producer
-            if node is None or node.op != "Identity" or not self.is_standard(node):
-                break
-            path.append(tensor)
+        node = tensor.producer
+        while node is not None and node.op == "Identity" and self.is_standard(node):
             tensor = node.inputs[0]
-        found = tensor if tensor.origin is None else tensor.origin
-        for copy in path:
-            copy.origin = found
-        return found
+            node = tensor.producer
+        return tensor
 
     def on_cycle(self) -> Node | None:
         """A node of this graph, or of one around it, that depends on itself; None without any."""
-        found = looped_in(self)
-        return self.parent.on_cycle() if found is None and self.parent is not None else found
+        from graphlib import CycleError, TopologicalSorter
+
+        sources = {node: self.sources(node) for node in self.nodes}
+        above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
+        try:
+            TopologicalSorter(above).prepare()
+        except CycleError as error:
+            node: Node = error.args[1][0]
+            return node
+        return None if self.parent is None else self.parent.on_cycle()
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
@@ -358,11 +311,6 @@ class Graph(Edits):
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """The places where a tensor is read, in no particular order; a copy, safe from edits."""
         return tuple(starmap(Use, tensor.uses))
-
-    def captured(self) -> Iterator[Tensor]:
-        """The tensors of a body that it captures from the graph around."""
-        if self.parent is not None:
-            yield from (tensor for tensor in self.tensors.values() if tensor.outer is not None)
 
     def home(self, tensor: Tensor) -> tuple[Graph, Tensor]:
         """The graph that defines a tensor, and the tensor there: a body may capture it."""
@@ -379,22 +327,15 @@ class Graph(Edits):
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
-    def has_default(self, name: str) -> bool:
-        """Whether an input is also an initializer, so that a caller may omit it."""
-        return name in self.initializers
-
     @noted
     def is_standard(self, node: Node) -> bool:
-        """Whether a node is an operator of ONNX itself, written as its schema asks.
-
-        It is no custom operator, no function, and does not contradict its schema.
-        """
+        """Whether a node is an operator of ONNX itself, written as its schema asks."""
         return self.names_standard(node) and not self.contradiction(node)
 
     def names_standard(self, node: Node) -> bool:
         """Whether a node names an operator of ONNX itself, not a custom one or a function."""
         is_default = self._knows_default and node.domain in DEFAULT_DOMAINS
-        return is_default and node.op not in self._hidden
+        return is_default and node.op not in self.model.standard_functions
 
     @noted
     def contradiction(self, node: Node) -> str:
@@ -403,57 +344,58 @@ class Graph(Edits):
             return ""
         return contradiction(node, self.opset, in_function=self.is_in_function)
 
+    def _callees(self, node: Node) -> Sequence[int]:
+        return self.model.function_indices.get((normal_domain(node.domain), node.op), ())
+
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
-        return (normal_domain(node.domain), node.op) in self.model.function_indices
+        return bool(self._callees(node))
 
     def called(self, node: Node) -> Graph | None:
-        """The function that a node calls; None where there is none, or several of that name.
-
-        Raises:
-            ModelError: It is not a valid graph.
-        """
-        if not self.is_function(node):
-            return None
-        found = self.model.function_indices.get((normal_domain(node.domain), node.op), ())
-        return self.main.function(found[0]) if len(found) == 1 else None
+        """The function that a node calls; None where there is none, or several of that name."""
+        found = self._callees(node)
+        return self.function(found[0]) if len(found) == 1 else None
 
     def inner_operators(self, node: Node) -> frozenset[str]:
-        """The op types in the bodies of a node, and in the functions that it may call."""
-        functions = self.model.functions_now()
-        found = [body for _, body in held_bodies(node)]
-        if node.touched and node.bodies:
-            found = [*bodies(self.node_proto(node))]
-        held = [inner for body in found for inner in body.node]
-        for function in functions.get((normal_domain(node.domain or ""), node.op), ()):
-            held += function.node
+        """The op types in the bodies of a node and in the functions that it may call.
+
+        What edits brought into any body or function counts, too.
+        """
+        edited = (inner.op for each in self.model.inside for inner in each.nodes)
+        return self._held_operators(node).union(edited)
+
+    @noted
+    def _held_operators(self, node: Node) -> frozenset[str]:
+        functions = self.skeleton.light.functions
+        held = [inner for _, body in held_bodies(node) for inner in body.node]
+        for index in self._callees(node):
+            held += functions[index].node
         return frozenset(operators(held, functions))
 
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
-        if self.is_main or not self.is_in_function:
-            return ""
-        given = (
-            name
-            for name, value in node.attrs.items()
-            if isinstance(value, onnx.AttributeProto) and value.ref_attr_name
-        )
-        return next(given, "")
+        for name, value in node.attrs.items() if self.is_in_function else ():
+            if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
+                return name
+        return ""
 
     def is_there(self) -> bool:
         """Whether the model still has this graph: the node that has a body may be gone."""
-        if self.outer is None or self.parent is None:
+        if self.owner is None or self.parent is None:
             return True
-        return self.outer[1].alive and self.parent.is_there()
+        return self.owner.alive and self.parent.is_there()
 
-    def label(self, node: Node) -> str:
-        """The name of a node, or that of its first output in angle brackets."""
-        return describe(node)
+    def owner_in(self, graph: Graph) -> Node | None:
+        """The node of another graph that has this one in a body; None if none does."""
+        if self.parent is None or self.parent is graph:
+            return self.owner
+        return self.parent.owner_in(graph)
+
+    label = staticmethod(describe)
 
     def location(self, node: Node) -> Location:
         """Where a node is."""
-        outputs = [tensor.name for tensor in node.outputs if tensor.name] or [""]
-        return Location(self.scope, node.name, outputs[0])
+        return Location(self.scope, node.name, next(filter(None, map(NAME, node.outputs)), ""))
 
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
@@ -462,169 +404,161 @@ class Graph(Edits):
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
-        return is_edited(self.model.skeleton, node)
+        return is_edited(self.skeleton, node)
 
     def runs_edited(self, node: Node) -> bool:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
-        if self.is_edited(node):
-            return True
-        edited = [view for view in self.model.functions.values() if view.edited]
-        if not edited or not self.runs_graphs(node):
-            return False
-        skeleton = self.model.skeleton
-        return any(edited_section(skeleton, view) for view in edited)
+        if self.is_edited(node) or not self.runs_graphs(node):
+            return self.is_edited(node)
+        return any(edited_section(each) for each in self.model.functions if isinstance(each, Graph))
 
-    @property
-    def _folder(self) -> Path | None:
-        """Where external data lies; None where that is unknown."""
-        return self.model.path.parent if self.model.path else None
+    @noted
+    def runs_graphs(self, node: Node) -> bool:
+        """Whether a node has bodies, or calls a function of the model."""
+        return self.is_function(node) or bool(held_bodies(node))
 
-    def _whole(self, name: str) -> onnx.TensorProto | None:
-        """A dense initializer with its elements; None if there is none of that name."""
-        initializer = self.initializers.get(name)
-        if initializer is None or initializer.sparse:
-            return None
-        for record in initializer.records[:1]:
-            if record.end - record.body > PAYLOAD_LIMIT:
-                return self.model.skeleton.whole(record, onnx.TensorProto())
-        return initializer.proto
+    def running(self) -> list[Node]:
+        """The nodes that have bodies, or call a function of the model, in file order."""
+        among = self.nodes if self.model.functions else self.holders
+        return [node for node in among if node.alive and self.runs_graphs(node)]
+
+    # Constants
 
     def declared(self, tensor: Tensor) -> Declared | None:
-        """Type and shape of a graph input, an initializer or a Constant; None for other tensors.
-
-        Declarations in `value_info` and of graph outputs do not count: no runtime enforces them.
-        """
+        """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
         graph, tensor = self.home(tensor)
         if tensor.name in graph.inputs:
             return graph.inputs[tensor.name]
-        initializer = graph.initializers.get(tensor.name)
-        if initializer:
-            return initializer.declared
-        value = graph._held(tensor)
-        if isinstance(value, onnx.AttributeProto):
-            if value.HasField("t"):
-                return Declared(value.t.data_type, constant_shape(value.t.dims, tensor.name))
-            sparse = value.sparse_tensor
-            return Declared(sparse.values.data_type, constant_shape(sparse.dims, tensor.name))
-        if value is None:
-            return None
-        return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        held = graph._held(tensor)
+        return None if held is None else held.declared
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are external data."""
         graph, tensor = self.home(tensor)
-        if not graph.model.has_external_data:
-            return False
         # An initializer that a caller may override counts as an input.
-        if tensor.name in graph.inputs:
+        if not self.model.has_external_data or tensor.name in graph.inputs:
             return False
-        initializer = graph.initializers.get(tensor.name)
-        if initializer:
-            return is_external(initializer.proto)
-        value = graph._held(tensor)
-        return isinstance(value, onnx.AttributeProto) and is_external(value.t)
+        held = graph._held(tensor)
+        return held is not None and is_external(held.proto)
 
     def is_raw(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are stored as bytes."""
         graph, tensor = self.home(tensor)
-        proto = graph._whole(tensor.name)
-        if proto is None:
-            value = graph._held(tensor)
-            proto = value.t if isinstance(value, onnx.AttributeProto) else None
-        return proto is not None and proto.HasField("raw_data")
+        held = graph._held(tensor)
+        return held is not None and graph._whole(tensor, held).HasField("raw_data")
 
-    def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    def constant(self, tensor: Tensor) -> Array | None:
         """The value of an initializer or a Constant, read-only; None where it is not available.
 
-        It is not available where a caller may override it, for sparse tensors and those with over
-        4,096 elements, and for external data of a model that came without a path.
-
-        Raises:
-            ModelError: Its elements do not fit its shape, or cannot be read.
+        That is where a caller may override it, for sparse tensors and those with over 4,096
+        elements, and for external data of a model that came without a path. Raises ModelError where
+        its elements do not fit its shape, or cannot be read.
         """
         graph, tensor = self.home(tensor)
         node = tensor.producer
         if (node is not None and node.op != "Constant") or tensor.name in graph.inputs:
             return None  # a caller may override an initializer that is also an input
         if tensor not in graph._values:
-            graph._values[tensor] = graph._elements(tensor)
+            held = graph._held(tensor)
+            graph._values[tensor] = None if held is None else graph._elements(tensor, held)
         return graph._values[tensor]
 
-    def _elements(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
-        initializer = self.initializers.get(tensor.name)
-        if initializer:
-            if not self._readable(initializer.proto):
-                return None
-            proto = self._whole(tensor.name)
-            return None if proto is None else self._array(proto, tensor.name)
-        value = self._held(tensor)
-        if isinstance(value, onnx.AttributeProto):
-            if not value.HasField("t") or not self._readable(value.t):
-                return None
-            record = tensor.producer.record if tensor.producer else None
-            if record is not None and lacks_elements(value.t):
-                node = self.model.skeleton.whole(record, onnx.NodeProto())
-                value = next(item for item in node.attribute if item.name == value.name)
-            return self._array(value.t, tensor.name)
-        return None if value is None or value.size > LIMIT else value
+    def is_fixed(self, tensor: Tensor) -> bool:
+        """Whether the value is a constant that no caller can override, trusted or not."""
+        return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
 
-    def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
-        """The value of the Constant that writes a tensor; a tensor in it may lack elements."""
+    def _held(self, tensor: Tensor) -> Initializer | None:
+        """The initializer of a tensor, or what the Constant that writes it holds."""
         node = tensor.producer
-        if node is None or node.op != "Constant" or not self.is_standard(node):
+        if node is None:
+            return self.initializers.get(tensor.name)
+        if node.op != "Constant" or len(node.attrs) != 1 or not self.is_standard(node):
             return None
-        if len(node.attrs) != 1:
-            return None
-        name, value = next(iter(node.attrs.items()))
+        ((name, value),) = node.attrs.items()
         if isinstance(value, onnx.AttributeProto):
-            known = value.HasField("t") or value.HasField("sparse_tensor")
-            return value if known and not value.ref_attr_name else None
-        if name not in _LISTED or isinstance(value, list) != name.endswith("s"):
+            item = value.t if value.HasField("t") else value.sparse_tensor
+            return None if value.ref_attr_name else held_in(item, tensor.name, node.record)
+        kind = _LISTED.get(name.removeprefix("value_").removesuffix("s"))
+        if kind is None or self.opset < 12:
             return None
-        kind, dtype = _LISTED[name]
-        if not all(isinstance(item, kind) for item in (value if name.endswith("s") else [value])):
+        dims, items = ([len(value)], value) if isinstance(value, list) else ([], [value])
+        return held_in(onnx.helper.make_tensor("", kind, dims, items), tensor.name, None)
+
+    def _whole(self, tensor: Tensor, held: Initializer) -> onnx.TensorProto:
+        """A tensor with its elements, where these are in the model."""
+        record = held.record
+        if record is None or record.end - record.body <= PAYLOAD_LIMIT:
+            return held.proto
+        if is_external(held.proto) or not lacks_elements(held.proto):
+            return held.proto
+        if tensor.producer is None:
+            return self.skeleton.whole(record, onnx.TensorProto())
+        node = onnx.NodeProto()
+        self.skeleton.whole(record, node)
+        value: onnx.TensorProto = next(item.t for item in node.attribute if item.HasField("t"))
+        return value
+
+    def _elements(self, tensor: Tensor, held: Initializer) -> Array | None:
+        proto, path = held.proto, self.model.path
+        if held.sparse or proto.HasField("segment") or prod(proto.dims) > LIMIT:
             return None
-        array: np.ndarray[Any, Any] = np.array(value, dtype=dtype)
-        array.setflags(write=False)
-        return array
-
-    def _readable(self, proto: onnx.TensorProto) -> bool:
-        """Whether a tensor's elements are available: in one segment, in reach, and few enough."""
-        within_reach = self._folder is not None or not is_external(proto)
-        return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
-
-    def _array(self, proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
-        shape = constant_shape(proto.dims, name)
-        if self._folder is not None and is_external(proto):
-            proto = internal(proto, self._folder)
-        key = proto.data_type, shape, proto.raw_data
+        if not is_external(proto):
+            proto = self._whole(tensor, held)
+        elif path is None:
+            return None
+        else:
+            proto = internal(proto, path.parent)
+        key = proto.data_type, tuple(proto.dims), proto.raw_data
         if key[-1] and key in self._alike:  # networks repeat the same few short ones
             return self._alike[key]
         try:
             array = np.array(numpy_helper.to_array(proto))
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise ModelError(
-                f"the elements of tensor '{name}' do not fit its type and shape "
+                f"the elements of tensor '{tensor.name}' do not fit its type and shape "
                 f"({list(proto.dims)}); export the model again"
             ) from error
         array.setflags(write=False)
         self._alike[key] = array
         return array
 
-    def is_fixed(self, tensor: Tensor) -> bool:
-        """Whether the value is a constant that no caller can override, trusted or not."""
-        return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
-
     # Edits
 
-    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
-        """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
+    def _record(self, *step: Any) -> None:
+        self.model.journal.record(*step)
+        if not self.is_main:
+            self.model.inside[self] = None
+        view: View | None = self
+        while view is not None:
+            view.edited = True
+            if view.owner is not None:
+                view.owner.touched = True
+            view = view.parent
 
-        The declared shapes of outputs and in `value_info` stay as they are.
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return self.model.journal.mark()
 
-        Raises:
-            ValueError: It is not an input of the main graph.
-        """
+    def rollback(self, mark: int) -> None:
+        """Undoes every edit made since a mark, sweeps included."""
+        self.model.journal.rollback(mark)
+
+    def take_defaults(self) -> None:
+        """Takes the initializers that are also inputs as constants, which no caller overrides."""
+        if taken := self.inputs.keys() & self.initializers.keys():
+            self._record(setattr, self, "inputs", self.inputs)
+            self._record(setattr, self, "trusted", self.trusted)
+            self.inputs = {name: each for name, each in self.inputs.items() if name not in taken}
+            self.trusted |= taken
+
+    def undeclare(self, tensor: Tensor) -> None:
+        """Drops the `value_info` of a tensor."""
+        if tensor.name not in self.undeclared:
+            self.undeclared.add(tensor.name)
+            self._record(self.undeclared.discard, tensor.name)
+
+    def declare(self, name: str, shape: Shape) -> None:
+        """Changes the declared shape of an input of the main graph."""
         if not self.is_main or name not in self.inputs:
             raise ValueError(f"'{name}' is no input of the main graph")
         inputs = self.inputs
@@ -633,23 +567,14 @@ class Graph(Edits):
             inputs[name] = inputs[name]._replace(shape=shape)
             self.model.journal.declared += 1
 
-    def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
-        """Changes the declared shape of an output, for edits that make it another one.
-
-        Raises:
-            ValueError: It is not an output of the main graph that declares a shape.
-        """
-        values = (value for value, _ in self.section.parts("output") if self.is_main)
-        known = {value.name: declaration(value) for value in values}
-        if name not in known or known[name].shape is None:
-            raise ValueError(f"'{name}' is no output of the main graph with a shape")
-        before, declared = self.redeclared_outputs, known[name]._replace(shape=shape)
-        self._record(setattr, self, "redeclared_outputs", before)
-        self.redeclared_outputs = {**before, name: declared}
+    def declare_output(self, name: str, shape: Shape) -> None:
+        """Changes the declared shape of an output of the main graph that declares one."""
+        self._record(setattr, self, "redeclared", self.redeclared)
+        self.redeclared = {**self.redeclared, name: shape}
 
     def claims(
         self, *kinds: Literal["value_info", "output", "input"]
-    ) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+    ) -> Iterator[tuple[Tensor, Shape]]:
         """Shapes that no runtime enforces: of `value_info`, outputs, and inputs of bodies."""
         for kind in kinds:
             for value, _ in () if kind == "input" and self.is_main else self.section.parts(kind):
@@ -657,26 +582,6 @@ class Graph(Edits):
                 shape = None if isinstance(value, str) else declaration(value).shape
                 if shape is not None and value.name in self.tensors:
                     yield self.tensors[value.name], shape
-
-    def capture(self, tensor: Tensor) -> Tensor:
-        """The tensor of this body that stands for one of a graph around it, so it can be read here.
-
-        Raises:
-            ValueError: Another tensor hides it here or in between, or no graph around has it.
-        """
-        if self.tensors.get(tensor.name) is tensor:
-            return tensor
-        if self.parent is None:
-            raise ValueError(f"'{tensor.name}' is no tensor of a graph around")
-        source, known = self.parent.capture(tensor), self.tensors
-        if tensor.name not in known:
-            known[tensor.name] = Tensor(tensor.name)
-            known[tensor.name].outer = source
-            self._record(known.pop, tensor.name)
-        found = known[tensor.name]
-        if found.outer is not source:
-            raise ValueError(f"'{tensor.name}' is another tensor in {self.place}")
-        return found
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Sets an attribute to a number, a string or a sequence of one kind; None removes it."""
@@ -689,13 +594,7 @@ class Graph(Edits):
         inputs: tuple[Tensor, ...] = (),
     ) -> None:
         """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
-        values = dict(node.attrs)
-        for name, value in changed.items():
-            if value is None:
-                values.pop(name, None)
-            else:
-                values[name] = attributes.normal(value)
-        self._change(node, (node.op, values, node.domain, inputs or node.inputs, node.outputs))
+        self._change(node, attrs=_with(node.attrs, changed), inputs=inputs or node.inputs)
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -707,7 +606,7 @@ class Graph(Edits):
         inputs = (*node.inputs[:index], tensor or Tensor(""), *node.inputs[index + 1 :])
         while tensor is None and inputs and not inputs[-1].name:
             inputs = inputs[:-1]
-        self._change(node, (node.op, node.attrs, node.domain, inputs, node.outputs))
+        self._change(node, inputs=inputs)
 
     def insert(
         self,
@@ -718,18 +617,14 @@ class Graph(Edits):
         before: Node,
         name: str,
     ) -> Tensor:
-        """Inserts a node of the default domain with one output, in front of another node.
+        """Inserts a node of the default domain in front of another; returns its only output.
 
         Node and output get fresh names derived from `name`.
-
-        Returns:
-            The output.
         """
-        label = self.model.names.fresh(name)
-        output = Tensor(self.model.names.fresh(f"{label}_output"))
-        values, reads = _normal(attributes), _present(inputs)
-        node = Node(op, label, values, inputs=reads, outputs=(output,))
-        self._insert(node, before, fresh_name=True)
+        label = self._fresh(name)
+        output = Tensor(self._fresh(f"{label}_output"))
+        values, reads = _with({}, attributes), _present(inputs)
+        self._insert(Node(op, label, values, inputs=reads, outputs=(output,)), before)
         return output
 
     def insert_like(
@@ -742,28 +637,21 @@ class Graph(Edits):
     ) -> tuple[Tensor, ...]:
         """Inserts a node with the operator, attributes and notes of another one, in front of it.
 
-        Args:
-            node: The other node.
-            inputs: The inputs of the new one.
-            changed: Attributes with other values; None leaves one out.
-            name: Its name; a fresh one if None. Names of nodes need not differ, and a node that
-                takes the place of another keeps its name.
-
-        Returns:
-            Its outputs, as many as the other node has; those that it omits are nameless.
+        Of `changed` attributes, None leaves one out. The name is a fresh one if None, but one that
+        takes the place of another keeps its name. Returns as many outputs as the other node has.
         """
-        kept = {name: value for name, value in node.attrs.items() if name not in changed}
-        given = {name: value for name, value in changed.items() if value is not None}
-        own = name
-        if own is None:
-            own = self.model.names.fresh(node.name or node.outputs[0].name)
-        new = Node(node.op, own, {**kept, **_normal(given)}, node.domain, like=node)
-        new.inputs = _present(inputs)
+        if held_bodies(node):
+            raise ValueError(f"node '{describe(node)}' has bodies, which stay where they are")
+        first = node.outputs[0].name
+        own = self._fresh(node.name or first) if name is None else name
+        outputs = list[Tensor]()
         for place, output in enumerate(node.outputs):
-            fresh = f"{own or node.outputs[0].name}_output{place or ''}"
-            named = self.model.names.fresh(fresh) if output.name else ""
-            new.outputs = (*new.outputs, Tensor(named))
-        self._insert(new, node, fresh_name=name is None)
+            fresh = f"{own or first}_output{place or ''}"
+            outputs.append(Tensor(self._fresh(fresh) if output.name else ""))
+        kept = {name: value for name, value in node.attrs.items() if name not in changed}
+        new = Node(node.op, own, _with(kept, changed), node.domain, like=node)
+        new.inputs, new.outputs = _present(inputs), tuple(outputs)
+        self._insert(new, node)
         return new.outputs
 
     def replace_op(
@@ -775,45 +663,37 @@ class Graph(Edits):
     ) -> None:
         """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None
-        state = op, _normal(attributes), domain, _present(inputs), node.outputs
-        self._change(node, state)
+        values, reads = _with({}, attributes), _present(inputs)
+        self._change(node, op=op, attrs=values, domain=domain, inputs=reads)
 
     def absorb(self, node: Node) -> tuple[str, ...]:
-        """Removes an Identity: the node upstream writes its output directly.
+        """Removes an Identity: the node upstream writes its output, which all read then.
 
-        All readers of the Identity's input read its output instead. Nothing happens where the input
-        must keep its name (it is a graph input or output, or a body reads it), or where a body has
-        a tensor with the name of the output.
-
-        Returns:
-            The names of the removed nodes: that of the Identity, or none.
+        Nothing happens where the input must keep its name (it is a graph input or output, or a body
+        reads it), or where a body has a tensor with the name of the output. Returns the names of
+        the removed nodes.
         """
         if node.op != "Identity" or not self.is_standard(node):
             return ()
         (original,), (copy,) = node.inputs, node.outputs
         source, uses = original.producer, self.uses(original)
         stays = self._is_pinned(original) or any(use.index < 0 for use in uses)
-        if source is None or stays or copy.name in self._inner_names:
+        if source is None or stays or self._is_inside(copy.name):
             return ()
         for use in uses:
             if use.node is not node:
                 self.set_input(use.node, use.index, copy)
-        self._change(node, None)
+        self._turn(node, node.state, None)
         outputs = tuple(copy if tensor is original else tensor for tensor in source.outputs)
-        self._change(source, (source.op, source.attrs, source.domain, source.inputs, outputs))
+        self._change(source, outputs=outputs)
         return (self.place_of(node),)
 
-    def add_initializer(
-        self, values: np.ndarray[Any, Any], name: str, *, as_numbers: bool = False
-    ) -> Tensor:
+    def add_initializer(self, values: Array, name: str, *, as_numbers: bool = False) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
-        It is stored as bytes, or `as_numbers`, which must be of int64 then.
-        A small constant that was added before is shared. In a body or a function, the constant is a
-        Constant node in front of all nodes, since functions have no initializers.
-
-        Raises:
-            ValueError: There is no node, in a body or function, that it could stand in front of.
+        It is stored as bytes, or `as_numbers`, which must be of int64 then. A small one that was
+        added before is shared. In a body or a function it is a Constant in front of all nodes, of
+        which there must be one.
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
@@ -826,10 +706,13 @@ class Graph(Edits):
             proto.ClearField("raw_data")
             proto.int64_data.extend(values.ravel().tolist())
         if self.is_main:
-            proto.name = self.model.names.fresh(name)
+            proto.name = self._fresh(name)
             tensor = Tensor(proto.name)
-            declared = Declared(proto.data_type, values.shape)
-            self._add_initializer(tensor, Initializer(proto, declared))
+            self.added.append(proto.name)
+            self._record(self.added.pop)
+            self._record(self._hold, tensor, None)
+            self._hold(tensor, held_in(proto, name, None))
+            self.model.journal.leave(self, tensor)
         else:
             value = onnx.helper.make_attribute("value", proto)
             first = next(self.nodes, None)
@@ -840,98 +723,208 @@ class Graph(Edits):
             self._shared[key] = tensor
         return tensor
 
+    def remove(self, node: Node) -> None:
+        """Removes a node; raises ValueError where something reads it, or it is gone."""
+        if not node.alive or not all(map(self._is_unused, node.outputs)):
+            raise ValueError(f"node '{describe(node)}' is in use or gone")
+        self._turn(node, node.state, None)
+
+    def sweep(self) -> tuple[str, ...]:
+        """Removes what edits since the last sweep left unused; returns the names of the nodes.
+
+        Nodes that no edit concerns stay, unused or not.
+        """
+        removed = list[str]()
+        journal = self.model.journal
+        done = journal.swept
+        while done < len(journal.left):  # what is removed may leave more unused
+            _, graph, tensor = journal.left[done]
+            done += 1
+            if (node := graph._drop(tensor)) is not None:
+                removed.append(graph.place_of(node))
+        if done != journal.swept:
+            journal.steps.append((setattr, journal, "swept", journal.swept))
+            journal.swept = done
+        return tuple(removed)
+
+    def _drop(self, tensor: Tensor) -> Node | None:
+        """Removes the node or initializer of a tensor that nothing reads; returns the node."""
+        if not self.holds(tensor) or not self._is_unused(tensor):
+            return None
+        if tensor.name in self.initializers:
+            self._record(self._hold, tensor, self.initializers[tensor.name])
+            self._hold(tensor, None)
+        elif (node := tensor.producer) and all(map(self._is_unused, node.outputs)):
+            self._turn(node, node.state, None)
+            return node
+        return None
+
+    def _fresh(self, base: str) -> str:
+        name = self.model.names.fresh(base)
+        self._record(self.model.names.release, name)
+        return name
+
+    def _insert(self, node: Node, before: Node) -> None:
+        if not before.alive:
+            raise ValueError(f"node '{describe(before)}' is gone")
+        node.previous, node.next = before.previous, before
+        self.listed.append(node)
+        self._record(self.listed.pop)
+        self._turn(node, None, node.state)
+        for tensor in node.outputs:
+            self.model.journal.leave(self, tensor)
+
+    def _change(self, node: Node, **changed: Any) -> None:
+        was = node.state
+        op, attrs, domain, inputs, outputs = map(changed.get, _STATE, was)
+        self._turn(node, was, (op, attrs, domain, inputs, outputs))
+
+    def _turn(self, node: Node, was: State | None, now: State | None) -> None:
+        self._record(Graph._become, self, node, now, was)
+        self._become(node, was, now)
+
+    def _become(self, node: Node, was: State | None, now: State | None) -> None:
+        """Makes a node what a state says; None stands for one that is not in the graph."""
+        old, new = was or _ABSENT, now or _ABSENT
+        is_other = old[1] is not new[1] or (old[0], old[2]) != (new[0], new[2])
+        node.reading = None
+        for tensor in old[4] if old[0] == "Constant" else ():
+            self._values.pop(tensor, None)
+        for tensor in node.captures if is_other else ():
+            if (node, -1) in tensor.uses:
+                self._unread(node, -1, tensor)
+        if was is None or now is None:
+            node.alive = now is not None
+            node.previous.next = node if now else node.next
+            node.next.previous = node if now else node.previous
+        else:
+            node.touched = True
+        if old[3] != new[3]:
+            for index, (before, after) in enumerate(zip_longest(old[3], new[3])):
+                if before is not after:
+                    if before is not None:
+                        self._unread(node, index, before)
+                    if after is not None:
+                        self._read(node, index, after)
+                    # Facts that nodes share say which inputs are left out.
+                    is_other |= not (before and after and before.name and after.name)
+        if old[4] != new[4]:
+            for before, after in zip_longest(old[4], new[4]):
+                if before is not after:
+                    self._write(node, before, after)
+        if now is None:
+            return
+        node.op, node.attrs, node.domain, node.inputs, node.outputs = now
+        if is_other:
+            self.share(node)
+            for tensor in node.captures if held_bodies(node) else ():
+                self._read(node, -1, tensor)
+
+    def _read(self, node: Node, index: int, tensor: Tensor) -> None:
+        if tensor.outer is not None and not self.is_read(tensor):
+            self._pass_on(tensor.outer, is_read=True)
+        tensor.uses[node, index] = None
+
+    def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
+        del tensor.uses[node, index]
+        if not tensor.uses:
+            self.model.journal.leave(self, tensor)
+        if tensor.outer is not None and not self.is_read(tensor):
+            self._pass_on(tensor.outer, is_read=False)
+
+    def _pass_on(self, tensor: Tensor, *, is_read: bool) -> None:
+        """Tells the graph around that a body begins to read a tensor of it, or no longer does."""
+        around, owner = cast("Graph", self.parent), cast("Node", self.owner)
+        here = [(body, body.tensors.get(tensor.name)) for body in owner.bodies.values()]
+        if is_read:
+            owner.captures[tensor] = None
+        elif any(each and each.outer is tensor and body.is_read(each) for body, each in here):
+            return
+        else:
+            owner.captures.pop(tensor)
+        if owner.alive:
+            (around._read if is_read else around._unread)(owner, -1, tensor)
+
+    def _write(self, node: Node, old: Tensor | None, new: Tensor | None) -> None:
+        if old is not None:
+            old.producer = None
+            if old.name:
+                self._forget(old)
+        if new is not None:
+            new.producer = node
+            if new.name:
+                self.tensors[new.name] = new
+
+    def _hold(self, tensor: Tensor, initializer: Initializer | None) -> None:
+        """Gives a tensor its initializer, or (None) takes it away."""
+        if initializer is None:
+            del self.initializers[tensor.name]
+            self._forget(tensor)
+        else:
+            self.tensors[tensor.name], self.initializers[tensor.name] = tensor, initializer
+
+    def _forget(self, tensor: Tensor) -> None:
+        del self.tensors[tensor.name]
+        self._values.pop(tensor, None)
+
+    def _is_pinned(self, tensor: Tensor) -> bool:
+        """Whether something other than a node refers to a tensor by its name."""
+        return tensor.name in self._pinned or tensor.name in self.inputs
+
+    def _is_unused(self, tensor: Tensor) -> bool:
+        return not tensor.name or not (tensor.uses or self._is_pinned(tensor))
+
+    def _is_inside(self, name: str) -> bool:
+        inside = [body for node in self.holders for body in node.bodies.values()]
+        found = [body.tensors[name] for body in inside if name in body.tensors]
+        return any(t.outer is None for t in found) or any(body._is_inside(name) for body in inside)
+
     def touched(self, mark: int) -> Sequence[Touched]:
         """The nodes that edits since a mark touched, each as it was at the mark.
 
-        Nodes whose bodies were edited count; where a function was edited, so do all nodes that may
-        run it. Nodes of graphs around this one do not count.
+        Nodes whose bodies were edited count; where a function was edited, so do all that run one.
         """
         found: dict[Node, Touched] = {}
         inside: dict[Node, Touched] = {}
-        for view, node, _, was in self._changes(mark):
-            if view is self:
+        for graph, node, _, was in self._changes(mark):
+            if graph is self:
                 again = node in found
                 found[node] = Touched(node, found[node].was if again else was, again)
-            elif (owner := view.owner_in(self)) is not None:
+            elif (owner := graph.owner_in(self)) is not None:
                 inside[owner] = Touched(owner, None)
-            elif view.is_in_function:
+            elif graph.is_in_function:
                 inside.update((each, Touched(each, None)) for each in self.running())
         return list({**found, **inside}.values())
+
+    def _changes(self, mark: int) -> Iterator[Sequence[Any]]:
+        """The edits of nodes since a mark: graph, node, and the states after and before."""
+        steps = self.model.journal.steps[mark:]
+        return (step[1:] for step in steps if step[0] is Graph._become)
 
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
         node = touched.node
-        return state_of(node) != touched.was or not node.alive
+        return node.state != touched.was or not node.alive
 
-    def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
-        """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
-
-        Each with whether it is still there.
-        """
-        journal = self.model.journal
-        if self.is_main and not journal.inner:
-            return []
+    def touched_elsewhere(self, mark: int) -> Sequence[Touched]:
+        """The nodes of other graphs that edits since a mark touched, but for bodies in this one."""
         return [
-            (Touched(node, was), node.alive)
-            for view, node, _, was in self._changes(mark)
-            if view is not self and view.owner_in(self) is None
+            Touched(node, was)
+            for graph, node, _, was in self._changes(mark)
+            if graph is not self and graph.owner_in(self) is None
         ]
-
-    @noted
-    def runs_graphs(self, node: Node) -> bool:
-        """Whether a node has bodies, or calls a function of the model."""
-        return self.is_function(node) or bool(held_bodies(node))
-
-    def running(self) -> list[Node]:
-        """The nodes that have bodies, or call a function of the model, in file order."""
-        is_listed = all(node.record for node in self.unlike) and not self.model.function_indices
-        among = self.unlike if is_listed else self.nodes
-        return [node for node in among if node.alive and self.runs_graphs(node)]
-
-    def sweep(self) -> tuple[str, ...]:
-        """Removes the nodes and initializers that edits since the last sweep left unused.
-
-        Their `value_info` is removed too. Nodes that no edit concerns stay, unused or not.
-
-        Returns:
-            The names of the removed nodes.
-        """
-        removed = list[str]()
-        steps = self.model.journal.steps
-        done = len(steps)
-        while done and steps[done - 1][0] is not swept:
-            done -= 1
-        while done < len(steps):  # what is removed may leave more unused
-            for graph, tensor in self._left(*steps[done]):
-                if (node := graph._drop(tensor)) is not None:
-                    removed.append(cast("Graph", graph).place_of(node))
-            done += 1
-        if steps and steps[-1][0] is not swept:
-            steps.append((swept,))
-        return tuple(removed)
-
-    def mark(self) -> int:
-        """A point to roll back to."""
-        return self.model.journal.mark()
-
-    def rollback(self, mark: int) -> None:
-        """Undoes every edit made since a mark, sweeps included."""
-        self.model.journal.rollback(mark)
 
     # Saving
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
-        return node_proto(self.model.skeleton, node)
+        return node_proto(self.skeleton, node)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
-        """The model as it is now, with graph inputs in place of long or external constants.
+        """The model as it is now, with graph inputs in place of long or external initializers.
 
-        Constants stay where a node reads nothing but constants, so that constant folding does the
-        same as in the model.
-
-        Args:
-            is_fed: Whether a tensor depends on the elements of graph inputs.
+        They stay where a node reads nothing that is fed, that is, depends on graph inputs, so that
+        constant folding does the same as in the model.
         """
 
         def is_cut(name: str) -> bool:
@@ -940,13 +933,7 @@ class Graph(Edits):
                 any(is_fed(other) for other in self.sources(reader)) for reader, _ in tensor.uses
             )
 
-        model = self.model
-        return working_copy(model.skeleton, model.main, model.differences(), is_cut)
-
-    @cached_property
-    def _inner_names(self) -> frozenset[str]:
-        """The names of tensors that bodies define."""
-        return frozenset(inner_tensors(self.section.light.node))
+        return working_copy(self, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
         """Raises ModelError unless the installed onnx knows the default opset of the model."""
@@ -962,19 +949,6 @@ class Graph(Edits):
                 f"the model imports no default operator set, yet node '{describe(node)}' "
                 f"({node.op}) needs one; export it again"
             )
-
-    def _check_identities(self) -> None:
-        """Raises ModelError where an Identity has no input: all walks go through Identities."""
-        written = [(op, reads) for op, _, reads, *_ in self.alike]
-        written += [(node.op, ()) for node in self.unlike]
-        if all(op != "Identity" or any(reads[:1]) for op, reads in written):
-            return
-        for node in self.nodes:
-            leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)
-            if not leads and self.names_standard(node):
-                raise ModelError(
-                    f"node '{describe(node)}' (Identity) has no input; export the model again"
-                )
 
 
 def row_declared(graph: Graph, node: Node) -> declared.Row | None:
@@ -1000,8 +974,15 @@ def _one_line(prefix: str) -> Iterator[None]:
         raise ModelError(f"{prefix}damaged at byte {error.position}; export it again") from None
 
 
-def _normal(values: Mapping[str, object]) -> dict[str, attributes.Value]:
-    return {name: attributes.normal(value) for name, value in values.items()}
+def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> dict[str, Value]:
+    """Attributes with other values for some of them; None leaves one out."""
+    found = dict(values)
+    for name, value in changed.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = normal(value)
+    return found
 
 
 def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:

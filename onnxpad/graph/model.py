@@ -9,50 +9,32 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import onnx
-from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
-from onnxpad.file.atomic_write import write_whole
-from onnxpad.file.copy_external import ExternalData, behind_links, contents, follow_links
-from onnxpad.file.external_data import check_external
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Functions, Names, by_key, normal_domain
-from onnxpad.file.skeleton import Section, Skeleton
+from onnxpad.file.external import (
+    ExternalData,
+    check_external,
+    contents,
+    runnable,
+    write_whole,
+)
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
+from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import Differences, functions_now, main_differences
-from onnxpad.graph.nodes import Node, Tensor, View
+from onnxpad.graph.nodes import Node, Shape, Tensor, View, declaration
 
-State: TypeAlias = tuple[str, Mapping[str, Any], str | None, tuple[Tensor, ...], tuple[Tensor, ...]]
-"""Operator, attributes, domain, inputs and outputs of a node."""
-
-
-class Touched(Struct, frozen=True):
-    """A node that an edit touched.
-
-    Attributes:
-        node: The node, as it is now.
-        was: The node as it was; None if it was inserted, or if its body, or a function that it may
-            run, was edited.
-        again: Whether it was edited more than once.
-    """
-
-    node: Node
-    was: State | None
-    again: bool = False
-
-    @property
-    def before(self) -> Node | None:
-        """A copy of the node as it was."""
-        if self.was is None:
-            return None
-        op, attributes, domain, inputs, outputs = self.was
-        return Node(op, self.node.name, attributes, domain, None, inputs, outputs)
+Edited: TypeAlias = dict[Record, list[Chunk]]
+"""The records that stand in the place of others."""
+Differences: TypeAlias = tuple[Edited, list[Chunk]]
+"""Those in a graph or function, and what is added at its end."""
 
 
 class Journal:
@@ -60,21 +42,23 @@ class Journal:
 
     Attributes:
         count: A number that grows with edits made or undone: while it stays, so does the model.
-        inner: The number of those in bodies and functions that were made.
         declared: The number of those that declared another shape of an input.
         undone: The points to which edits were undone.
         settled: The count when the round of passes began that is under way.
         steps: Each edit: the function that undoes it, and what that is given.
+        left: The tensors that edits left unread, with their graphs and the number of edits then.
+        swept: How many of these the last sweep went through.
     """
 
     def __init__(self) -> None:
         """Starts without edits."""
         self.count = 0
-        self.inner = 0
         self.declared = 0
         self.undone: list[int] = []
         self.settled = 0
         self.steps: list[tuple[Any, ...]] = []
+        self.left: list[tuple[int, Any, Tensor]] = []
+        self.swept = 0
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -87,27 +71,33 @@ class Journal:
             self.count += 1
             undo, *arguments = self.steps.pop()
             undo(*arguments)
+        while self.left and self.left[-1][0] > mark:
+            self.left.pop()
 
     def record(self, *step: Any) -> None:
         """Stores the function that undoes an edit, and what that is given."""
         self.count += 1
         self.steps.append(step)
 
+    def leave(self, graph: View, tensor: Tensor) -> None:
+        """Notes a tensor that nothing may read since the last edit."""
+        self.left.append((len(self.steps), graph, tensor))
+
 
 class Model:
     """A model, and the journal of all edits of its graphs.
 
     Attributes:
-        skeleton: The file, as it was loaded.
-        path: The path of the file, or None. There need not be a file: for a model in memory, the
-            path says in which folder its external data lies.
-        ir_version: The IR version.
+        skeleton: The file, as it was loaded, with its `ir_version`.
+        path: Its path, or None; of a model in memory, a path in the folder of its external data.
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.
         main: The main graph.
-        functions: The functions that were opened, by index.
+        functions: The functions; for one that is not a valid graph, why.
+        function_indices: Their indices by domain and name, which overloads share.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
+        inside: The bodies and functions that edits have touched.
         notes: A cache for facts derived from several graphs, by who derives them.
     """
 
@@ -121,84 +111,50 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main: View
-        self.functions: dict[int, View] = {}
-        self.standard_functions = {
-            each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
-        }
+        self.main: Any  # a Graph, which knows models
+        self.functions: list[Any] = []
+        self.standard_functions = set[str]()
+        self.function_indices: dict[tuple[str, str], list[int]] = {}
+        for index, each in enumerate(light.functions):
+            key = normal_domain(each.domain), each.name
+            self.function_indices.setdefault(key, []).append(index)
+            if not key[0]:
+                self.standard_functions.add(each.name)
         self.journal = Journal()
+        self.inside: dict[View, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
-        self._different: tuple[int, Differences] | None = None
-        self._functions_now: tuple[int, Functions] | None = None
-
-    @cached_property
-    def function_sections(self) -> tuple[Section, ...]:
-        """The functions as they are in the file."""
-        return tuple(self.skeleton.functions())
-
-    @cached_property
-    def function_indices(self) -> Mapping[tuple[str, str], Sequence[int]]:
-        """The indices of the functions by domain and name, which overloads share."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for index, each in enumerate(self.skeleton.light.functions):
-            found.setdefault((normal_domain(each.domain), each.name), []).append(index)
-        return found
+        self._different: tuple[int, Edited] | None = None
 
     @cached_property
     def names(self) -> Names:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
-    def functions_now(self) -> Functions:
-        """The functions as they are now, by domain and name, perhaps without large weights.
-
-        They are put together once; where some were looked into, again after an edit.
-        """
-        count = self.journal.count if self.functions else -1
-        if self._functions_now is None or self._functions_now[0] != count:
-            self._functions_now = count, by_key(functions_now(self.skeleton, self.functions))
-        return self._functions_now[1]
-
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""
-        if key in self._metadata:
-            return self._metadata[key]
         entries = self.skeleton.light.metadata_props
-        return next((entry.value for entry in entries if entry.key == key), None)
+        before = next((entry.value for entry in entries if entry.key == key), None)
+        return self._metadata.get(key, before)
 
     def set_metadata(self, key: str, value: str) -> None:
         """Sets the metadata value of a key."""
-        if self.metadata(key) == value:
-            return
-        if key in self._metadata:
-            self.journal.record(self._metadata.__setitem__, key, self._metadata[key])
-        else:
-            self.journal.record(self._metadata.pop, key)
-        self._metadata[key] = value
+        if self.metadata(key) != value:
+            self.journal.record(setattr, self, "_metadata", self._metadata)
+            self._metadata = {**self._metadata, key: value}
 
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; compares every node once after an edit."""
-        return any(self.differences())
+        return bool(self.differences())
 
     def light_now(self) -> onnx.ModelProto:
-        """The model after the edits, without large weights.
-
-        Raises:
-            ModelError: The file of the original was overwritten in place.
-        """
-        return self.skeleton.light_after(*self.differences())
-
-    def kept_initializers(self) -> frozenset[str]:
-        """The names of the initializers of the main graph that are as they were."""
-        replaced, _ = self.differences()
-        initializers = self.skeleton.main.parts("initializer")
-        return frozenset(each.name for each, record in initializers if record not in replaced)
+        """The model after the edits, without large weights."""
+        return read_bytes(memoryview(self.to_bytes()), "the model").light
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self.skeleton.splice(*self.differences()))
+        return b"".join(self.skeleton.splice(self.differences()))
 
     def to_proto(self) -> onnx.ModelProto:
         """The model."""
@@ -207,18 +163,10 @@ class Model:
         return model
 
     def to_run(self) -> tuple[bytes, Path | None]:
-        """The model, serialised, and the folder where a runtime finds its external data.
-
-        The folder is None where the model has no external data, or came without a path.
-        """
-        external = self.skeleton.external
-        if self.path is None or not external:
+        """The model, serialised, and the folder where a runtime finds its external data, if any."""
+        if self.path is None or not self.has_external_data:
             return self.to_bytes(), None
-        if not behind_links(self.path, external):
-            return self.to_bytes(), self.path.parent
-        model = self.to_proto()
-        folder = follow_links(model, self.path)
-        return model.SerializeToString(), folder
+        return runnable(self.to_bytes(), self.path)
 
     def write(
         self,
@@ -227,31 +175,18 @@ class Model:
         external_data: ExternalData = "copy",
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
-        """Saves the model, whole or not at all.
+        """Saves the model, whole or not at all; returns the other files that were written.
 
         In the folder of the original, it shares the external data. For another folder, that data is
-        copied before the model appears there, or embedded in the model. A model without a path
-        keeps its references as they are.
-
-        Args:
-            path: The file to write.
-            external_data: `copy` or `inline`.
-            progress: Called with the name of a step, how much of it is done, and how much there is.
-
-        Returns:
-            The other files that were written.
-
-        Raises:
-            UsageError: `external_data` is neither.
-            OutputError: A file cannot be written, or another file is in the way.
-            ModelError: External data cannot be read.
+        copied before the model appears there, or embedded in the model (`inline`). A model without
+        a path keeps its references as they are. Raises OutputError where that cannot be.
         """
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"a model is saved to a path, not to {path!r}")
-        edits = self.differences()
+        chunks = self.skeleton.splice(self.differences())
         target = Path(os.fsdecode(path))
         try:
-            files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
+            files = contents(self.skeleton, self.path, chunks, target, external_data, progress)
             write_whole(files)
         except (OSError, ValueError) as error:  # from the checks before anything is written
             let_through(error)
@@ -259,22 +194,12 @@ class Model:
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
-    def _require_file(self) -> None:
-        if self.skeleton.mapped is not None:
-            self.skeleton.mapped.require_unchanged()
-
-    def differences(self) -> Differences:
-        """The differences from the original; cached until the next edit.
-
-        Raises:
-            ModelError: The file of the original was overwritten in place.
-        """
-        self._require_file()
+    def differences(self) -> Edited:
+        """The records that replace some of the file; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
-            functions = self.functions.values()
-            found = main_differences(self.skeleton, self.main, functions, self._metadata)
-            self._different = version, found
+            views = [each for each in (self.main, *self.functions) if isinstance(each, View)]
+            self._different = version, edited_model(self.skeleton, views, self._metadata)
         return self._different[1]
 
 
@@ -290,20 +215,276 @@ def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) 
     return opsets or ({"": 1} if ir_version < 3 else {})
 
 
-_Type = onnx.AttributeProto.AttributeType
+_INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
+_IR_VERSION, _METADATA = 1, 14
+_ANNOTATION: Final = "quantization_annotation"
+
+_NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
+"""All that a node says beside its computation."""
+
+
+def node_proto(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
+    """A node as it is now, with all elements of its tensors."""
+    if node.record is None:
+        return _inserted(skeleton, node)
+    proto = _proto(skeleton, node.record, _edited_bodies(skeleton, node))
+    if node.touched:
+        _amend(proto, node)
+    return proto
+
+
+def is_edited(skeleton: Skeleton, node: Node) -> bool:
+    """Whether a node or one of its bodies differs from the file; edits may have been undone."""
+    if node.record is None or not node.touched:
+        return node.record is None
+    if _edited_bodies(skeleton, node):
+        return True
+    return _amend(skeleton.whole(node.record, onnx.NodeProto()), node)
+
+
+def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
+    """A node as the file has it, or parsed from the record that replaces that one."""
+    proto = onnx.NodeProto()
+    if not edited:
+        return skeleton.whole(record, proto)
+    _, *body = edited
+    proto.ParseFromString(b"".join(body))
+    return proto
+
+
+def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
+    """The record of a node with its edited bodies; empty where these did not change."""
+    holders: dict[Record, Edited] = {}
+    for view in node.bodies.values():
+        holder, edited = view.section.attribute, edited_section(view)
+        if holder is not None and edited:
+            holders.setdefault(holder, {}).update(edited)
+    if not holders or node.record is None:
+        return []
+    replaced = {holder: skeleton.rewritten(holder, edited) for holder, edited in holders.items()}
+    return skeleton.rewritten(node.record, replaced)
+
+
+def edited_section(view: View, found: Differences | None = None) -> Edited:
+    """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
+    if not view.edited and found is None:
+        return {}
+    replaced, appended = found or differences(view)
+    edited = {}
+    containers = view.section.containers
+    for container in containers:
+        inside = {
+            record: chunks
+            for record, chunks in replaced.items()
+            if container.body <= record.begin < container.end
+        }
+        added = appended if container is containers[-1] else ()
+        if inside or added:
+            edited[container] = view.skeleton.rewritten(container, inside, added)
+    return edited
+
+
+def working_copy(view: View, edited: Edited, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+    """A model as it is now, with graph inputs in place of large initializers.
+
+    Given are its main graph, how it differs from the file, and which of these become inputs. It
+    loads and is optimised like the model, except where their elements decide.
+    """
+    replaced, appended = differences(view)
+    inputs = {value.name for value in view.skeleton.light.graph.input}
+    for name, each in view.initializers.items():
+        if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
+            replaced[each.record] = []
+            if name not in inputs:
+                dtype, shape = each.declared
+                value = onnx.helper.make_tensor_value_info(name, dtype, shape or ())
+                appended.append(encode(_INPUT, value.SerializeToString()))
+    copied = {**edited, **edited_section(view, (replaced, appended))}
+    model = onnx.ModelProto()
+    model.ParseFromString(b"".join(view.skeleton.splice(copied)))
+    return model
+
+
+def lacks_elements(tensor: onnx.TensorProto) -> bool:
+    """Whether the elements of a tensor were stripped, or are in another file."""
+    if is_external(tensor):
+        return True
+    held = any(field.name in ELEMENTS for field, _ in tensor.ListFields())
+    return not held and prod(tensor.dims) > 0
+
+
+def differences(view: View) -> Differences:
+    """The replacements of records in a graph or function, and the records to add at its end."""
+    skeleton, number = view.skeleton, view.section.number("node")
+    replaced: Edited = {record: [] for record in _removed(view)}
+    # A node inserted before another is written with the next one that the file has.
+    inserted: list[Chunk] = []
+    for node in view.nodes:
+        if node.record is None:
+            inserted.append(encode(number, _inserted(skeleton, node).SerializeToString()))
+        elif inserted or node.touched:
+            record = node.record
+            edited = _edited_bodies(skeleton, node) if node.touched else []
+            proto = _proto(skeleton, record, edited) if node.touched else None
+            if proto is not None and _amend(proto, node):
+                inserted.append(encode(number, proto.SerializeToString()))
+            elif edited:
+                inserted += edited
+            elif inserted:
+                inserted.append(skeleton.data[record.begin : record.end])
+            if inserted:
+                replaced[record] = inserted
+                inserted = []
+    replaced.update(_redeclared(view) if view.is_main else ())
+    return replaced, [*inserted, *_added(view)]
+
+
+def _removed(view: View) -> Iterator[Record]:
+    """The records of what is gone, and of what the model says about it, or says wrongly."""
+    section, known = view.section, view.tensors
+    yield from (node.record for node in view.listed if node.record and not node.alive)
+    gone = set[str]()
+    for kind in ("initializer", "sparse_initializer", *["input"] * view.is_main):
+        for item, record in section.parts(kind):
+            name = item.values.name if kind == "sparse_initializer" else item.name
+            if name not in known:
+                gone.add(name)
+                yield record
+    said = [(value.name, record) for value, record in section.parts("value_info")]
+    yield from (record for name, record in said if name in view.undeclared)
+    said += [(each.tensor_name, record) for each, record in section.parts(_ANNOTATION)]
+    lost = [(name, record) for name, record in said if name not in known]
+    if lost:  # and not said of what there never was
+        for node, proto in zip(view.listed, section.light.node, strict=False):
+            if node.touched or not node.alive:
+                gone.update(proto.output)
+        yield from (record for name, record in lost if name in gone)
+
+
+def edited_model(skeleton: Skeleton, views: Iterable[View], metadata: Mapping[str, str]) -> Edited:
+    """The replacements of the records of a model, with new values of its metadata by key."""
+    edited = dict(_noted(skeleton, metadata))
+    for view in views:
+        edited.update(edited_section(view))
+    return edited
+
+
+def _inserted(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
+    """A node that the file does not have, with the notes of the one that it was made like."""
+    proto, like = onnx.NodeProto(), node.like
+    while like is not None and like.record is None:
+        like = like.like
+    if like is not None and like.record is not None:
+        skeleton.whole(like.record, proto)
+        for name in {field.name for field, _ in proto.ListFields()} - _NOTES:
+            proto.ClearField(name)
+    proto.name = node.name
+    _amend(proto, node)
+    return proto
+
+
+def _amend(proto: onnx.NodeProto, node: Node) -> bool:
+    """Updates a node's proto to the node as it is now; returns whether anything differed."""
+    amended = False
+    if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
+        amended = True
+        proto.op_type = node.op
+        proto.ClearField("overload")
+        if proto.domain != (node.domain or ""):
+            proto.ClearField("domain")
+            if node.domain:
+                proto.domain = node.domain
+    for names, tensors in ((proto.input, node.inputs), (proto.output, node.outputs)):
+        now = [tensor.name for tensor in tensors]
+        if list(names) != now:
+            amended = True
+            names[:] = now
+    for index in reversed(range(len(proto.attribute))):
+        attribute = proto.attribute[index]
+        if attribute.name not in node.attrs:
+            amended = True
+            del proto.attribute[index]
+            continue
+        value = node.attrs[attribute.name]
+        # Another tensor may be set, which has its elements; other kinds are unchanged.
+        if isinstance(value, onnx.AttributeProto) and (
+            lacks_elements(value.t) or value.t == attribute.t
+        ):
+            continue
+        if not attributes.same(attributes.read(attribute), value):
+            amended = True
+            attributes.write(attribute, value)
+    known = {attribute.name for attribute in proto.attribute}
+    for name, value in node.attrs.items():
+        if name not in known:
+            amended = True
+            attributes.write(proto.attribute.add(name=name), value)
+    return amended
+
+
+def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of inputs and outputs whose declared shape changed, with their replacements."""
+    shapes = {name: each.shape for name, each in view.inputs.items()}
+    for kind, field, known in (("input", _INPUT, shapes), ("output", _OUTPUT, view.redeclared)):
+        for value, record in view.section.parts(kind):
+            shape = known.get(value.name)
+            if shape is not None and shape != declaration(value).shape:
+                yield record, [encode(field, _declaring(value, shape).SerializeToString())]
+
+
+def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of metadata that changed, each with its replacement; added ones too."""
+    records = [record for record in skeleton.model if record.field == _METADATA]
+    known = set()
+    for entry, record in zip(skeleton.light.metadata_props, records, strict=True):
+        known.add(entry.key)
+        value = metadata.get(entry.key, entry.value)
+        if value != entry.value:
+            yield record, [_metadata(entry.key, value)]
+    added = [_metadata(key, value) for key, value in metadata.items() if key not in known]
+    if added:
+        # Added next to `ir_version`, which every model has: the order of records has no meaning.
+        (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)
+        yield first, [skeleton.data[first.begin : first.end], *added]
+
+
+def _metadata(key: str, value: str) -> Chunk:
+    entry = onnx.StringStringEntryProto(key=key, value=value)
+    return encode(_METADATA, entry.SerializeToString())
+
+
+def _declaring(value: onnx.ValueInfoProto, shape: Shape) -> onnx.ValueInfoProto:
+    """An input or output with another shape; axes whose size did not change keep all fields."""
+    proto = onnx.ValueInfoProto()
+    proto.CopyFrom(value)
+    was = declaration(value).shape
+    dims = proto.type.tensor_type.shape.dim
+    for axis, size in enumerate(shape):
+        if axis == len(dims):
+            dims.add()
+        if was is not None and was[axis] == size:
+            continue
+        if isinstance(size, int):
+            dims[axis].dim_value = size
+        elif size is not None:
+            dims[axis].dim_param = size
+        else:
+            dims[axis].Clear()
+    return proto
+
+
+def _added(view: View) -> Iterator[Chunk]:
+    """The added initializers; as graph inputs too, where the IR version requires that."""
+    for name in view.added:
+        if name in view.initializers:
+            proto = view.initializers[name].proto
+            yield encode(_INITIALIZER, proto.SerializeToString())
+            if view.skeleton.light.ir_version < 4:
+                value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
+                yield encode(_INPUT, value.SerializeToString())
+
+
 _Parameter = onnx.defs.OpSchema.FormalParameterOption
-
-_NOUNS: Final[Mapping[int, str]] = {
-    _Type.INT: "an integer",
-    _Type.FLOAT: "a float",
-    _Type.STRING: "a string",
-    _Type.INTS: "a list of integers",
-    _Type.FLOATS: "a list of floats",
-    _Type.STRINGS: "a list of strings",
-    _Type.TENSOR: "a tensor",
-    _Type.GRAPH: "a graph",
-}
-
 
 _Places: TypeAlias = tuple[int, int, Sequence[int]]
 """The least and the most inputs or outputs, and which of them may be left out."""
@@ -317,8 +498,7 @@ _NONE: Final[Schema] = 0, (0, 0, ()), (0, 0, ()), {}, ()
 def schema_of(op: str, opset: int) -> Schema:
     """The schema of an operator in an opset; one of version 0 where there is none.
 
-    `schemas.txt` has it: the first question about any schema takes onnx 13 ms, in which it makes
-    all. Only for an opset that is newer than the file, onnx is asked.
+    `schemas.txt` has it: for the first, onnx takes 13 ms. It is asked for newer opsets alone.
     """
     newest, *lines = _listed()
     if opset > int(newest):
@@ -359,42 +539,32 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
 
     One that does counts as no operator of ONNX (`Graph.is_standard`), so nothing else that reads
     nodes needs to doubt the types of their attributes, or the number of their inputs and outputs.
-    No runtime loads such a node.
-
-    Args:
-        node: The node.
-        opset: The opset that its graph imports.
-        in_function: Whether its attributes may refer to those of a function around it.
+    No runtime loads such a node. In a function, attributes may refer to those of that.
     """
     version, inputs, outputs, types, needed = schema_of(node.op, opset)
     if not version:
         return ""
     for name, value in node.attrs.items():
-        wanted = types.get(name)
-        if wanted is not None and (why := _mismatch(value, wanted, in_function=in_function)):
-            return f"its attribute {name} {why}"
+        if name in types and not _fits(value, types[name], in_function=in_function):
+            return f"its attribute {name} is not of its type"
     for name in needed:
         if name not in node.attrs:
             return f"it has no attribute {name}, which opset {opset} requires"
     return _misplaced(node.inputs, inputs, "input") or _misplaced(node.outputs, outputs, "output")
 
 
-def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str:
-    """How an attribute that must be of a type fails to be; empty where it is."""
+def _fits(value: attributes.Value, wanted: int, *, in_function: bool) -> bool:
+    """Whether an attribute is of a type, or refers to one of the function around."""
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
-        fits = in_function and value.type in (0, wanted)
-        return "" if fits else f"refers to {value.ref_attr_name!r}, which is no such attribute"
-    return "" if attributes.is_of(value, wanted) else f"is not {_NOUNS.get(wanted, 'of its type')}"
+        return in_function and value.type in (0, wanted)
+    return attributes.is_of(value, wanted)
 
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
     """How a node has too few or too many inputs or outputs, or leaves out a required one."""
     least, most, optional = places
-    count = len(tensors)
-    if not least <= count <= most:
-        up_to = f" to {most}" if most < 2**31 - 1 else " or more"
-        wanted = f"{least}{up_to if most != least else ''}"
-        return f"it has {count} {what}{'s' * (count != 1)}, where the operator has {wanted}"
+    if not least <= len(tensors) <= most:
+        return f"its number of {what}s is {len(tensors)}, which the operator does not take"
     for place, tensor in enumerate(tensors):
         if not tensor.name and place not in optional:
             return f"its {what} {place} is left out, which the operator requires"

@@ -13,6 +13,8 @@ from onnxpad.finding import Counts
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.nodes import Node, Tensor, Use
 
+_ENDLESS: Final = 1 << 20
+
 MOST: Final = 512
 """Tensors after which a walk ends: no node so far away has to do with the one that asks."""
 
@@ -24,10 +26,7 @@ def upstream(
 ) -> Iterator[Tensor | None]:
     """The tensors upstream of some, and these themselves, each once; None at last if cut short.
 
-    Args:
-        tensors: The tensors to begin with.
-        through: The inputs of a node to go on with, once what it computes was given.
-        most: The number of tensors after which the walk is cut short; None for all.
+    It goes on with the inputs that `through` has of a node, once what it computes was given.
     """
 
     def onward(tensor: Tensor) -> Iterable[Tensor]:
@@ -43,13 +42,11 @@ def nodes_upstream(
     most: int | None = MOST,
 ) -> Iterator[Node | None]:
     """The nodes that compute these tensors, each once; None at last if cut short."""
-    seen = set[int]()
+    seen: set[Node | None] = {None}
     for tensor in upstream(tensors, through, most):
         node = None if tensor is None else tensor.producer
-        if tensor is None:
-            yield None
-        elif node is not None and id(node) not in seen:
-            seen.add(id(node))
+        if tensor is None or node not in seen:
+            seen.add(node)
             yield node
 
 
@@ -60,10 +57,7 @@ def downstream(
 ) -> Iterator[Tensor | None]:
     """The tensors downstream of some, and these themselves, each once; None at last if cut short.
 
-    Args:
-        tensors: The tensors to begin with.
-        through: The outputs to go on with of a node that reads a tensor, once that was given.
-        most: The number of tensors after which the walk is cut short; None for all.
+    It goes on with the outputs that `through` has of a node that reads a tensor.
     """
 
     def onward(tensor: Tensor) -> Iterator[Tensor]:
@@ -92,21 +86,13 @@ def _reached(
 
 
 def readable_graphs(graph: Graph) -> Iterator[Graph]:
-    """The bodies in a graph that can be opened, and the functions of a main graph."""
+    """The bodies in a graph, and the functions of a main graph; a finding tells which are none."""
     for node in graph.running():
-        try:
-            opened = list(graph.bodies(node))
-        except ModelError:
-            continue  # a finding says so
-        for body in opened:
+        for body in () if node.broken else graph.bodies(node):
             yield body
             yield from readable_graphs(body)
-    if graph.is_main:
-        for index in range(len(graph.model.function_sections)):
-            try:
-                function = graph.function(index)
-            except ModelError:
-                continue  # a finding says so
+    for function in graph.model.functions if graph.is_main else ():
+        if isinstance(function, Graph):
             yield function
             yield from readable_graphs(function)
 
@@ -122,3 +108,18 @@ def counts_of(graph: Graph) -> Counts:
                 auto_pads += attrs.get("auto_pad", "") not in ("NOTSET", "")
                 ceil_modes += attrs.get("ceil_mode", 0) == 1
     return Counts(pads, auto_pads, nodes, ceil_modes)
+
+
+def has_open_loop(graph: Graph) -> bool:
+    """Whether a model has a Loop that no constant stops within a million iterations or so."""
+    for each in (graph, *readable_graphs(graph)):
+        for node in each.nodes:
+            if node.op == "Loop" and each.names_standard(node):
+                count = node.operand(0)
+                try:
+                    value = None if count is None else each.constant(count)
+                except ModelError:  # its elements do not fit its shape
+                    value = None
+                if value is None or value.size != 1 or value.item() > _ENDLESS:
+                    return True
+    return False

@@ -4,15 +4,11 @@ A proof is about one tensor, but an edit may touch nodes on which that does not 
 of each tensor that a touched node writes is read anew. Where it is the same object, nothing
 changed. Where it is another, either nothing reads the tensor any more, or it is one that was to be
 proved, and is: facts of a tensor are kept, so what gives it may be made anew, but not altered.
-
-The cost depends on the number of touched nodes alone. The certificate says what was shown, under
-the weakest assumptions that are enough, as data and in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
@@ -79,10 +75,8 @@ class Prover:
     def roots(self, tensor: Tensor, *, behind: bool = False) -> tuple[str, ...]:
         """The names of the tensors that a tensor is computed from, without padding on the way.
 
-        Args:
-            tensor: The tensor.
-            behind: Whether to look through other operators than `Pad`s also where a window or a
-                `Pad` writes the tensor.
+        With `behind`, other operators than `Pad`s are looked through even where a window or a `Pad`
+        writes the tensor.
         """
         self._roots[tensor] = found = _roots(self._graph, self.facts.reader, tensor, behind=behind)
         return found
@@ -93,21 +87,7 @@ class Prover:
         replaced: Mapping[Tensor, Tensor],
         trust: Trust | None = None,
     ) -> list[Certificate]:
-        """Proves that an edit leaves each tensor what it was.
-
-        Args:
-            touched: The nodes that it touched.
-            replaced: The tensors to prove, each with the one that it replaces; without any, each
-                that changed is to be proved.
-            trust: Whose reading of the original counts where the runtime and the specification
-                disagree; without it, nothing is proved there.
-
-        Returns:
-            The certificate of each tensor to prove, under the weakest assumptions that are enough.
-
-        Raises:
-            DiffersError: A tensor may be another one; the message says how.
-        """
+        """Proves an edit; the certificate of each tensor to prove has the weakest assumptions."""
         failure: DiffersError | None = None
         assuming: tuple[_Domain, dict[Tensor, Equal], list[Certificate]] | None = None
         for each in self._domains:
@@ -137,7 +117,7 @@ class Prover:
         equal: Mapping[Tensor, Equal],
         found: list[Certificate],
     ) -> list[Certificate]:
-        """Takes an edit for proved, in each domain; returns the certificates with declarations.
+        """Takes an edit for proved, in each domain.
 
         Terms are equal at no other sizes, and under no fewer assumptions, than at those of `at`.
         """
@@ -258,10 +238,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
 
 
 def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
-    """The sizes for which a proof without a window holds.
-
-    They are those of padded axes and of all but the first two, from which amounts may come.
-    """
+    """The sizes for which a proof without a window holds: those from which amounts may come."""
     plain = not isinstance(term.head, Stepped | Spread)
     shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
     axes = enumerate(() if shape is None else shape)
@@ -270,7 +247,6 @@ def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
 
 _Claim: TypeAlias = tuple[Term, Term, Equal | None]
 """What a tensor that is to be proved is now, what it should be, and a proof that is known."""
-_NAME: Final = attrgetter("name")
 
 
 def settle(
@@ -279,127 +255,88 @@ def settle(
     replaced: Mapping[Tensor, Tensor],
     trust: Trust | None = None,
 ) -> dict[Tensor, Equal]:
-    """Shows that an edit leaves each tensor that is read what it was.
+    """What shows of each tensor that is not literally what it was that an edit left it that.
 
-    Args:
-        facts: What is known of the terms, with the reader that read them before the edit.
-        touched: The nodes that the edit touched.
-        replaced: The tensors to prove, each with the one that it replaces, perhaps itself; without
-            any, each that changed is to be proved.
-        trust: As `refine` has it.
-
-    Returns:
-        What was shown of each tensor that is not literally what it was.
-
-    Raises:
-        DiffersError: A tensor may be another one.
+    A tensor to prove is taken for what it should be while all others are read. Only then it is
+    compared, when every tensor that facts are asked of has the term that it has now. Without any to
+    prove, each that changed is to be proved.
     """
-    return _Settling(facts, replaced, trust).run(touched)
+    graph, reader, pending = facts.graph, facts.reader, list[Tensor]()
+    was: dict[Tensor, Term | None] = {}
+    claims: dict[Tensor, _Claim] = {}
 
+    def before(tensor: Tensor) -> Term | None:
+        return was[tensor] if tensor in was else reader.read(tensor)
 
-class _Settling:
-    """One edit that is being settled.
-
-    A tensor that is to be proved is taken for what it should be while all others are read. Only
-    then it is compared, when every tensor that facts are asked of has the term that it has now.
-    """
-
-    def __init__(
-        self, facts: Facts, replaced: Mapping[Tensor, Tensor], trust: Trust | None
-    ) -> None:
-        self._facts = facts
-        self._graph = facts.graph
-        self._reader = facts.reader
-        self._replaced = replaced
-        self._trust = trust
-        self._was: dict[Tensor, Term | None] = {}
-        self._claims: dict[Tensor, _Claim] = {}
-
-    def run(self, touched: Sequence[Touched]) -> dict[Tensor, Equal]:
-        """Settles the edit, as `settle` has it."""
-        graph, written = self._graph, list[Tensor]()
-        for each in touched:
-            node = each.node
-            outputs = [*filter(_NAME, node.outputs)]
-            for tensor in outputs:
-                self._was.setdefault(tensor, self._reader.forget(tensor))
-            if node.alive:
-                written += outputs
-                if each.was is None and graph.runs_graphs(node):
-                    label = graph.label(node)
-                    said = f"the rewrite also edits the bodies of {node.op} {label!r}"
-                    raise DiffersError(said, touched=label)
-        for tensor in self._reader.unread(written[::-1]):
-            self._reread(tensor)
-        for new, old in self._replaced.items():
-            if new not in self._claims:
-                wanted = self._before(old)
-                if wanted is None:
-                    raise self._unaccounted(new)
-                self._claims[new] = self._reader.read(new), wanted, None
-        for each in touched:
-            # A new node that was altered: its results are read nowhere, or are to be proved.
-            is_altered = each.was is None and each.again and each.node.alive
-            for tensor in each.node.outputs if is_altered else ():
-                if tensor not in self._claims and graph.is_read(tensor):
-                    raise self._unaccounted(tensor)
-        return self._proved()
-
-    def _reread(self, tensor: Tensor) -> None:
-        """Reads a tensor anew, and notes what is to be shown of it."""
-        before, old = self._before(tensor), self._replaced.get(tensor)
-        now, proof = self._reader.reread(tensor, before)
-        wanted = before if old is None else self._before(old)
-        if old is None and (now is before or (self._replaced and not self._graph.is_read(tensor))):
+    for each in touched:
+        outputs = [tensor for tensor in each.node.outputs if tensor.name]
+        for tensor in outputs:
+            was.setdefault(tensor, reader.forget(tensor))
+        if each.node.alive:
+            pending += outputs
+            if each.was is None and graph.runs_graphs(each.node):
+                label = graph.label(each.node)
+                said = f"the rewrite also edits the bodies of {each.node.op} {label!r}"
+                raise DiffersError(said, touched=label)
+    for tensor in reader.unread(pending[::-1]):
+        old, then = replaced.get(tensor), before(tensor)
+        now, proof = reader.reread(tensor, then)
+        wanted = then if old is None else before(old)
+        if old is None and (now is then or (replaced and not graph.is_read(tensor))):
             wanted = None  # it may change
-        self._reader.keep(tensor, now if wanted is None else wanted)
+        reader.keep(tensor, now if wanted is None else wanted)
         if wanted is not None:
-            self._claims[tensor] = now, wanted, proof
+            claims[tensor] = now, wanted, proof
+    for new, old in replaced.items():
+        if new not in claims:
+            wanted = before(old)
+            if wanted is None:
+                raise _unaccounted(graph, new)
+            claims[new] = reader.read(new), wanted, None
+    for each in touched:
+        # A new node that was altered: its results are read nowhere, or are to be proved.
+        is_altered = each.was is None and each.again and each.node.alive
+        for tensor in each.node.outputs if is_altered else ():
+            if tensor not in claims and graph.is_read(tensor):
+                raise _unaccounted(graph, tensor)
+    return _proved(facts, claims, trust)
 
-    def _before(self, tensor: Tensor) -> Term | None:
-        return self._was[tensor] if tensor in self._was else self._reader.read(tensor)
 
-    def _proved(self) -> dict[Tensor, Equal]:
-        """What is shown of each tensor that is to be proved."""
-        reader = self._reader
-        found: dict[Tensor, Equal] = {}
-        for tensor, (now, _, _) in self._claims.items():
-            reader.keep(tensor, now)
-        for tensor, (now, wanted, proof) in self._claims.items():
-            if now is wanted:
-                found[tensor] = proof or Equal("same")
-                continue
-            found[tensor] = shown = refine(now, wanted, self._facts, tensor, self._trust)
-            if proof is not None:
-                assumptions = shown.assumptions | proof.assumptions
-                found[tensor] = replace(shown, assumptions=assumptions)
-        for tensor, (now, wanted, _) in self._claims.items():
-            if now is not wanted and found[tensor].rule != LOST_SIGN:
-                reader.equate(now, wanted, found[tensor])
-            reader.keep(tensor, wanted)
-        return found
+def _proved(
+    facts: Facts, claims: Mapping[Tensor, _Claim], trust: Trust | None
+) -> dict[Tensor, Equal]:
+    """What is shown of each tensor that is to be proved."""
+    reader, found = facts.reader, dict[Tensor, Equal]()
+    for tensor, (now, _, _) in claims.items():
+        reader.keep(tensor, now)
+    for tensor, (now, wanted, proof) in claims.items():
+        if now is wanted:
+            found[tensor] = proof or Equal("same")
+            continue
+        found[tensor] = shown = refine(now, wanted, facts, tensor, trust)
+        if proof is not None:
+            found[tensor] = replace(shown, assumptions=shown.assumptions | proof.assumptions)
+    for tensor, (now, wanted, _) in claims.items():
+        if now is not wanted and found[tensor].rule != LOST_SIGN:
+            reader.equate(now, wanted, found[tensor])
+        reader.keep(tensor, wanted)
+    return found
 
-    def _unaccounted(self, tensor: Tensor) -> DiffersError:
-        node = tensor.producer
-        label = self._graph.label(node) if node is not None else tensor.name
-        op = node.op if node is not None else "an input"
-        return DiffersError(
-            f"the rewrite also touches {op} {label!r}, about which nothing is proved",
-            touched=label,
-        )
+
+def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
+    node = tensor.producer
+    label = graph.label(node) if node is not None else tensor.name
+    op = node.op if node is not None else "an input"
+    return DiffersError(
+        f"the rewrite also touches {op} {label!r}, about which nothing is proved", touched=label
+    )
 
 
 def check_elsewhere(graph: Graph, mark: int) -> None:
-    """Raises unless all other graphs of the model are as they were, but for what nothing reads.
-
-    What a body captured may become unused, and is then removed from the graph around.
-
-    Raises:
-        DiffersError: A node of another graph was edited or inserted.
-    """
-    for each, is_there in graph.touched_elsewhere(mark):
+    """Raises unless other graphs are as they were, but for what a body captured and is unused."""
+    for each in graph.touched_elsewhere(mark):
         was, now = each.before, each.node
-        if is_there and (was is None or _says(was) != _says(now)):
+        if now.alive and (was is None or _says(was) != _says(now)):
             raise DiffersError(
                 f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
                 touched=graph.label(now),

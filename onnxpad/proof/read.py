@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, combinations
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -22,7 +21,6 @@ from onnxpad.proof.term import (
     Applied,
     Copied,
     Equal,
-    Ranked,
     Slid,
     Source,
     Spread,
@@ -71,19 +69,12 @@ _ALIKE_BY_CHANCE: Final = frozenset(
 class Reader:
     """The terms of the tensors of one graph, by an analysis of it.
 
-    Attributes:
-        terms: Makes the terms; readers that share it can compare theirs.
-        log: The tensors whose terms were kept or forgotten since `begin`, with those before.
+    Readers that share what makes them can compare theirs. The log has the tensors whose terms were
+    kept or forgotten since `begin`, with those before.
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, terms: Terms | None = None) -> None:
-        """Reads nothing yet.
-
-        Args:
-            graph: The graph.
-            analysis: An analysis of it.
-            terms: Makes the terms.
-        """
+        """Reads nothing yet."""
         self.terms = terms or Terms()
         self._graph = graph
         self._analysis = analysis
@@ -103,10 +94,7 @@ class Reader:
         self.begin()
 
     def read(self, tensor: Tensor) -> Term:
-        """The term of a tensor.
-
-        It is read once; so an edit must be followed by `reread`.
-        """
+        """The term of a tensor, read once; so an edit must be followed by `reread`."""
         known = self._known
         if (found := known.get(tensor)) is not None:
             return found
@@ -116,10 +104,7 @@ class Reader:
         return known[tensor]
 
     def unread(self, pending: list[Tensor]) -> Iterator[Tensor]:
-        """Tensors that were not read, from the last one on, each after what its node reads.
-
-        Each must be kept before the next one is asked for.
-        """
+        """Tensors that were not read, each after what its node reads; each must then be kept."""
         known = self._known
         while pending:
             at = pending[-1]
@@ -153,12 +138,11 @@ class Reader:
         for each in (term, term.bare):
             if (tensor := self.holder(each)) is not None:
                 return tensor, each.layers
-        held = [
-            (tensor, self._known[tensor].layers)
-            for tensor in self._around.get(term.bare, ())
-            if self._graph.holds(tensor) and self._known[tensor].bare is term.bare
-        ]
-        return min(held, key=lambda each: len(each[1]), default=None)
+        for tensor in self._around.get(term.bare, ()):
+            held = self._known.get(tensor)
+            if held and held.bare is term.bare and self._graph.holds(tensor):
+                return tensor, held.layers
+        return None
 
     def keep(self, tensor: Tensor, term: Term) -> None:
         """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
@@ -172,8 +156,7 @@ class Reader:
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
 
-        Its operands are read as they are kept; itself, it is not. Where the term was proved equal
-        to another before, that one comes with the proof.
+        It is not kept. Where it was proved equal to another, that one comes with the proof.
         """
         proof: Equal | None = None
         for as_written in (True, False):
@@ -219,11 +202,8 @@ class Reader:
     def _computed(self, tensor: Tensor, *, as_written: bool = True) -> Term:
         """The term of a tensor whose operands are read.
 
-        Args:
-            tensor: The tensor.
-            as_written: Whether a step through which no padding is carried is told by what is
-                written, which asks for no shape, and not by what it does: until an edit makes that
-                differ.
+        With `as_written`, a step through which no padding is carried is told by what is written,
+        which asks for no shape, and not by what it does: until an edit makes that differ.
         """
         graph, node = self._graph, tensor.producer
         if node is None:
@@ -325,21 +305,10 @@ class Reader:
     # Windows
 
     def slid(self, form: WindowForm, args: tuple[Term, ...], output: int) -> Term:
-        """The term of a window: layers around the axes over which it slides belong to it.
-
-        Args:
-            form: How it slides.
-            args: Its operands, data first.
-            output: Which of its outputs the term is of.
-
-        Raises:
-            UnreadError: The data has another number of axes than the window slides over.
-        """
+        """The term of a window: layers around the axes over which it slides belong to it."""
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
             form = replace(form, own=Operand(args[form.own.of]))
         form, data = self.terms.form(form), args[0]
-        if isinstance(data.head, Ranked) and data.head.rank == form.rank:
-            data = self.terms.padded(data.args[0], *data.layers)
         # Indices count positions of the tensor that is pooled, padding included.
         layers = NO_LAYERS if form.has_indices else data.layers
         if layers:
@@ -353,12 +322,9 @@ class Reader:
         """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
-        if rank is None and pad.amounts is not None and not is_padded(pad.amounts):
-            if pad.axes is not None:
-                return data
-            if pad.axes_known:
-                return self.terms.make(Ranked(len(pad.amounts)), (data,))
         amounts, axes = pad.over(rank), pad.axes
+        if rank is None and axes and pad.amounts and not is_padded(pad.amounts):
+            return data
         if amounts is not None and rank is not None:
             if not is_padded(amounts):
                 return data
@@ -381,20 +347,25 @@ class Reader:
         assert call.row.step is not None
         places = call.data_places()
         inner = [args[place].layers for place in places]
-        for inside, outside in _partings(inner):
+        axes = frozenset[int]().union(*map(touched_axes, inner))
+        while True:
+            inside, outside = zip(*[_outermost(layers, axes) for layers in inner], strict=True)
             try:
                 passed = call.row.step(call, outside)
-            except UnreadError:
-                continue
-            data = [
-                self.terms.make(args[place].head, args[place].args, layers)
-                for place, layers in zip(places, inside, strict=True)
-            ]
-            if passed.key == NOTHING:
-                return self.terms.padded(data[0], *passed.layers)
-            others = [args[place] for place in passed.others]
-            return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
-        raise UnreadError("no part of the padding commutes with it")
+                break
+            except UnreadError as error:
+                if not axes:
+                    raise
+                taken: Any = error.facts.get("axes", ())  # along which it works
+                axes = axes.difference(taken) if axes.intersection(taken) else frozenset()
+        data = [
+            self.terms.make(args[place].head, args[place].args, layers)
+            for place, layers in zip(places, inside, strict=True)
+        ]
+        if passed.key == NOTHING:
+            return self.terms.padded(data[0], *passed.layers)
+        others = [args[place] for place in passed.others]
+        return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
 
 
 def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
@@ -413,15 +384,12 @@ def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
 
 
 def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
-    """The number of axes of the data of a `Pad`; None where unknown.
-
-    Amounts for all axes say it, if there are any: with others, the `Pad` does not run.
-    """
+    """The number of axes of the data of a `Pad`, which amounts for all axes say; None: unknown."""
     if data.layers:
         return len(data.layers[0].amounts)
     if pad.axes is None and pad.axes_known and pad.amounts and is_padded(pad.amounts):
         return len(pad.amounts)
-    return data.head.rank if isinstance(data.head, Ranked) else call.rank()
+    return call.rank()
 
 
 @lru_cache(maxsize=1024)
@@ -477,10 +445,9 @@ def _taken(layers: Layers, form: WindowForm) -> tuple[Layers, Layers]:
 
 
 def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
-    """The layers in two parts: the longest outer one that pads only some axes, and what is in it.
+    """The layers in two parts: what is inside of the longest outer one that pads only some axes.
 
-    Where a layer pads other axes too, the part of it that pads these is the outer one, provided
-    that it is the innermost layer that is taken.
+    Of the innermost layer that is taken, the part that pads other axes is inside.
     """
     for count in range(len(layers)):
         outer = layers[count:]
@@ -491,27 +458,3 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
             inner = merged((*layers[:count], of_axes(outer[0], kept)))
             return inner, (of_axes(outer[0], axes), *outer[1:])
     return layers, NO_LAYERS
-
-
-def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
-    """The ways to part the layers around each operand in those inside of a step and outside of it.
-
-    All outside comes first, then as much as may be; last, nothing.
-    """
-    nothing = [NO_LAYERS] * len(inner)
-    yield nothing, inner
-    if not any(inner):
-        return
-    every = sorted(frozenset().union(*map(touched_axes, inner)))
-    found = []
-    for axes in chain(*[combinations(every, count) for count in range(1, len(every))]):
-        parts = [_outermost(layers, frozenset(axes)) for layers in inner]
-        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
-    found.sort(key=lambda parting: -sum(map(_count_axes, parting[1])))
-    yield from (each for each in found if any(each[1]))
-    yield inner, nothing
-
-
-def _count_axes(layers: Layers) -> int:
-    """How many axes the layers pad or crop, each for itself."""
-    return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

@@ -1,15 +1,13 @@
 """The one comparison that decides: does a new term compute what the old one does?
 
 Rules in a fixed order look at a pair of terms. Each says that it does not apply, that the pair
-is equal, that it is equal if further pairs are, or why it is not. The order is part of the
-contract: the first rule that applies gives the reason.
+is equal if further pairs are, or why it is not. The first rule that applies gives the reason.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -27,7 +25,7 @@ from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import upstream
 from onnxpad.proof.read import Reader
-from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (
     REPAIRED,
     Compared,
@@ -41,6 +39,7 @@ from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
+    Fill,
     Layer,
     Layers,
     Operand,
@@ -53,7 +52,6 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.semantics.table import padding_row, row_of
-from onnxpad.semantics.window import WindowForm
 
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
@@ -66,15 +64,7 @@ _LOST_SIGN: Final = Equal(
 
 
 class Pair(Struct, frozen=True):
-    """Two terms to compare.
-
-    Attributes:
-        new: The new one.
-        old: The original.
-        at: The tensor that has the new one; None for a pair inside of others.
-        trust: Whose reading of the original counts, where the engines disagree about it.
-        facts: What is known of the terms.
-    """
+    """Two terms to compare; `at` is the tensor that has the new one, None inside of others."""
 
     new: Term
     old: Term
@@ -91,16 +81,8 @@ Rule: TypeAlias = Callable[[Pair], Found | None]
 def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None = None) -> Equal:
     """Shows that a new term computes what the old one does, at every size at which that is defined.
 
-    Args:
-        new: The term of a tensor after a change.
-        old: The term of the tensor that it replaces.
-        facts: What is known of the terms.
-        at: The tensor that has the new term.
-        trust: Whose reading of the original counts where the runtime and the specification
-            disagree; without it, nothing is proved there.
-
-    Raises:
-        DiffersError: It does not, or that could not be shown.
+    Where the runtime and the specification disagree about the original, `trust` says whose reading
+    counts; without it, nothing is proved there.
     """
     if new is old:
         return Equal("same")
@@ -143,14 +125,6 @@ def layers(pair: Pair) -> Found | None:
         return None
     _check_layers(pair, "the padding differs")
     return _LOST_SIGN, []
-
-
-def ranked(pair: Pair) -> Found | None:
-    """A `Pad` of nothing stops for data of another rank; where it runs, it is the data."""
-    new, old = pair.new, pair.old
-    if old.layers and new.layers != old.layers:
-        return None
-    return Equal("ranked"), [(new.bare if old.layers else new, old.args[0])]
 
 
 def scattered(pair: Pair) -> Found | None:
@@ -209,16 +183,27 @@ def windows(pair: Pair) -> Found | None:
     dtype = facts.dtype(data) if compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
     equal = found.equal
-    if compares:
-        data = facts.reader.terms.padded(data, *found.inner)
     if found.same:
-        rule, assumptions = equal.rule, _check_crops(pair, form, new.form, dtype, data)
-        if form.window.own == EXCLUDED and old.layers != new.layers:
-            rule = _check_zeros_of_average(pair, rule, data)
+        assumptions = _check_crops(facts, old, new, dtype, data)
+        # Padding of an average's own is in no sum, so one of -0.0 alone stays that.
+        of_zeros = form.window.own == EXCLUDED and old.layers != new.layers
+        if of_zeros:
+            of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
     else:
-        rule, assumptions = _check_loses(pair, found, dtype, data)
-    if assumptions or rule != equal.rule:
-        equal = replace(equal, rule=rule, assumptions=equal.assumptions | assumptions)
+        shared = [layer for layer in old.layers if layer in new.layers]
+        facts.check_finite(data, shared)
+        fills = [each.fill for each in shared if not isinstance(each.fill, Operand)]
+        kept = frozenset(filter(is_finite, fills))
+        floor = min([facts.bound(data), *map(_least_of, kept)])
+        losing = Losing(dtype, floor, kept)
+        assumptions = _check_loses(losing, found, old, sizes)
+        sides = [side for each in found.each for side in (each.first, each.second)]
+        of_zeros = any(layer.fill == 0 for side in sides for layer in side.layers)
+        if of_zeros or assumptions:
+            of_zeros = _check_zeros(pair, dtype, floor) and of_zeros
+    if assumptions or of_zeros:
+        rule, assumptions = LOST_SIGN if of_zeros else equal.rule, equal.assumptions | assumptions
+        equal = replace(equal, rule=rule, assumptions=assumptions)
     return equal, _arguments(pair)
 
 
@@ -240,8 +225,7 @@ def copied(pair: Pair) -> Found | None:
     layer = Layer(pad.head.amounts, LEAST)
     padded = reader.terms.padded(data, layer, *old.layers)
     bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
-    by = windows if bare.args[0] is pair.new.args[0] else copied  # perhaps of copies of that
-    if by is copied and not isinstance(bare.args[0].head, Copied):
+    if bare.args[0] is not pair.new.args[0]:
         return None
     window = replace(old, layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
@@ -251,19 +235,18 @@ def copied(pair: Pair) -> Found | None:
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    found = by(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
+    found = windows(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
     if found is None:
         return None
     equal, further = found
     if dtype in FLOATS:
         facts.check_finite(data)
-        _check_ties(pair, dtype, facts.bound(data))
+        _check_zeros(pair, dtype, facts.bound(data))
         equal = replace(equal, assumptions=equal.assumptions | {Assumption.FINITE_DATA})
     return replace(equal, rule="copied"), further
 
 
 RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
-    Ranked: (ranked,),
     Spread: (scattered,),
     Stepped: (steps,),
     Slid: (copied, windows),
@@ -313,86 +296,82 @@ def _check_same_window(new: Slid, old: Slid) -> None:
 
 
 def _check_crops(
-    pair: Pair, old: WindowForm, new: WindowForm, dtype: int | None, data: Term
+    facts: Facts, old: Slid, new: Slid, dtype: int | None, data: Term
 ) -> frozenset[Assumption]:
     """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
 
     Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For a
     window of -inf some kernels give -inf and some the lowest finite number.
     """
-    if not (old.compares and old.is_same != new.is_same and dtype in {None, *FLOATS}):
+    sliding = old.form
+    if not (sliding.compares and sliding.is_same != new.form.is_same and dtype in {None, *FLOATS}):
         return frozenset()
-    if all(always(less_equal(each.stride, each.extent)) is True for each in old.axes):
+    if all(always(less_equal(each.stride, each.extent)) is True for each in sliding.axes):
         return frozenset()
-    pair.facts.check_finite(data)
-    heads = pair.old.head, pair.new.head
-    layers = [each for head in heads if isinstance(head, Slid) for each in head.layers]
-    if any(isinstance(each.fill, float) and not math.isfinite(each.fill) for each in layers):
-        raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
+    facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
+    _check_finite_layers((*old.layers, *new.layers))
     return frozenset({Assumption.FINITE_DATA})
 
 
-def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
-    """The rule by which averages are equal of which one alone has zeros of a `Pad` in its sum.
-
-    Padding of its own is in no sum, so one of -0.0 alone stays that.
-    """
-    if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
-        return rule
-    _check_zeros_unseen(pair)
-    return LOST_SIGN
+def _check_finite_layers(layers: Iterable[Layer]) -> None:
+    if not all(each.fill == LEAST or is_finite(each.fill) for each in layers):
+        raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
 
 
-def _check_zeros_unseen(pair: Pair) -> None:
-    """Raises where something downstream may tell 0.0 from -0.0."""
-    if pair.at is None:
-        raise DiffersError("something downstream may tell 0.0 from -0.0")
+def _check_zeros(pair: Pair, dtype: int | None, floor: float) -> bool:
+    """Whether data that is not below a number may hold zeros; raises where their signs may tell."""
+    if dtype not in {None, *FLOATS} or floor > 0:
+        return False
     pair.facts.check_zeros_unseen(pair.at)
+    return True
 
 
-def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
-    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win."""
-    if dtype in FLOATS and floor <= 0 and pair.at is not None:
-        pair.facts.check_zeros_unseen(pair.at)
+class Losing(Struct, frozen=True):
+    """What loses every comparison in a maximum of data.
+
+    Attributes:
+        dtype: The element type.
+        floor: A number that nothing which counts as data is below.
+        kept: The fills of padding that two windows share, which counts as data.
+    """
+
+    dtype: int | None
+    floor: float
+    kept: frozenset[Fill]
+
+    def without(self, layer: Layer) -> Layer:
+        """The layer, with the fill `LEAST` in place of one that loses."""
+        fill, dtype = layer.fill, self.dtype
+        if dtype is None or fill in self.kept or isinstance(fill, str | Operand):
+            return layer
+        loses = fill == lowest(dtype) or fill <= self.floor
+        if dtype in _LOWEST_FINITE:
+            loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
+        return replace(layer, fill=LEAST) if loses else layer
 
 
 def _check_loses(
-    pair: Pair, found: Comparison, dtype: int | None, data: Term
-) -> tuple[str, frozenset[Assumption]]:
-    """The rule and the assumptions by which different fills lose every comparison in a maximum."""
-    pair.facts.check_finite(data)
-    floor = pair.facts.bound(data)
+    losing: Losing, found: Comparison, old: Slid, sizes: Sizes
+) -> frozenset[Assumption]:
+    """The assumptions under which different fills lose every comparison in a maximum."""
     assumptions: frozenset[Assumption] = frozenset()
     for each in found.each:
-        if each.differs:
-            assumptions |= _check_lost(found, each, dtype, floor)
-    fills = [
-        layer.fill
-        for each in found.each
-        for side in (each.first, each.second)
-        for layer in side.layers
-    ]
-    if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
-        _check_zeros_unseen(pair)
-        return LOST_SIGN, assumptions
-    if assumptions:
-        _check_ties(pair, dtype, floor)
-    return "windows", assumptions
+        if each.differs and not _lose_as_integers(losing, each):
+            if (axis := blind_axis(old, losing.kept, sizes, each)) is not None:
+                said = f"on axis {axis} a window may lie wholly in the padding"
+                raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
+            if losing.dtype in FLOATS:
+                assumptions = frozenset({Assumption.FINITE_DATA})
+    return assumptions
 
 
-def _check_lost(
-    found: Comparison, each: Compared, dtype: int | None, floor: float
-) -> frozenset[Assumption]:
-    """The assumptions under which the fills of two windows lose, as one engine reads them."""
-    assumptions: set[Assumption] = set()
-    replaced: set[object] = set()
+def _lose_as_integers(losing: Losing, each: Compared) -> bool:
+    """Whether the fills of two windows lose in data of integers; raises where they may win."""
+    replaced, dtype = set[object](), losing.dtype
     sides: list[Layers] = []
     for side in (each.first, each.second):
-        lost = [_losing(layer, dtype, floor) for layer in side.layers]
-        changed = [a.fill for a, b in zip(side.layers, lost, strict=True) if a != b]
-        replaced.update(changed)
-        if changed and dtype in FLOATS:
-            assumptions.add(Assumption.FINITE_DATA)
+        lost = [losing.without(layer) for layer in side.layers]
+        replaced |= {a.fill for a, b in zip(side.layers, lost, strict=True) if a != b}
         sides.append(merged(lost))
     if sides[0] != sides[1]:
         if dtype is None:
@@ -401,23 +380,9 @@ def _check_lost(
         value = number_of(fills[0]) if fills else None
         said = f"padding of {value} can win in a maximum whose data may be below that"
         raise DiffersError(said, Reason.FILL_WINS, value=value)
-    if dtype is not None and dtype not in FLOATS and replaced <= {lowest(dtype)}:
-        return frozenset()  # a maximum of integers over nothing but padding is the least of them
-    if (axis := blind_axis(found, each)) is not None:
-        said = f"on axis {axis} a window may lie wholly in the padding"
-        raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
-    return frozenset(assumptions)
-
-
-def _losing(layer: Layer, dtype: int | None, floor: float) -> Layer:
-    """The layer with the fill `LEAST` in place of one that loses every comparison."""
-    fill = layer.fill
-    if dtype is None or isinstance(fill, str | Operand):
-        return layer
-    loses = fill == lowest(dtype) or fill <= floor
-    if dtype in _LOWEST_FINITE:
-        loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
-    return replace(layer, fill=LEAST) if loses else layer
+    _check_finite_layers(sides[0])
+    # A maximum of integers over nothing but padding is the least of them.
+    return dtype is not None and dtype not in FLOATS and replaced <= {lowest(dtype)}
 
 
 class Facts:
@@ -433,11 +398,7 @@ class Facts:
     def compared(
         self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
     ) -> Comparison:
-        """As `windows.compare`, once for each pair: networks repeat the same few windows.
-
-        Raises:
-            DiffersError: As there.
-        """
+        """As `windows.compare`, once for each pair: networks repeat the same few windows."""
         key = old, new, sizes, dtype, trust
         found = self._compared.get(key)
         if found is None:
@@ -451,16 +412,7 @@ class Facts:
         return found
 
     def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
-        """The sizes of data on some axes; symbols where they are unknown until run time.
-
-        Args:
-            data: The data.
-            axes: The axes.
-            rank: The number of axes that the data must have.
-
-        Raises:
-            DiffersError: It has another number of axes.
-        """
+        """The sizes of data on some axes; symbols where they are unknown until run time."""
         held = self.reader.around(data)
         shape = None if held is None else self.analysis.shape(held[0])
         if shape is not None and len(shape) != rank:
@@ -491,20 +443,23 @@ class Facts:
     def bound(self, data: Term) -> float:
         """A number that no element of data is below."""
         held = self.reader.around(data)
-        if held is None or not _keeps(held[1], data.layers):
+        if held is None:
             return -math.inf
-        fills = () if held[1] == data.layers else data.layers
-        return min([self.analysis.bound(held[0]), *map(least_of_fill, fills)])
+        fills: list[float] = []
+        if held[1] != data.layers:
+            if any(crops(layer.amounts) for layer in held[1]):
+                return -math.inf
+            fills = [_least_of(layer.fill) for layer in data.layers]
+        return min([self.analysis.bound(held[0]), *fills])
 
-    def check_finite(self, data: Term) -> None:
-        """Raises where data certainly holds infinities or NaN.
+    def check_finite(self, data: Term, around: Sequence[Layer] = ()) -> None:
+        """Raises where data certainly holds infinities or NaN, or nothing is known about it.
 
-        Raises:
-            DiffersError: It does; or nothing is known about it.
+        So do values around it that an operand holds.
         """
-        if not all(is_finite(layer.fill) for layer in data.layers):
-            raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
-        operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
+        _check_finite_layers(data.layers)
+        fills = [layer.fill for layer in (*data.layers, *around)]
+        operands = [fill for fill in fills if isinstance(fill, Operand)]
         for operand in operands:
             if isinstance(operand.of, Term):
                 self.check_finite(operand.of)
@@ -520,22 +475,14 @@ class Facts:
         else:
             raise DiffersError("nothing is known about the data")
 
-    def check_zeros_unseen(self, tensor: Tensor) -> None:
-        """Raises where something downstream may tell 0.0 from -0.0.
-
-        Raises:
-            DiffersError: It may.
-        """
-        if teller := telling(self.analysis, tensor):
+    def check_zeros_unseen(self, tensor: Tensor | None) -> None:
+        """Raises where something downstream may tell 0.0 from -0.0."""
+        if teller := "something" if tensor is None else telling(self.analysis, tensor):
             said = f"{teller} downstream may tell 0.0 from -0.0"
             raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
-        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows.
-
-        Raises:
-            DiffersError: A sign may make a difference.
-        """
+        """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows."""
         graph = self.graph
         if self.analysis.dtype(tensor) not in {None, *FLOATS}:
             return
@@ -570,18 +517,6 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
     return int(row is not None and row.window is not None and row.window.rounding == "floor")
 
 
-def _keeps(layers: Layers, others: Layers) -> bool:
-    """Whether layers keep all elements of the data that other layers keep."""
-    if not any(crops(layer.amounts) for layer in layers):
-        return True
-    if not others or any(crops(layer.amounts) for layer in layers[1:]):
-        return layers == others
-    sides = zip(chain(*layers[0].amounts), chain(*others[0].amounts), strict=True)
-    return all(one == other or not crops([(one, 0)]) for one, other in sides)
-
-
-def least_of_fill(layer: Layer) -> float:
-    """A number that the fill of a layer is not below; -inf for -0.0 and what is no number."""
-    if isinstance(layer.fill, str | Operand) or math.isnan(layer.fill):
-        return -math.inf
-    return layer.fill
+def _least_of(fill: Fill) -> float:
+    """A number that a fill is not below; -inf for -0.0 and what is no number."""
+    return -math.inf if isinstance(fill, str | Operand) or math.isnan(fill) else fill

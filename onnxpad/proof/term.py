@@ -28,10 +28,9 @@ class Source(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True):
-    """An operator applied to its operands, as it is written.
+    """An operator applied to its operands, told by its output, op type, and all that is written.
 
-    It is told by its output, its op type, and all else that is written but names. A short constant
-    has its elements; a `Pad` that is no layer its mode, and its amounts where these are known.
+    A short constant has its elements; a `Pad` that is no layer its mode, and amounts if known.
     """
 
     written: tuple[object, ...]
@@ -54,10 +53,7 @@ class Slid(Struct, frozen=True):
 class Spread(Struct, frozen=True):
     """The full result of a transposed convolution: all that its windows reach.
 
-    Attributes:
-        key: What it computes.
-        runs: Whether onnxruntime runs the node.
-        disputed: What is written in the node, if the specification leaves open what that gives.
+    `disputed` is what is written in the node, if the specification leaves open what that gives.
     """
 
     key: tuple[object, ...]
@@ -66,36 +62,20 @@ class Spread(Struct, frozen=True):
 
 
 class Copied(Struct, frozen=True):
-    """A `Pad` that puts copies of elements around its data, by its mode.
-
-    Attributes:
-        mode: `reflect`, `edge` or `wrap`.
-        amounts: (begin, end) for each axis, none of which crops.
-    """
+    """A `Pad` that puts copies of elements around its data, by its mode; it crops on no axis."""
 
     mode: str
     amounts: ExtentPairs
 
 
-class Ranked(Struct, frozen=True):
-    """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
-
-    rank: int
-
-
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied | Ranked
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied
 
 
 class Term:
-    """What a tensor is computed from.
+    """What a tensor is computed from: what is done to operands, and the padding around that.
 
-    Attributes:
-        head: What is done to the operands.
-        args: The operands.
-        layers: The padding around the result, from the inside out.
-        bare: The term without that padding.
-        is_open: Whether padding may be carried on from here: there are layers, or a transposed
-            convolution, around whose full result they may come.
+    It is open where padding may be carried on from here: there are layers, or a transposed
+    convolution, around whose full result they may come.
     """
 
     __slots__ = ("args", "bare", "head", "is_open", "layers")
@@ -107,16 +87,11 @@ class Term:
         self.layers = layers
         self.bare: Term = self if bare is None else bare
         is_open = bool(layers) or type(head) is Spread
-        hands_on = type(head) is Stepped or type(head) is Ranked
-        self.is_open: bool = is_open or (hands_on and any(arg.is_open for arg in args))
+        self.is_open: bool = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
 
 
 class Terms:
-    """Makes terms, one for each content.
-
-    Attributes:
-        sources: The terms of tensors that no node computes.
-    """
+    """Makes terms, one for each content; `sources` are those of tensors that no node computes."""
 
     def __init__(self) -> None:
         """There are none at first."""
@@ -166,12 +141,7 @@ class Equal(Struct, frozen=True):
 
 
 class DiffersError(Exception):
-    """Two terms could not be shown to compute the same.
-
-    Attributes:
-        code: The reason.
-        facts: The names, axes and numbers concerned.
-    """
+    """Two terms could not be shown to compute the same."""
 
     def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
         """Takes another code where something other than the terms decided."""

@@ -7,8 +7,7 @@ the same elements.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -20,7 +19,7 @@ from onnxpad.arithmetic.size import (
     Size,
     Unknown,
     always,
-    equal,
+    less,
     less_equal,
     maximum,
     minimum,
@@ -37,13 +36,12 @@ from onnxpad.semantics.layers import (
     LEAST,
     NEGATIVE_ZERO,
     ExtentPair,
+    Fill,
     Layer,
     Layers,
     Operand,
     around,
-    is_padded,
     merged,
-    never_pads,
     number_of,
     total,
     without_sign,
@@ -55,13 +53,7 @@ Sizes: TypeAlias = tuple[Extent, ...]
 
 
 class Reach(NamedTuple):
-    """One axis of a canonical form, in positions relative to the first element of the data.
-
-    Attributes:
-        start: The first position that is read.
-        windows: The number of windows.
-        last: The last position that is read.
-    """
+    """One axis of a canonical form; positions count from the first element of the data."""
 
     start: Extent
     windows: Extent
@@ -90,18 +82,11 @@ def placed(engine: str, window: Slid, sizes: Sizes, dtype: int | None) -> tuple[
 def canonical(
     engine: str, window: Slid, places: tuple[Placed, ...], sizes: Sizes, defined: Sizes
 ) -> Canonical:
-    """The canonical form of a window over data of some sizes.
+    """The canonical form of a window over data, at the sizes at which `defined` is 1 by axis.
 
     Layers end at the last position that is read: padding that is never read makes no difference.
     Where a pool that rounds up reads past all padding, an outermost layer has the fill that counts
     there.
-
-    Args:
-        engine: Who places the windows.
-        window: The window.
-        places: Where the engine places it.
-        sizes: The sizes of the data.
-        defined: By axis, 1 at the sizes that count, 0 elsewhere.
     """
     form, layers = window.form, window.layers
     if form.window.loses_signs:
@@ -135,12 +120,6 @@ def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | Non
     The engines place the copies outside of the data: `edge` repeats the first and the last element,
     `reflect` mirrors the elements beside these. A window without gaps reads all between two
     elements that it reads.
-
-    Args:
-        window: The window over the data, with the copies as a layer around it.
-        copied: The copies.
-        sizes: The sizes of the data.
-        dtype: Its element type.
     """
     form = window.form
     amounts = [copied.amounts[axis] for axis in form.spatial]
@@ -224,17 +203,11 @@ _FILLS: Final = {
 
 
 class Compared(Struct, frozen=True):
-    """Two windows as one engine reads them; they read the same positions of the data.
+    """Two windows as one engine reads them: the same positions, but perhaps other fills.
 
-    Attributes:
-        places: Where both place their windows.
-        first: The original in canonical form.
-        second: The other one.
-        defined: By axis, 1 at the sizes that count.
-        differs: Whether they read other fills.
+    By axis, `defined` is 1 at the sizes that count.
     """
 
-    places: tuple[tuple[Placed, ...], tuple[Placed, ...]]
     first: Canonical
     second: Canonical
     defined: Sizes
@@ -242,43 +215,28 @@ class Compared(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two windows as all engines read them.
+    """Two windows as all engines read them, each that reads them otherwise than those before it.
 
-    Attributes:
-        pair: Both windows; only outer layers, where the data includes those that they share.
-        inner: The inner layers that both share.
-        sizes: The sizes of the data with these.
-        each: What each engine that reads them otherwise than those before it makes of them.
-        same: Whether both read the same fills outside of the data too.
-        equal: How they are equal, provided that fills which differ lose.
+    They are equal as said, provided that fills which differ lose.
     """
 
-    pair: tuple[Slid, Slid]
-    inner: Layers
-    sizes: Sizes
     each: tuple[Compared, ...]
-    same: bool
     equal: Equal
+
+    @property
+    def same(self) -> bool:
+        """Whether both read the same fills outside of the data too."""
+        return not any(each.differs for each in self.each)
 
 
 def compare(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows under both engines, or as the trusted one reads the original.
-
-    Args:
-        old: The original.
-        new: The other one.
-        sizes: The sizes of the data.
-        dtype: The element type of the data, where that matters.
-        trust: Whose reading of the original counts, where the engines disagree about it.
-
-    Raises:
-        DiffersError: They do not read the same positions, or they read different fills and take no
-            maximum, in which these might lose; or the engines disagree and none is trusted.
-    """
-    twice = old.form.says_twice and not new.form.says_twice
-    disputed = twice and not _agrees_with_pads(old, new, sizes, dtype)
+    """Compares two windows under both engines, or as the trusted one reads the original."""
+    disputed = False
+    if old.form.says_twice and not new.form.says_twice:
+        explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
+        disputed = not _are_equal(explicit, new, sizes, dtype, None)
     if not disputed:
         try:
             found = _compared(old, new, sizes, dtype, None)
@@ -300,40 +258,30 @@ def compare(
     return _compared(old, new, sizes, dtype, trust)
 
 
-def _agrees_with_pads(old: Slid, new: Slid, sizes: Sizes, dtype: int | None) -> bool:
-    """Whether the `pads` of the original say the same as the other window."""
-    explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
-    try:
-        _compared(explicit, new, sizes, dtype, None)
-    except DiffersError:
-        return False
-    return True
-
-
 def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
     """Whether both engines run a window, and read it otherwise."""
     if any(placed(engine, window, sizes, dtype) is None for engine in ENGINES):
         return False
+    return not _are_equal(window, window, sizes, dtype, Trust.SPEC)
+
+
+def _are_equal(old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None) -> bool:
     try:
-        return not _compared(window, window, sizes, dtype, Trust.SPEC).same
+        return _compared(old, new, sizes, dtype, trust).same
     except DiffersError:
-        return True
+        return False
 
 
 def _compared(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    """Compares two windows; the inner layers that both share are treated as data."""
-    inner, *rest = _parted(old, new)
-    outer = rest[0], rest[1]
-    axes = zip(old.form.spatial, sizes, strict=True)
-    inner_sizes = tuple(size + around(inner, axis) for axis, size in axes)
+    pair = old, new
     each: list[tuple[str, str, tuple[tuple[Placed, ...], tuple[Placed, ...]]]] = []
     repair = False
     for engine in ENGINES:
         judge = engine if trust is None else ENGINE_OF[trust]
-        first = placed(judge, outer[0], inner_sizes, dtype)
-        second = placed(engine, outer[1], inner_sizes, dtype)
+        first = placed(judge, old, sizes, dtype)
+        second = placed(engine, new, sizes, dtype)
         if first is None and each:
             repair = True  # the specification alone decides
         elif first is None:
@@ -345,12 +293,12 @@ def _compared(
     found: list[Compared] = []
     for judge, engine, places in each:
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
-            _check_covers_less(outer, places, inner_sizes)
-        by_all = any(divides_by_all(engine, window.form) for window in outer)
-        if found and places == found[0].places and not by_all:
+            _check_covers_less(pair, sizes)
+        by_all = any(divides_by_all(engine, window.form) for window in pair)
+        if found and places == each[0][2] and not by_all:
             continue  # it reads both in exactly the way of the first one
         try:
-            found.append(_as_read((judge, engine), outer, places, inner_sizes))
+            found.append(_as_read((judge, engine), pair, places, sizes))
         except DiffersError as error:
             if found and error.code is Reason.NOT_CERTIFIED:
                 error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
@@ -358,13 +306,12 @@ def _compared(
     equal = Equal(
         "windows",
         frozenset() if trust is None else frozenset({trust.assumption}),
-        _facts(old.form, found[0].first, inner_sizes, repair, trust),
-        known_sizes(inner_sizes),
+        _facts(old.form, found[0].first, sizes, repair, trust),
+        known_sizes(sizes),
         repair,
         f"with {_text(found[0].first.layers)} outside{REPAIRED * repair}",
     )
-    same = not any(each.differs for each in found)
-    return Comparison(outer, inner, inner_sizes, tuple(found), same, equal)
+    return Comparison(tuple(found), equal)
 
 
 def _not_run(engine: str, form: WindowForm) -> DiffersError:
@@ -372,68 +319,40 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     said = f"{engine} does not run the rewritten node"
     if form.is_same:
         return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
-    pools = form.window.rounding == "pool"
+    is_pool = form.window.rounding == "pool"
     for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
-        kernel = slides.kernel
-        if pools and not (isinstance(kernel, int) and max(pair) < kernel):
-            return DiffersError(
+        kernel = slides.kernel if isinstance(slides.kernel, int) else None
+        if is_pool and (kernel is None or max(pair) >= kernel):
+            said = (
                 f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
-                f"smaller than its kernel {kernel}",
-                Reason.PADS_NOT_BELOW_KERNEL,
-                axis=axis,
-                pads=pair,
-                kernel=kernel if isinstance(kernel, int) else None,
+                f"smaller than its kernel {slides.kernel}"
             )
+            facts = {"axis": axis, "pads": pair, "kernel": kernel}
+            return DiffersError(said, Reason.PADS_NOT_BELOW_KERNEL, **facts)
     return DiffersError(said, engine=engine)
 
 
 def _facts(
     form: WindowForm, first: Canonical, sizes: Sizes, repair: bool, trust: Trust | None
 ) -> Mapping[str, Any]:
-    """An original in canonical form, as data."""
-    axes = [*zip(form.spatial, first.axes, sizes, form.axes, strict=True)]
-    found: dict[str, Any] = {
-        "axes": _axes_facts(axes),
-        "outside": [_said(layer.fill) for layer in first.layers],
-        "repair": repair,
-    }
+    """An original in canonical form, as data; by remainder, where its axes vary."""
+    axes = []
+    for axis, read, size, window in zip(form.spatial, first.axes, sizes, form.axes, strict=True):
+        varies = {"start": read.start, "windows": read.windows, "size": size}
+        table = table_of({"size": size, **varies}, size)
+        axes.append(
+            {
+                "axis": axis,
+                **{name: _datum(extent) for name, extent in varies.items()},
+                "kernel": _datum(window.kernel),
+                "stride": window.stride,
+                "dilation": window.dilation,
+                **({} if table is None else {"cases": table}),
+            }
+        )
+    outside = [_said(layer.fill) for layer in first.layers]
+    found = {"axes": axes, "outside": outside, "repair": repair}
     return found if trust is None else {**found, "trusts": str(trust)}
-
-
-def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
-    """The padding that both windows share, which is treated as data, and what each has around it.
-
-    A maximum shares none that is infinite, on which kernels differ.
-    """
-    shared: list[Layer] = []
-    one, other = [*old.layers], [*new.layers]
-    while one and other:
-        infinite = old.form.compares and one[0].fill in (math.inf, -math.inf)
-        common = _common(one[0], other[0], pads=one[0].fill == other[0].fill and not infinite)
-        shared.append(common)
-        one[0], other[0] = _without(one[0], common), _without(other[0], common)
-        if is_padded(one[0].amounts) or is_padded(other[0].amounts):
-            break
-        del one[0], other[0]
-    rest = replace(old, layers=merged(one)), replace(new, layers=merged(other))
-    return tuple(shared), *rest
-
-
-def _common(one: Layer, other: Layer, *, pads: bool) -> Layer:
-    """What two layers both crop, with `pads` also pad: amounts that are equal, or numbers."""
-
-    def least(a: Extent, b: Extent) -> Extent:
-        if a == b and (pads or never_pads([(a, b)])):
-            return a
-        return max(min(a, b), 0) if pads and isinstance(a, int) and isinstance(b, int) else 0
-
-    pairs = zip(one.amounts, other.amounts, strict=True)
-    return replace(one, amounts=tuple((least(a, c), least(b, d)) for (a, b), (c, d) in pairs))
-
-
-def _without(layer: Layer, inner: Layer) -> Layer:
-    pairs = zip(layer.amounts, inner.amounts, strict=True)
-    return replace(layer, amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
 
 
 def _as_read(
@@ -443,106 +362,98 @@ def _as_read(
     sizes: Sizes,
 ) -> Compared:
     """Compares two windows, each as one of the engines reads it."""
-    engine = engines[1]
-    defined = runs_where(places[0])
-    form = pair[0].form
-    for axis, some, new in zip(form.spatial, defined, places[1], strict=True):
-        if always(where(some, new.runs, 1)) is not True:
-            is_same = pair[1].form.is_same
-            told = "may have to be cropped by SAME" if is_same else "of the data may be empty"
-            raise DiffersError(
-                f"axis {axis} {told}, which {engine} refuses",
-                Reason.ENGINES_DISAGREE if is_same else Reason.MAY_BE_EMPTY,
-                engine=engine,
-                axis=axis,
-            )
-    first = second = canonical(engines[0], pair[0], places[0], sizes, defined)
-    if engines[0] != engine or _slides(pair[0], places[0]) != _slides(pair[1], places[1]):
-        second = canonical(engine, pair[1], places[1], sizes, defined)
+    (judge, engine), defined = engines, runs_where(places[0])
+    old, new = (window.form for window in pair)
+    for axis, some, each in zip(old.spatial, defined, places[1], strict=True):
+        if always(where(some, each.runs, 1)) is not True:
+            told = "may have to be cropped by SAME" if new.is_same else "of the data may be empty"
+            code = Reason.ENGINES_DISAGREE if new.is_same else Reason.MAY_BE_EMPTY
+            said = f"axis {axis} {told}, which {engine} refuses"
+            raise DiffersError(said, code, engine=engine, axis=axis)
+    first = canonical(judge, pair[0], places[0], sizes, defined)
+    second = canonical(engine, pair[1], places[1], sizes, defined)
     told = "" if engine == SPECIFICATION else f"according to {engine}, "
-    for axis, was, now in zip(form.spatial, first.axes, second.axes, strict=True):
-        text, code = f"{told}on axis {axis} the output has", Reason.NOT_CERTIFIED
-        if form.ceil:
-            text = f"with ceil_mode, {text}"
+    for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
+        code, ceil = Reason.NOT_CERTIFIED, ""
+        if old.ceil:
             counts = isinstance(was.windows, int) and isinstance(now.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
-        starts = f"{told}on axis {axis} the first window starts at"
+            ceil = "with ceil_mode, "
         for said, why, one, other in (
-            (text, code, was.windows, now.windows),
-            (starts, Reason.NOT_CERTIFIED, was.start, now.start),
+            (f"{ceil}{told}on axis {axis} the output has", code, was.windows, now.windows),
+            (
+                f"{told}on axis {axis} the first window starts at",
+                Reason.NOT_CERTIFIED,
+                was.start,
+                now.start,
+            ),
         ):
             if not isinstance(one, int | Size) or one != other:
                 facts = {"engine": engine, "axis": axis, "found": str(other), "wanted": str(one)}
                 raise DiffersError(f"{said} {other}, not {one}", why, **facts)
-    read = [n for layer in first.layers for pair in layer.amounts for n in pair]
+    read = [n for layer in first.layers for amounts in layer.amounts for n in amounts]
     differs = Unknown in map(type, read) or first.layers != second.layers
-    if differs and not form.compares:
-        forms = pair[0].form, pair[1].form
-        code, why_other = _why_fills_differ(forms, first.layers, second.layers)
+    if differs and not old.compares:
+        code, others = _why_fills_differ(old, new, first.layers, second.layers)
         reads = f"it would read {_text(second.layers)} instead of {_text(first.layers)}"
-        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **why_other)
-    return Compared(places, first, second, defined, differs)
-
-
-def _slides(window: Slid, places: tuple[Placed, ...]) -> tuple[object, ...]:
-    """All that the canonical form of a window rests on, for one engine and data of one size."""
-    form, placed = window.form, [(each.begin, each.end, each.windows) for each in places]
-    slides = form.axes, form.before, form.after, form.ceil, form.counts
-    return window.layers, placed, slides, form.window, form.version, form.own
+        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **others)
+    return Compared(first, second, defined, differs)
 
 
 def _why_fills_differ(
-    forms: tuple[WindowForm, WindowForm], old: Layers, new: Layers
+    old: WindowForm, new: WindowForm, was: Layers, now: Layers
 ) -> tuple[Reason, dict[str, object]]:
     """The reason why a window reads other fills than the original, and its facts."""
-    form = forms[0]
-    was, now = ({each.fill for each in layers} for layers in (old, new))
-    if any(isinstance(fill, Operand) for fill in was | now):
-        is_own = any(isinstance(each.own, Operand) for each in forms)
+    fills = {layer.fill for layer in now}
+    if any(isinstance(layer.fill, Operand) for layer in (*was, *now)):
+        is_own = isinstance(old.own, Operand) or isinstance(new.own, Operand)
         return Reason.ZERO_POINT_UNKNOWN if is_own else Reason.FILL_UNKNOWN, {}
-    if form.own == EXCLUDED and (form.is_same or any(map(any, form.pads))):
-        return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*form.pads, strict=True))]}
-    others = [layer.fill for layer in old if layer.fill not in {*now, EXCLUDED}]
-    if others and (others != [0] or EXCLUDED not in now):
+    if old.own == EXCLUDED and (old.is_same or any(map(any, old.pads))):
+        return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*old.pads, strict=True))]}
+    others = [layer.fill for layer in was if layer.fill not in {*fills, EXCLUDED}]
+    if others and (others != [0] or EXCLUDED not in fills):
         return Reason.FILL_DIFFERS, {"value": number_of(others[0])}
     return Reason.DIVISOR_DIFFERS, {}
 
 
-def blind_axis(comparison: Comparison, each: Compared) -> int | None:
-    """An axis on which a window may read no data; None where there is none."""
-    form, read = comparison.pair[0].form, each.first.axes
-    axes = zip(form.spatial, form.axes, read, comparison.sizes, each.defined, strict=True)
+def blind_axis(old: Slid, kept: Collection[Fill], sizes: Sizes, each: Compared) -> int | None:
+    """An axis on which a window may read no data, nor padding of some fills; None without one."""
+    form = old.form
+    axes = zip(form.spatial, form.axes, each.first.axes, sizes, each.defined, strict=True)
     for axis, window, (start, windows, _), size, some in axes:
-        if not meets_data(window, size, start, start + (windows - 1) * window.stride, some):
+        begin, end = [_hidden(old.layers, kept, axis, side) for side in (0, 1)]
+        first, left = start - begin, size - begin - end
+        if not meets_data(window, left, first, first + (windows - 1) * window.stride, some):
             return axis
     return None
 
 
-def _check_covers_less(
-    pair: tuple[Slid, Slid],
-    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
-    sizes: Sizes,
-) -> None:
-    """Raises unless two windows cover all data without padding at no size."""
-    defined = runs_where(places[0])
-    for window, its in zip(pair, places, strict=True):
-        axes = zip(window.form.spatial, window.form.axes, its, sizes, defined, strict=True)
+def _hidden(layers: Layers, kept: Collection[Fill], axis: int, side: int) -> Extent:
+    """How many elements at one end of the data are cropped; below 0 with padding that counts."""
+    found: Extent = 0
+    edge: Extent = 0
+    counts = True
+    for layer in layers:
+        counts = counts and layer.fill in kept
+        edge = edge - layer.amounts[axis][side]
+        found = edge if counts else maximum(found, edge)
+    return found
+
+
+def _check_covers_less(pair: tuple[Slid, Slid], sizes: Sizes) -> None:
+    """Raises unless the data is longer than either kernel on an axis."""
+    for window in pair:
+        axes = zip(window.form.spatial, window.form.axes, sizes, strict=True)
         if not any(
-            always(where(some, _covers(window, axis, slides, each, size), 0)) is False
-            for axis, slides, each, size, some in axes
+            always(less(slides.kernel, size + around(window.layers, axis))) is True
+            for axis, slides, size in axes
         ):
             raise DiffersError(
                 "according to onnxruntime, an average rounds otherwise where its kernel is all of "
-                "the data and nothing is padded, which may be so",
+                "the data, which may be so",
                 Reason.ROUNDING_DIFFERS,
                 kernel=[axis.kernel for axis in window.form.axes],
             )
-
-
-def _covers(window: Slid, axis: int, slides: AnyWindow, each: Placed, size: Extent) -> Extent:
-    """1 where the kernel is as long as the data on an axis and nothing is padded, else 0."""
-    bare = minimum(equal(each.begin, 0), equal(each.end, 0))
-    return minimum(equal(size + around(window.layers, axis), slides.kernel), bare)
 
 
 def _said(fill: object) -> object:
@@ -556,26 +467,6 @@ def _text(layers: Layers) -> str:
     fills = [_said(layer.fill) for layer in layers]
     told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
     return ", then ".join(told) or "nothing"
-
-
-def _axes_facts(
-    axes: Sequence[tuple[int, Reach, Extent, AnyWindow]],
-) -> list[Mapping[str, object]]:
-    """The axes of a window over data of some sizes, as data; by remainder, where they vary."""
-    found: list[Mapping[str, object]] = []
-    for axis, read, size, window in axes:
-        facts: dict[str, object] = {
-            "axis": axis,
-            "start": _datum(read.start),
-            "windows": _datum(read.windows),
-            "size": _datum(size),
-            "kernel": _datum(window.kernel),
-            "stride": window.stride,
-            "dilation": window.dilation,
-        }
-        table = table_of({"size": size, "start": read.start, "windows": read.windows}, size)
-        found.append(facts if table is None else {**facts, "cases": table})
-    return found
 
 
 def _datum(extent: Extent) -> int | str:

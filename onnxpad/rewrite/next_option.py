@@ -100,7 +100,7 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
 
 def _shapes(graph: Graph) -> tuple[str, Mapping[str, Any]]:
     """Usual sizes for all open axes of the inputs, as typed and as values."""
-    given = [name for name in graph.inputs if not graph.has_default(name)]
+    given = [name for name in graph.inputs if name not in graph.initializers]
     fixed, typed = dict[str, Any](), list[str]()
     for name in dict.fromkeys(axis.tensor for axis in open_axes(graph.inputs)):
         if name not in given:

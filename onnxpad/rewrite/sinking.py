@@ -411,21 +411,7 @@ def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
     return sizes
 
 
-def _expand(call: Call, inner: Layer, outer: Layer) -> list[int] | None:
-    """The shape of an Expand, where it says the size of a padded axis; else None."""
-    written = call.numbers(1)
-    amounts = numbers_of(outer.amounts[len(outer.amounts) - len(written) :])
-    assert amounts is not None
-    sizes = [
-        size if size == 1 else size - sum(pair) for size, pair in zip(written, amounts, strict=True)
-    ]
-    if min(sizes, default=1) < 1:
-        raise UnreadError("nothing is left of an axis", Reason.AXIS_TAKEN)
-    return None if sizes == [*written] else sizes
-
-
 _SIZES: Final[Mapping[str, Callable[[Call, Layer, Layer], list[int] | None]]] = {
-    "Expand": _expand,
     "Reshape": _reshape,
     "Squeeze": _squeeze,
 }

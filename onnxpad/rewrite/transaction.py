@@ -270,7 +270,9 @@ def _written(
     The node is a window operator or a `Pad`, or else a step: of what it joins, the first counts
     that is no constant.
     """
-    graph, steps, way, window = context.graph, list[StepForm](), list[Node](), None
+    steps: list[StepForm] = []
+    way: list[Node] = []
+    graph, window = context.graph, None
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
     if slides:

@@ -32,13 +32,9 @@ from onnxpad.semantics.window import WindowForm
 
 
 class Placed(NamedTuple):
-    """The windows along one axis.
+    """The windows along one axis: how many, and the operator's padding, negative where it crops.
 
-    Attributes:
-        begin: The operator's own padding before the data; negative where it crops.
-        end: The operator's own padding after the data, as declared.
-        windows: The number of windows.
-        runs: 1 at the sizes at which the engine runs the operator, 0 elsewhere.
+    `runs` is 1 at the sizes at which the engine runs the operator, 0 elsewhere.
     """
 
     begin: Extent
@@ -175,6 +171,4 @@ SPECIFICATION: Final = "the specification"
 ONNXRUNTIME: Final = "onnxruntime"
 """The name of the other one."""
 ENGINES: Final[dict[str, Engine]] = {SPECIFICATION: specification, ONNXRUNTIME: onnxruntime}
-"""Both engines, in the order in which the proof asks them. There is no third: where another runtime
-places windows elsewhere is data of a target.
-"""
+"""Both engines, in the order in which the proof asks them."""

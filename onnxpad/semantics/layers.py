@@ -23,10 +23,8 @@ from onnxpad.arithmetic.size import Extent, always, less_equal
 class Operand(Struct, frozen=True):
     """The fill of a layer that is unknown until run time.
 
-    Attributes:
-        of: The operand that holds it, which a row gives by its place among the inputs; then its
-            term takes that one's place. With `steps`, another fill.
-        steps: How many steps, the last ones that the layer came through, make it of that one.
+    A row gives the operand that holds it by its place among the inputs, whose place its term takes.
+    With `steps`, that many steps, the last ones that the layer came through, make it of a fill.
     """
 
     of: Any

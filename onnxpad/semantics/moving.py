@@ -36,17 +36,6 @@ def unchanged(call: Call, inner: Sequence[Layers]) -> Passed:
     return Passed(NOTHING, layers)
 
 
-def dropout(call: Call, inner: Sequence[Layers]) -> Passed:
-    """Dropout, which does nothing unless it trains."""
-    trains = call.version < 7 and not call.attribute("is_test")
-    if call.version >= 12 and call.operand(2) is not None:
-        mode = call.constant(2)
-        trains = mode is None or mode.size != 1 or bool(mode.any())
-    if trains:
-        raise UnreadError("a Dropout that may train")
-    return unchanged(call, inner)
-
-
 def transpose(call: Call, inner: Sequence[Layers]) -> Passed:
     """Transpose."""
     (layers,) = inner
@@ -108,9 +97,6 @@ def _origins(
 
     Between two axes of other sizes than 1, all axes of size 1 stay, or all that are padded, in
     their order.
-
-    Raises:
-        UnreadError: More is done than that such axes come and go, which no layer pads.
     """
     old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
     if [before[axis] for axis in old] != [after[axis] for axis in new]:
@@ -129,30 +115,6 @@ def _origins(
 def _runs_between(axes: Sequence[int], rank: int) -> list[Sequence[int]]:
     """The axes before, between and behind some axes."""
     return [range(low + 1, high) for low, high in pairwise((-1, *axes, rank))]
-
-
-def expand(call: Call, inner: Sequence[Layers]) -> Passed:
-    """Expand, which repeats data along axes that are not padded.
-
-    The key has the size of each axis that is repeated, and 1 for one that stays as it is.
-    """
-    (layers,) = inner
-    rank, entries = rank_of(call, layers), call.integers(1)
-    before, after = call.shape(), call.result_shape()
-    if rank is None or entries is None or before is None or after is None:
-        raise UnreadError("the shapes are unknown")
-    added = len(after) - rank
-    if added != max(len(entries) - rank, 0):
-        raise UnreadError("the shape of an Expand contradicts its data")
-    asked = (*(1,) * (len(after) - len(entries)), *entries)
-    repeated = [
-        1 if entry == 1 or (axis >= added and before[axis - added] == size) else size
-        for axis, (entry, size) in enumerate(zip(asked, after, strict=True))
-    ]
-    if not _are_known(repeated):
-        raise UnreadError("an axis may be repeated that is unknown")
-    check_free(layers, [axis - added for axis, size in enumerate(repeated) if size != 1])
-    return Passed(("Expand", tuple(repeated)), widened(layers, added))
 
 
 def concat(call: Call, inner: Sequence[Layers]) -> Passed:
@@ -207,11 +169,7 @@ def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, ExtentPair], Bounds]:
 
 
 def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, int]]:
-    """Start, end and step of a Slice for each axis that it names.
-
-    Raises:
-        UnreadError: They are unknown.
-    """
+    """Start, end and step of a Slice for each axis that it names."""
     axes: Sequence[int] | None = None
     steps: Sequence[int] | None = None
     if call.version < 10:
@@ -251,11 +209,7 @@ def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:
 
 
 def joined(inner: Sequence[Layers]) -> Layers:
-    """The layers that are the same around several inputs, apart from the signs of zeros.
-
-    Raises:
-        UnreadError: They are not.
-    """
+    """The layers that are the same around several inputs, apart from the signs of zeros."""
     first = inner[0]
     if any(without_sign(each) != without_sign(first) for each in inner):
         raise UnreadError("the inputs are not padded alike")
@@ -271,11 +225,7 @@ def joined(inner: Sequence[Layers]) -> Layers:
 
 
 def check_free(layers: Layers, axes: Iterable[int]) -> None:
-    """Checks that no layer pads or crops axes along which a step works.
-
-    Raises:
-        UnreadError: One does.
-    """
+    """Checks that no layer pads or crops axes along which a step works."""
     taken = sorted(touched_axes(layers).intersection(axes))
     if taken:
         raise UnreadError(f"it works along padded axes {taken}", Reason.AXIS_TAKEN, axes=taken)
@@ -287,11 +237,7 @@ def widened(layers: Layers, added: int) -> Layers:
 
 
 def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
-    """The rank of an input, which has these layers around it; None where unknown.
-
-    Raises:
-        UnreadError: Its shape is of another rank.
-    """
+    """The rank of an input, which has these layers around it; None where unknown."""
     rank = call.rank(place)
     if layers and rank not in (None, len(layers[0].amounts)):
         raise UnreadError("the layers are not of the rank of the data")
@@ -300,17 +246,8 @@ def rank_of(call: Call, layers: Layers, place: int = 0) -> int | None:
 
 def _moved(layers: Layers, sources: Sequence[int | None]) -> Layers:
     """The layers over other axes: the axis that each was; None for a new one."""
-    return tuple(
-        [
-            replace(
-                layer,
-                amounts=tuple(
-                    [(0, 0) if axis is None else layer.amounts[axis] for axis in sources]
-                ),
-            )
-            for layer in layers
-        ]
-    )
+    every = [[(0, 0) if at is None else each.amounts[at] for at in sources] for each in layers]
+    return tuple([Layer(tuple(now), was.fill) for was, now in zip(layers, every, strict=True)])
 
 
 def _are_known(sizes: Iterable[Extent]) -> bool:

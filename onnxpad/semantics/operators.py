@@ -40,14 +40,7 @@ class Fill(enum.StrEnum):
 
 
 class Inputs(Struct, frozen=True):
-    """The indices of an operator's inputs, by role.
-
-    Attributes:
-        data: The tensor that the window slides over.
-        weight: The weight; None for operators that have `kernel_shape` alone.
-        bias: The bias, if there is one.
-        zero_point: The data's zero point, if there is one.
-    """
+    """The indices of an operator's inputs, by role; None for one that it has not."""
 
     data: int = 0
     weight: int | None = None
@@ -58,9 +51,7 @@ class Inputs(Struct, frozen=True):
 class Layout(Struct, frozen=True, eq=False):
     """The two axes that are not spatial; a negative number counts from the last.
 
-    Attributes:
-        batch: The axis of the batch; in a weight, that of the output channels.
-        channels: The axis of the channels; in a weight, that of the input channels.
+    In a weight, they are those of the output and of the input channels.
     """
 
     batch: int
@@ -141,10 +132,8 @@ class Operator(Struct, frozen=True):
         layout: The axes of its data, and of its first output.
         padding: The value that its own padding stands for.
         inputs: Its inputs, by role.
-        pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
-            and no axis may be empty.
-        scatters: Whether each element of the data is spread over one window of the output, which
-            its pads crop; those of others extend the data.
+        pools: Whether output sizes are a pool's.
+        scatters: Whether it spreads each element over a window of the output, which its pads crop.
     """
 
     row: Row

@@ -56,16 +56,6 @@ def filled(
     """The layers with a function of their fill, and 0 for that of layers that only crop.
 
     Where that is no single number that is certain, the fill is known by what it is made of.
-
-    Args:
-        call: A node.
-        layers: Layers around its data.
-        function: Of a number of the data's element type.
-        result: The element type of the function's result, where that is another.
-        place: The input that is the data.
-
-    Raises:
-        UnreadError: An element type is unknown.
     """
     found = []
     for layer in layers:
@@ -103,26 +93,6 @@ def negative(number: Number) -> Numbers:
 def absolute(number: Number) -> Numbers:
     """Abs of a number."""
     return (abs(number),)
-
-
-def sign_of(number: Number) -> Numbers:
-    """Sign of a number; that of -0.0 may be either zero."""
-    return (number, abs(number)) if number == 0 else (math.copysign(1, number),)
-
-
-def floor(number: Number) -> Numbers:
-    """Floor of a number."""
-    return rounded(number, math.floor)
-
-
-def ceil(number: Number) -> Numbers:
-    """Ceil of a number."""
-    return rounded(number, math.ceil)
-
-
-def nearest(number: Number) -> Numbers:
-    """Round of a number, half to even."""
-    return rounded(number, round)
 
 
 def cast(call: Call, inner: Sequence[Layers]) -> Passed:
@@ -204,11 +174,7 @@ def operated(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
-    """The distinct elements of a constant of an element type; 0.0 and -0.0 are distinct.
-
-    Raises:
-        UnreadError: It is no such constant, is empty, or holds NaN or subnormal numbers.
-    """
+    """The distinct elements of a constant of an element type; 0.0 and -0.0 are distinct."""
     array = call.constant(place)
     if array is None or not array.size or dtype is None or call.constant_dtype(place) != dtype:
         raise UnreadError(f"input {place} of {call.node.op} is no constant of that type")
@@ -226,21 +192,21 @@ _SHORT: Final = frozenset(
 
 
 def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
-    """QuantizeLinear, to integers of 8 or 16 bits."""
+    """QuantizeLinear, to integers of 8 or 16 bits: it makes zero points of zeros."""
     (layers,) = inner
     if not layers:
         return named(call, ())
-    pairs, scaled = _scaling(call, layers)
-    dtype, points = call.dtype(), call.constant_dtype(2)
+    pairs, _ = _scaling(call, layers)
+    points = call.constant_dtype(2)
     written = call.attribute("output_dtype") if call.version >= 21 else 0
     to = points or written or TensorProto.UINT8
-    if to not in _SHORT or written not in (0, to) or dtype not in FLOATS:
+    if to not in _SHORT or written not in (0, to) or call.dtype() not in FLOATS:
         raise UnreadError("element types of which nothing is known")
 
     def quantised(number: Number) -> Numbers:
-        if number and {dtype, scaled} != {TensorProto.FLOAT}:
-            raise UnreadError("an element type whose quotients are rounded")
-        return [quantised_number(number, scale, point, to) for scale, point in pairs]
+        if number:
+            raise UnreadError("a quotient that engines may round otherwise")
+        return [point for _, point in pairs]
 
     return named(call, filled(call, layers, quantised, to))
 
@@ -268,11 +234,7 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def _scaling(call: Call, layers: Layers) -> tuple[list[tuple[float, int]], int]:
-    """Distinct pairs of scale and zero point, per tensor or along an axis; the scales' type.
-
-    Raises:
-        UnreadError: They are unknown, or along a padded axis, or in blocks.
-    """
+    """Distinct pairs of scale and zero point, per tensor or along an axis; the scales' type."""
     if any(call.node.attrs.get(name) for name in ("block_size", "precision")):
         raise UnreadError("a quantisation in blocks, or of a precision of its own")
     scales, scaled, points = call.constant(1), call.constant_dtype(1), call.constant(2)
@@ -302,110 +264,61 @@ Numbers: TypeAlias = Iterable[Number]
 
 NUMBERS: Final = FLOATS | frozenset(INTEGERS)
 """The element types of numbers that are known here."""
-_ROUNDED: Final[Mapping[int, Any]] = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}
 _OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
     "Div": operator.truediv,
 }
-_ZEROS: Final = (0.0, -0.0)
-_FROM_A_TIE: Final = 1000
-"""A quotient must be one part in so many from a tie."""
 
 
 def mapped(
     fill: Fill, function: Callable[[Number], Numbers], dtype: int, result: int | None = None
 ) -> Fill:
-    """A function of a fill.
-
-    Args:
-        fill: The fill.
-        function: Of a number of the data's element type.
-        dtype: That type.
-        result: The element type of the function's result, where that is another.
-
-    Raises:
-        UnreadError: An element type holds a number not exactly, or the function raises it.
-    """
-    to = dtype if result is None else result
-    numbers = [each for number in _numbers(fill, dtype) for each in function(number)]
-    return _one_of([exact(number, to) for number in numbers], fill)
-
-
-def _numbers(fill: Fill, dtype: int) -> list[Number]:
-    """The numbers that a fill may be in an element type."""
-    if is_either_zero(fill):
-        found: Iterable[Number] = _ZEROS
-    elif isinstance(fill, float | int) or is_zero(fill):
-        found = (number_of(fill),)
-    else:
+    """A function of a fill."""
+    if not isinstance(fill, float | int) and not is_zero(fill):
         raise UnreadError("padding that is no number")
-    return [exact(number, dtype) for number in found]
-
-
-def _one_of(numbers: list[Number], of: Fill) -> Fill:
-    """The one fill that all numbers are, which a step made of another one."""
-    fills = set(map(fill_of, numbers))
-    if len(fills) > 1 and any(numbers):
+    given = (0.0, -0.0) if is_either_zero(fill) else (number_of(fill),)
+    numbers = [each for number in given for each in function(exact(number, dtype))]
+    made = [exact(number, dtype if result is None else result) for number in numbers]
+    fills = set(map(fill_of, made))
+    if len(fills) == 1:
+        return fills.pop()
+    if any(made):
         raise UnreadError("the fill varies with an operand")
-    return either_zero(of) if len(fills) > 1 else fills.pop()
+    return either_zero(fill)
 
 
 def exact(number: Number, dtype: int) -> Number:
-    """A number as an element type holds it: a float in a floating-point type, else an integer.
-
-    Raises:
-        UnreadError: The type does not hold it exactly, or it is NaN or subnormal there.
-    """
-    holds = _is_float if dtype in FORMATS else _is_integer
-    if not holds(number, dtype):
-        raise UnreadError(f"{number} is no normal number of element type {dtype}")
-    return float(number) if dtype in FORMATS else int(number)
-
-
-def _is_float(number: Number, dtype: int) -> bool:
-    precision, low, high = FORMATS[dtype]
-    found = float(number)
-    if found == 0 or math.isinf(found):
-        return True
-    significand, exponent = math.frexp(found)
-    return (
-        found == number
-        and low <= exponent - 1 <= high
-        and math.ldexp(significand, precision).is_integer()
-    )
-
-
-def _is_integer(number: Number, dtype: int) -> bool:
-    low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
-    return math.isfinite(number) and low <= number <= high and number == int(number)
+    """A number as an element type holds it, if it does so exactly, and it is normal there."""
+    if dtype in FORMATS:
+        precision, least, most = FORMATS[dtype]
+        found = float(number)
+        significand, exponent = math.frexp(found)
+        is_normal = found == number and least <= exponent - 1 <= most
+        is_held = is_normal and math.ldexp(significand, precision).is_integer()
+        if found == 0 or math.isinf(found) or is_held:
+            return found
+    else:
+        low, high = (0, 1) if dtype == TensorProto.BOOL else INTEGERS.get(dtype, (1, 0))
+        if math.isfinite(number) and low <= number <= high and number == int(number):
+            return int(number)
+    raise UnreadError(f"{number} is no normal number of element type {dtype}")
 
 
 def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
-    """The result of Add, Sub, Mul or Div of two numbers of an element type.
-
-    Raises:
-        UnreadError: Engines may differ on it.
-    """
+    """The result of Add, Sub, Mul or Div of two numbers of a type, if engines agree on it."""
+    if op == "Div" and (dtype not in FORMATS or b == 0):
+        raise UnreadError("a quotient of integers, or by 0")
     if dtype not in FORMATS:
-        if op == "Div":
-            raise UnreadError("a quotient of integers is not specified for every sign")
         return exact(_OPERATIONS[op](a, b), dtype)
-    if op == "Div" and b == 0:
-        raise UnreadError("a division by 0")
-    from fractions import Fraction  # with decimal, 2 ms
-
-    kind = _ROUNDED.get(dtype, np.float64)
+    kind = np.float32 if dtype == TensorProto.FLOAT else np.float64
     with np.errstate(all="ignore"):
         result = float(_OPERATIONS[op](kind(a), kind(b)))
-    if math.isinf(a) or math.isinf(b):
-        return exact(result, dtype)
-    true = _OPERATIONS[op](Fraction(a), Fraction(b))
-    if math.isinf(result) or (true and abs(true) < Fraction(2) ** FORMATS[dtype][1]):
+    vanishes = result == 0 and a != 0 and (op == "Div" or (op == "Mul" and b != 0))
+    is_least = abs(result) == 2.0 ** FORMATS[dtype][1]  # perhaps rounded from a subnormal one
+    if vanishes or is_least or (math.isinf(result) and math.isfinite(a) and math.isfinite(b)):
         raise UnreadError("a result that overflows, or is subnormal")
-    if dtype not in _ROUNDED and Fraction(result) != true:
-        raise UnreadError("a result that is rounded to 16 bits")
     return exact(result, dtype)
 
 
@@ -417,36 +330,3 @@ def greatest(a: Number, b: Number) -> Numbers:
 def least(a: Number, b: Number) -> Numbers:
     """The lesser of two numbers; of 0.0 and -0.0 engines may take either."""
     return (a, b) if a == b else (min(a, b),)
-
-
-def rounded(number: Number, to_whole: Callable[[float], int]) -> Numbers:
-    """A number, rounded to a whole one; the sign of a zero that was a number below 0 is open."""
-    if math.isinf(number) or number == int(number):
-        return (number,)
-    whole = float(to_whole(number))
-    return _ZEROS if whole == 0 and number < 0 else (whole,)
-
-
-def quantised_number(number: Number, scale: Number, zero_point: int, dtype: int) -> int:
-    """A float divided by a scale, rounded half to even, plus a zero point, saturated to a type.
-
-    Raises:
-        UnreadError: It is infinite, overflows, or is so close to a tie that engines which multiply
-            by the reciprocal of the scale may round it otherwise.
-    """
-    low, high = INTEGERS[dtype]
-    if math.isinf(number):
-        raise UnreadError("a quantised infinity")
-    from fractions import Fraction
-
-    quotient = Fraction(number) / Fraction(scale)
-    if abs(quotient) >= 2**127:
-        raise UnreadError("a quotient that overflows")
-    if quotient <= low - zero_point - 1:
-        return low
-    if quotient >= high - zero_point + 1:
-        return high
-    from_a_tie = abs(quotient - math.floor(quotient) - Fraction(1, 2))
-    if from_a_tie < max(Fraction(1, _FROM_A_TIE), abs(quotient) / 2**21):
-        raise UnreadError("a quotient close to a tie")
-    return min(max(round(quotient) + zero_point, low), high)

@@ -42,20 +42,9 @@ UnreadableError = UnreadError
 
 
 class WindowOp(Struct, frozen=True):
-    """A window operator's node, with defaults for absent attributes.
+    """A window operator's node, with defaults for absent attributes, and its form as it was read.
 
-    Attributes:
-        node: The node.
-        operator: Its row.
-        windows: One per spatial axis; a kernel that is unknown until run time is a symbol.
-        auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
-        pads: (begin, end) per spatial axis, as written; zeros where absent.
-        pads_written: Whether the node has the attribute `pads`.
-        ceil_mode: Whether output sizes round up.
-        count_include_pad: Whether its own padding is counted.
-        zero: The number that stands for 0 in its data: the data's zero point, if there is one.
-            None where that is not one constant number.
-        read: Its form, as it was read.
+    `zero` stands for 0 in its data, and is None where that is not one constant number.
     """
 
     node: Node
@@ -121,18 +110,7 @@ class WindowOp(Struct, frozen=True):
 
 
 class TransposedOp(Struct, frozen=True):
-    """The node of a transposed convolution, with defaults for absent attributes.
-
-    Attributes:
-        node: The node.
-        operator: Its row.
-        windows: One per spatial axis; a kernel that is unknown until run time is a symbol.
-        auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
-        pads: (begin, end) per spatial axis that crop the output, as written; zeros where absent.
-        pads_written: Whether the node has the attribute `pads`.
-        output_padding: The elements appended on each spatial axis.
-        output_shape: The size asked for on each spatial axis; None where it is absent.
-    """
+    """The node of a transposed convolution, with defaults for absent attributes."""
 
     node: Node
     operator: Operator
@@ -173,16 +151,9 @@ class TransposedOp(Struct, frozen=True):
 
 
 class PadOp(Struct, frozen=True):
-    """A `Pad` node.
+    """A `Pad` node, with what it says as it was read, and its amounts where all are numbers.
 
-    Attributes:
-        node: The node.
-        mode: `constant`, `reflect`, `edge` or `wrap`.
-        axes: The axes it names, or None for all of them in order.
-        amounts: (begin, end) per axis of `axes`; None where they are not evaluated.
-        value: The fill in mode `constant`; None where it is unknown until run time.
-        constant_amounts: The amounts where all are known numbers, else None.
-        read: What it says, as it was read; None where it is not there.
+    Without axes it pads all in order; amounts and the value are None where they are not known.
     """
 
     node: Node
@@ -251,12 +222,7 @@ def _is_settled(read: object) -> bool:
 
 @_kept
 def read_window(call: Call) -> WindowOp:
-    """Reads the node of an operator whose window gathers.
-
-    Raises:
-        ModelError: An attribute that the specification forbids (length, type, sign).
-        UnreadableError: The node cannot be interpreted.
-    """
+    """Reads the node of an operator whose window gathers."""
     form, node = form_of(call), call.node
     known: WindowOp | None = node.notes.get(form)
     if known is None:  # networks repeat the same few windows
@@ -278,12 +244,7 @@ def read_window(call: Call) -> WindowOp:
 
 @_kept
 def read_transposed(call: Call) -> TransposedOp:
-    """Reads the node of a transposed convolution.
-
-    Raises:
-        ModelError: An attribute that the specification forbids (length, type, sign).
-        UnreadableError: The node cannot be interpreted.
-    """
+    """Reads the node of a transposed convolution."""
     from onnxpad.semantics.transposed import spread_form
 
     slide, appended, wanted = spread_form(call)
@@ -301,12 +262,7 @@ def read_transposed(call: Call) -> TransposedOp:
 
 @_kept
 def read_pad(call: Call) -> PadOp:
-    """Reads a `Pad` node of any opset.
-
-    Raises:
-        ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
-        UnreadableError: A mode, axes or amounts that the specification does not define.
-    """
+    """Reads a `Pad` node of any opset."""
     form, rank, node = pad_of(call), call.rank(), call.node
     value = 0 if is_plain_zero(form.value) else form.value  # messages show it like an omitted one
     amounts, axes = form.amounts if form.axes_known else None, form.axes

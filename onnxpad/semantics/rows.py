@@ -1,9 +1,8 @@
 """What a row says of an operator, and how it reads a node.
 
-A row is all that is known of one operator. Where there is none, an operator computes something of
-its inputs and attributes, and nothing else is known. A row lists every attribute that its schema
-has in the versions that it was compared with; a node of another version, with another attribute, or
-with a value of another type has no row either.
+A row is all that is known of one operator. It lists every attribute that its schema has in the
+versions that it was compared with; a node of another version, with another attribute, or with a
+value of another type has no row.
 """
 
 from __future__ import annotations
@@ -54,12 +53,7 @@ NOTHING: Final = ("Identity",)
 
 
 class UnreadError(Exception):
-    """A row has no meaning for a node, so nothing can be proved through it; the text says why.
-
-    Attributes:
-        code: The reason to leave padding in front of the node.
-        facts: The axes or the tensor concerned.
-    """
+    """A row has no meaning for a node, so nothing can be proved through it; the text says why."""
 
     def __init__(self, text: str, code: Reason = Reason.STEPS_BETWEEN, /, **facts: object) -> None:
         """Takes another code where the type, the padded axes or the fill decided."""
@@ -73,29 +67,23 @@ class MalformedError(UnreadError):
 
 
 class Known(Protocol):
-    """What is known of the tensors of a graph."""
+    """What is known of the tensors of a graph; None is for what is not."""
 
     def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
-        """The sizes of a tensor's axes; None where its rank is unknown."""
+        """The sizes of a tensor's axes."""
 
     def dtype(self, tensor: Tensor) -> int | None:
-        """A tensor's element type; None where unknown."""
+        """A tensor's element type."""
 
     def integers(self, tensor: Tensor) -> tuple[Extent, ...] | None:
-        """The content of a small tensor; None where unknown, or not of integers."""
+        """The content of a small tensor of integers."""
 
     def scalar(self, tensor: Tensor) -> float | int | None:
-        """The one element of a tensor; None where unknown, or unless there is just one."""
+        """The one element of a tensor that has just one."""
 
 
-class Kind:
-    """The types that an attribute without a default may have; a default gives its own type."""
-
-    INT: Final = int
-    FLOAT: Final = float
-    STRING: Final = str
-    INTS: Final = (int,)
-    FLOATS: Final = (float,)
+INTS: Final = (int,)
+"""The type of an attribute of integers; a default gives its own type."""
 
 
 class Passed(Struct, frozen=True):
@@ -129,16 +117,13 @@ class Window(Struct, frozen=True):
     """How the window of an operator slides over axes of its first input.
 
     Attributes:
-        weight: The input whose axes from the third on are the kernel; None where an attribute
-            gives it.
+        weight: The input whose axes from the third on are the kernel; None for an attribute.
         rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
-        own: The fill of the operator's own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which
-            `count_include_pad` turns into `ZERO`.
-        zero_point: The input with the value that stands for `ZERO` in the data; None where that
-            is 0.
+        own: The fill of its own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which `count_include_pad`
+            turns into `ZERO`.
+        zero_point: The input with the value that stands for `ZERO` in the data; None for 0.
         bias: The input that holds the bias, if there is one.
-        last: Whether the channels are the last axis instead of the second one; None where the
-            attribute `channels_last` says that.
+        last: Whether the channels are the last axis; None where `channels_last` says that.
         declaration: What a user declared of it, which is all that is known; None for others.
         rounds_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the data
             on all axes and nothing is padded: it then runs the operator's global kin, which rounds
@@ -165,16 +150,14 @@ class Row(Struct, frozen=True):
 
     Attributes:
         op: Its name.
-        versions: The versions with this meaning, by the schema's `since_version`; of an operator
-            that onnx has no schema of, by its domain's version. None listed for a user's operator
-            of which any version is declared.
+        versions: The versions with this meaning, by the schema's `since_version`; without a schema,
+            by its domain's version. None for a user's operator of which any version is declared.
         attributes: Each attribute of these versions: its default, or its type where it has none.
         inputs: The most inputs that it has; None for any number.
         domain: Its domain; empty for ONNX's own.
         step: What it makes of a padding; None where it is no step.
         data: The inputs whose padding a step hands on: `first`, `all`, or `operand` for the one
             that is no constant.
-        parts: Whether each output of a step is a part of the data; else only the first is.
         window: How its window slides; None where it has none.
         transposed: The inputs that hold the weight and the bias of an operator that spreads its
             elements over windows; None for others.
@@ -188,31 +171,18 @@ class Row(Struct, frozen=True):
     domain: str = ""
     step: Step | None = None
     data: str = "first"
-    parts: bool = False
     window: Window | None = None
     transposed: tuple[int, int] | None = None
     others: bool = False
 
 
 class Call:
-    """One node as its row reads it: what is written, and the facts of its operands by place.
-
-    Attributes:
-        node: The node.
-        row: Its row.
-        version: The version of its operator.
-        output: Which of its outputs is asked about.
-        operand: Gives an input by its place; None where it is left out.
-    """
+    """One node as its row reads it: what is written, and the facts of its operands by place."""
 
     __slots__ = ("_facts", "_graph", "node", "operand", "output", "row", "version")
 
     def __init__(self, graph: Graph, facts: Known, node: Node, row: Row, output: int = 0):
-        """Reads a node of a graph.
-
-        Raises:
-            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
-        """
+        """Reads a node of a graph."""
         self.node = node
         self.row = row
         self.output = output
@@ -238,17 +208,10 @@ class Call:
         return tuple(sorted((name, *frozen(value)) for name, value in attrs if name not in but))
 
     def data_places(self) -> tuple[int, ...]:
-        """The inputs whose padding a step hands on.
-
-        Raises:
-            UnreadError: There are none, or another output than the first is read.
-        """
-        node, row = self.node, self.row
-        if not row.parts and (self.output or any(map(self._graph.is_read, node.outputs[1:]))):
-            raise UnreadError("another output than the first is read")
-        places = places_of(self._graph, node, row)
+        """The inputs whose padding a step hands on."""
+        places = places_of(self._graph, self.node, self.row)
         if not places:
-            raise UnreadError(f"{node.op} is no step, or not just one operand varies")
+            raise UnreadError(f"{self.node.op} is no step, or not just one operand varies")
         return places
 
     def shape(self, place: int = 0) -> tuple[Extent, ...] | None:
@@ -270,11 +233,7 @@ class Call:
         return None if tensor is None else self._facts.dtype(tensor)
 
     def element_type(self, place: int = 0) -> int:
-        """As `dtype`, where it is known.
-
-        Raises:
-            UnreadError: It is not.
-        """
+        """As `dtype`, where it is known."""
         found = self.dtype(place)
         if found is None:
             name = self.node.inputs[place].name
@@ -282,11 +241,7 @@ class Call:
         return found
 
     def axes(self, since: int = 13) -> tuple[int, ...] | None:
-        """The axes that a node names, before a version by an attribute; None where it names none.
-
-        Raises:
-            UnreadError: They are unknown.
-        """
+        """The axes that a node names, before a version in an attribute; None if it names none."""
         if self.version < since:
             written = self.attribute("axes")
             return None if written is None else tuple(written)
@@ -298,22 +253,14 @@ class Call:
         return None if tensor is None else self._facts.integers(tensor)
 
     def numbers(self, place: int) -> tuple[int, ...]:
-        """As `integers`, if all are numbers.
-
-        Raises:
-            UnreadError: They are not, or unknown.
-        """
+        """As `integers`, if all are numbers."""
         found = self.integers(place)
         if found is None or not {int}.issuperset(map(type, found)):
             raise UnreadError(f"the numbers of input {place} are unknown")
         return found  # type: ignore[return-value]  # all are numbers
 
     def constant(self, place: int) -> np.ndarray[Any, Any] | None:
-        """The elements of an input that is constant; None where it is left out or computed.
-
-        Raises:
-            UnreadError: They cannot be read.
-        """
+        """The elements of an input that is constant; None where it is left out or computed."""
         tensor = self.operand(place)
         try:
             return None if tensor is None else self._graph.constant(tensor)
@@ -378,11 +325,7 @@ def frozen(value: object) -> tuple[str, object]:
 
 
 def checked_version(graph: Graph, node: Node, row: Row) -> int:
-    """The version of a node's operator, which its row must know, with all that is written.
-
-    Raises:
-        UnreadError: The version, an attribute, its type, or the number of inputs is not in the row.
-    """
+    """The version of a node's operator, which its row must know, with all that is written."""
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MalformedError("it has no data input or no output: the model is damaged")
     version, _, _, known, _ = schema_of(node.op, graph.opset)
@@ -404,11 +347,7 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
 
 
 def axis_of(axis: int, rank: int | None) -> int:
-    """An axis, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis.
-    """
+    """An axis, counted from the first one where the rank is known."""
     if rank is None:
         return axis
     if not -rank <= axis < rank:
@@ -417,11 +356,7 @@ def axis_of(axis: int, rank: int | None) -> int:
 
 
 def axes_of(axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
-    """Axes, counted from the first one where the rank is known.
-
-    Raises:
-        UnreadError: There is no such axis, or one is named twice.
-    """
+    """Axes, counted from the first one where the rank is known."""
     found = tuple([axis_of(axis, rank) for axis in axes])
     if len(set(found)) < len(found):
         raise UnreadError("an axis is named twice")
@@ -443,7 +378,7 @@ def since(row: Row, attribute: str) -> int:
 
 
 def _is_type(default: object) -> bool:
-    return isinstance(default, type) or default in (Kind.INTS, Kind.FLOATS)
+    return isinstance(default, type) or default in (INTS, (float,))
 
 
 def _is_of(default: object, value: object) -> bool:

@@ -20,13 +20,13 @@ from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import moving, pointwise
 from onnxpad.semantics.layers import ExtentPair, ExtentPairs
-from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, Step, UnreadError
+from onnxpad.semantics.rows import INTS, Call, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
 _PAD: Final = Row(
     "Pad",
     frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25}),
-    {"mode": "constant", "paddings": Kind.INTS, "pads": Kind.INTS, "value": 0.0},
+    {"mode": "constant", "paddings": INTS, "pads": INTS, "value": 0.0},
     inputs=4,
 )
 _MODES = ("constant", "reflect", "edge", "wrap")
@@ -76,15 +76,7 @@ def row_of(graph: Graph, node: Node) -> Row | None:
 
 
 class PadForm(Struct, frozen=True):
-    """A `Pad`, according to the specification.
-
-    Attributes:
-        mode: `constant`, `reflect`, `edge` or `wrap`.
-        amounts: (begin, end) for each of `axes`, or for all axes; None where unknown.
-        axes: The axes it names; None for all of them.
-        axes_known: Whether the axes are known.
-        value: The fill; None where it is known only at run time.
-    """
+    """A `Pad`, according to the specification: without axes it pads all; None is unknown."""
 
     mode: str
     amounts: ExtentPairs | None
@@ -130,9 +122,6 @@ def pad_of(call: Call) -> PadForm:
     """What a `Pad` says.
 
     Source: the page of Pad in the ONNX specification. onnxruntime runs `wrap` before opset 19 too.
-
-    Raises:
-        UnreadError: The node is malformed.
     """
     mode = call.attribute("mode")
     if mode not in _MODES:
@@ -149,11 +138,7 @@ def pad_of(call: Call) -> PadForm:
 
 
 def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:
-    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`.
-
-    Raises:
-        UnreadError: The node is malformed.
-    """
+    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`."""
     if call.version < 11:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:
@@ -218,31 +203,21 @@ def _keeps_zero(op: str, *versions: int, **attributes: Any) -> Row:
 
 _STEPS: Final = (
     Row("Identity", frozenset({1, 13, 14, 16, 19, *_TYPED}), _NONE, step=moving.unchanged),
-    Row(
-        "Dropout",
-        frozenset({1, 6, 7, 10, 12, 13, 22}),
-        {"consumed_inputs": Kind.INTS, "is_test": 0, "ratio": 0.5, "seed": Kind.INT},
-        inputs=3,
-        step=moving.dropout,
-    ),
-    Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": Kind.INTS}, step=moving.transpose),
-    Row(
-        "Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": Kind.INTS}, 2, step=moving.unsqueeze
-    ),
-    Row("Squeeze", frozenset({1, 11, 13, *_TYPED}), {"axes": Kind.INTS}, 2, step=moving.squeeze),
+    Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": INTS}, step=moving.transpose),
+    Row("Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": INTS}, 2, step=moving.unsqueeze),
+    Row("Squeeze", frozenset({1, 11, 13, *_TYPED}), {"axes": INTS}, 2, step=moving.squeeze),
     Row(
         "Reshape",
         frozenset({1, 5, 13, 14, 19, *_TYPED}),
-        {"allowzero": 0, "consumed_inputs": Kind.INTS, "shape": Kind.INTS},
+        {"allowzero": 0, "consumed_inputs": INTS, "shape": INTS},
         inputs=2,
         step=moving.reshape,
     ),
     Row("Flatten", frozenset({1, 9, 11, 13, *_TYPED}), {"axis": 1}, step=moving.reshape),
-    Row("Expand", frozenset({8, 13}), _NONE, 2, step=moving.expand),
     Row(
         "Concat",
         frozenset({1, 4, 11, 13}),
-        {"axis": Kind.INT},
+        {"axis": int},
         inputs=None,
         step=moving.concat,
         data="all",
@@ -250,31 +225,26 @@ _STEPS: Final = (
     Row(
         "Split",
         frozenset({2, 11, 13, 18}),
-        {"axis": 0, "num_outputs": Kind.INT, "split": Kind.INTS},
+        {"axis": 0, "num_outputs": int, "split": INTS},
         inputs=2,
         step=moving.split,
-        parts=True,
     ),
     Row(
         "Slice",
         frozenset({1, 10, 11, 13}),
-        {"axes": Kind.INTS, "ends": Kind.INTS, "starts": Kind.INTS},
+        {"axes": INTS, "ends": INTS, "starts": INTS},
         inputs=5,
         step=moving.sliced,
     ),
     Row(
         "Cast",
         frozenset({6, 9, 13, 19, *_TYPED, 28}),
-        {"round_mode": "up", "saturate": 1, "to": Kind.INT},
+        {"round_mode": "up", "saturate": 1, "to": int},
         step=pointwise.cast,
     ),
     _unary("Relu", 6, 13, 14, step=pointwise.unary(pointwise.rectified)),
     _unary("Neg", 6, 13, step=pointwise.unary(pointwise.negative)),
     _unary("Abs", 6, 13, step=pointwise.unary(pointwise.absolute)),
-    _unary("Sign", 9, 13, step=pointwise.unary(pointwise.sign_of)),
-    _unary("Floor", 6, 13, step=pointwise.unary(pointwise.floor)),
-    _unary("Ceil", 6, 13, step=pointwise.unary(pointwise.ceil)),
-    _unary("Round", 11, 22, step=pointwise.unary(pointwise.nearest)),
     Row(
         "Clip",
         frozenset({6, 11, 12, 13}),
@@ -304,14 +274,18 @@ _KEEPING_ZERO: Final = (
     _keeps_zero("Asinh", 9, 22),
     _keeps_zero("Atan", 7, 22),
     _keeps_zero("Atanh", 9, 22),
+    _keeps_zero("Ceil", 6, 13),
     _keeps_zero("Celu", 12, 28, alpha=1.0),
     _keeps_zero("Elu", 6, 22, alpha=1.0),
     _keeps_zero("Erf", 9, 13),
+    _keeps_zero("Floor", 6, 13),
     _keeps_zero("Gelu", 20, approximate="none"),
     _keeps_zero("HardSwish", 14, 22),
     _keeps_zero("LeakyRelu", 6, 16, alpha=0.009999999776482582),
     _keeps_zero("Mish", 18, 22),
+    _keeps_zero("Round", 11, 22),
     _keeps_zero("Selu", 6, 22, alpha=1.6732631921768188, gamma=1.0507010221481323),
+    _keeps_zero("Sign", 9, 13),
     _keeps_zero("Sin", 7, 22),
     _keeps_zero("Sinh", 9, 22),
     _keeps_zero("Softsign", 1, 22),

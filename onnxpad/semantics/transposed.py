@@ -32,11 +32,7 @@ _BEFORE: Final = 2  # batch and channels
 
 
 def spread_form(call: Call) -> SpreadForm:
-    """Reads the attributes of a transposed convolution.
-
-    Raises:
-        UnreadError: The node is malformed.
-    """
+    """Reads the attributes of a transposed convolution."""
     assert call.row.transposed is not None
     kernel, rank = kernel_of(call, call.row.transposed[0]), call.rank()
     slide, axes = slide_of(call.node, kernel, crops=True), len(kernel)
@@ -54,9 +50,6 @@ def spread_of(call: Call) -> Passed:
 
     Where the output may be empty, which onnxruntime refuses, the key also holds which part of that
     axis of the line is output.
-
-    Raises:
-        UnreadError: The node is malformed, or appends what the layer cannot hold.
     """
     node, how, form = call.node, call.row.transposed, spread_form(call)
     assert how is not None

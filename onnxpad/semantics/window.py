@@ -18,7 +18,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, window_of
 from onnxpad.graph import Node
 from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
-from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
+from onnxpad.semantics.rows import INTS, ZERO, Call, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
 LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
@@ -35,13 +35,7 @@ AUTO_PADS: Final[Mapping[str, AutoPad]] = {
 class Slide(Struct, frozen=True):
     """How a window slides and pads, from the attributes that all window operators share.
 
-    Attributes:
-        axes: The window along each spatial axis; a kernel that is unknown until run time is a
-            symbol.
-        auto_pad: The attribute `auto_pad`.
-        pads: (begin, end) per spatial axis, as written; zeros where absent.
-        pads_written: Whether the node has the attribute `pads`.
-        ceil: Whether the number of windows rounds up.
+    By spatial axis: a window, and (begin, end) as written, which are zeros where absent.
     """
 
     axes: tuple[AnyWindow, ...]
@@ -64,7 +58,7 @@ class WindowForm(Struct, frozen=True, eq=False):
         kind: The operator, with its domain where that is not ONNX's own.
         version: The version of the operator.
         window: How all windows of this operator slide.
-        axes: The window along each spatial axis.
+        axes: The window along each spatial axis; a kernel that only run time knows is a symbol.
         before: The number of axes before the spatial ones.
         after: The number of axes after them.
         auto_pad: The attribute `auto_pad`.
@@ -126,11 +120,11 @@ class WindowForm(Struct, frozen=True, eq=False):
 
 _PLACED: Final[Mapping[str, Any]] = {
     "auto_pad": "NOTSET",
-    "kernel_shape": Kind.INTS,
-    "pads": Kind.INTS,
-    "strides": Kind.INTS,
+    "kernel_shape": INTS,
+    "pads": INTS,
+    "strides": INTS,
 }
-_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": Kind.INTS}
+_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": INTS}
 _CONVOLVING: Final[Mapping[str, Any]] = {**_DILATED, "group": 1}
 _POOLING: Final[Mapping[str, Any]] = {**_DILATED, "ceil_mode": 0}
 _AVERAGING: Final[Mapping[str, Any]] = {**_POOLING, "count_include_pad": 0}
@@ -172,7 +166,7 @@ _ROWS: Final = (
     Row(
         "FusedConv",
         frozenset({1}),
-        {**_CONVOLVING, "activation": Kind.STRING, "activation_params": Kind.FLOATS},
+        {**_CONVOLVING, "activation": str, "activation_params": (float,)},
         inputs=4,
         domain=_MICROSOFT,
         window=_CONVOLUTION,
@@ -199,7 +193,7 @@ TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
     ("", "ConvTranspose"): Row(
         "ConvTranspose",
         frozenset({1, 11, 22}),
-        {**_CONVOLVING, "output_padding": Kind.INTS, "output_shape": Kind.INTS},
+        {**_CONVOLVING, "output_padding": INTS, "output_shape": INTS},
         inputs=3,
         transposed=(1, 2),
     )
@@ -239,11 +233,7 @@ def declared_row(declaration: declared.Row) -> Row:
 
 
 def form_of(call: Call) -> WindowForm:
-    """How the window of a node slides, whose first input is the data.
-
-    Raises:
-        UnreadError: The node is malformed, or has what its row does not list.
-    """
+    """How the window of a node slides, whose first input is the data."""
     node, window = call.node, call.row.window
     assert window is not None
     place, zero = window.weight, zero_of(call, window)
@@ -284,16 +274,7 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
 
 
 def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False) -> Slide:
-    """How a window with this kernel slides and pads, by its attributes alone.
-
-    Args:
-        node: The node, with a row or without.
-        kernel: The kernel.
-        crops: Whether `pads` crop, so that they may be negative.
-
-    Raises:
-        UnreadError: One is malformed, or has a value that is not specified.
-    """
+    """How a window with this kernel slides and pads, by its attributes alone."""
     key = slide_of, kernel, crops
     known: Slide | None = node.notes.get(key)
     if known is None:
@@ -314,11 +295,7 @@ def _slide(node: Node, kernel: tuple[int | Size, ...], crops: bool) -> Slide:
 
 
 def auto_pad_of(node: Node) -> AutoPad:
-    """The attribute `auto_pad`; `NOTSET` where it is absent or empty.
-
-    Raises:
-        UnreadError: It is none of the four values.
-    """
+    """The attribute `auto_pad`; `NOTSET` where it is absent or empty."""
     auto_pad = node.attrs.get("auto_pad", "")
     if not isinstance(auto_pad, str):
         raise MalformedError("auto_pad must be a string")
@@ -330,18 +307,7 @@ def auto_pad_of(node: Node) -> AutoPad:
 def integers(
     node: Node, name: str, count: int | None, *, least: int | None = None
 ) -> tuple[int, ...] | None:
-    """An attribute of integers; None where it is absent or empty, which means the default.
-
-    Args:
-        node: The node.
-        name: The name of the attribute.
-        count: How many integers it must have; None for any number.
-        least: The least of them that is allowed; None for any.
-
-    Raises:
-        MalformedError: It is no such list.
-        UnreadError: It has numbers beyond the length of any tensor.
-    """
+    """An attribute of so many integers; None where it is absent or empty: the default."""
     value: Any = node.attrs.get(name)
     if value is None:
         return None
@@ -359,11 +325,7 @@ def integers(
 
 
 def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
-    """The kernel of a node with its weight at a place; a symbol for a size known at run time alone.
-
-    Raises:
-        UnreadError: There is none, or the weight contradicts `kernel_shape`.
-    """
+    """The kernel of a node, with a symbol for a size that is known at run time alone."""
     written = integers(call.node, "kernel_shape", None, least=1)
     if place is None:
         if written is None:
@@ -414,11 +376,7 @@ def _spatial(call: Call) -> int:
 
 
 def zero_of(call: Call, window: Window) -> Fill:
-    """The fill that stands for 0 in a node's data; the specification wants one for all data.
-
-    Raises:
-        UnreadError: The zero point is of another type than the data.
-    """
+    """The fill that stands for 0 in a node's data; the specification wants one for all data."""
     place = window.zero_point
     if place is None or call.operand(place) is None:
         return ZERO
@@ -444,11 +402,7 @@ def _own(call: Call, window: Window, counts: bool, zero: Fill) -> Fill:
 
 
 def check_limit(node: Node, form: WindowForm) -> None:
-    """Refuses pads beyond the limit that a user declared.
-
-    Raises:
-        UnreadError: They are.
-    """
+    """Refuses pads beyond the limit that a user declared."""
     declaration = form.window.declaration
     if declaration is not None and form.auto_pad == "NOTSET":
         refusal = declaration.refuses(form.pads, node.attrs)

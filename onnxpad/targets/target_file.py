@@ -12,7 +12,7 @@ from typing import Any, Final
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import meant
-from onnxpad.options import typed_options
+from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets import toml_file as toml
 from onnxpad.targets.form import DTYPES, OF_A_PAD, UNSAID, Form
@@ -184,7 +184,7 @@ def _operator(value: object, at: Place) -> Iterator[Problem]:
 def _advice(value: object, at: Place) -> Iterator[Problem]:
     """An option, with its value if it has one."""
     if isinstance(value, str):
-        options = [each.option for each in typed_options().values()]
+        options = [each.option for each in TYPED.values()]
         value = value.partition(" ")[0]
         yield from toml.word(options, value, at)
     else:

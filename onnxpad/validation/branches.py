@@ -19,8 +19,8 @@ import numpy as np
 import onnx
 from msgspec import Struct
 
-from onnxpad.file.external_data import internal, is_external
-from onnxpad.file.proto_walk import bodies, named_bodies
+from onnxpad.file.external import internal
+from onnxpad.file.proto_walk import bodies, is_external, named_bodies
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 import onnxpad
 from onnxpad.api.fix_validation import _repairs, _specified
-from onnxpad.errors import ModelError, ValidationError
-from onnxpad.file import skeleton
+from onnxpad.errors import ValidationError
 from onnxpad.finding import Assumption, Certificate, Change, Counts, SiteForm
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
@@ -330,38 +329,19 @@ def test_a_repair_is_of_what_onnxruntime_refuses(
     assert _repairs(decided, outcome, {"y", "x"}) == repairs
 
 
-OVERWRITTEN: Final[dict[str, Callable[[onnxpad.FixResult, Path], object]]] = {
-    "save": lambda result, folder: result.save(folder / "out.onnx"),
-    "model": lambda result, _: result.model,
-}
-
-
-@pytest.mark.parametrize("use", OVERWRITTEN)
-def test_a_source_that_is_overwritten_in_place(
-    use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A small model is in memory; a mapped one is refused, for its bytes are gone."""
+def test_a_source_that_is_overwritten_in_place(tmp_path: Path) -> None:
     source, other = tmp_path / "a.onnx", one("y = Relu (x)").SerializeToString()
-    for read in (skeleton._READ, 0):
-        monkeypatch.setattr(skeleton, "_READ", read)
-        source.write_bytes(PADDED.SerializeToString())
-        result = onnxpad.fix(source, validate=False)
-        page = result.to_html()
-        source.write_bytes(other)
-        assert result.to_html() == page  # of which nothing is read
-        if read:
-            OVERWRITTEN[use](result, tmp_path)
-            assert result.model == onnxpad.fix(PADDED, validate=False).model
-        else:
-            with pytest.raises(ModelError):
-                OVERWRITTEN[use](result, tmp_path)
+    source.write_bytes(PADDED.SerializeToString())
+    result = onnxpad.fix(source, validate=False)
+    source.write_bytes(other)
+    result.save(tmp_path / "out.onnx")
+    assert result.model == onnxpad.fix(PADDED, validate=False).model
 
 
 @pytest.mark.parametrize("end", [Path.unlink, lambda path: path.replace(f"{path}.old")])
 def test_a_source_that_is_gone_or_replaced_does_no_harm(
-    end: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    end: Callable[[Path], object], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(skeleton, "_READ", 0)
     source = tmp_path / "a.onnx"
     onnx.save(PADDED, source)
     result = onnxpad.fix(source, validate=False)

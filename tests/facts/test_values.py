@@ -275,14 +275,6 @@ CHAINS = {
       count = Cast <to = 7> (above)
       reach = Mul (count, stride)
       y = Sub (reach, n)""",
-    # What the dynamo exporter writes for torch.roll(x, -2).
-    "roll": """
-      limit = Constant <value = int64[1] {9223372036854775807}> ()
-      shift = Mod (two, n)
-      tail = Slice (x, shift, limit, zero)
-      head = Slice (x, zero, shift, zero)
-      rolled = Concat <axis = 0> (tail, head)
-      y = Shape (rolled)""",
     # timm's in integers, as the scripted -(-n // s) becomes: Div truncates.
     "truncated_division": """
       negative = Neg (n)

@@ -6,13 +6,7 @@ import onnx
 import pytest
 
 from onnxpad.errors import ModelError
-from onnxpad.file.external_data import (
-    _length,
-    check_external,
-    external_tensors,
-    internal,
-    reference,
-)
+from onnxpad.file.external import _length, check_external, internal, reference
 from tests.support.rows import each_row
 
 BITS = {
@@ -169,11 +163,3 @@ def test_elements_of_unknown_length_are_not_read(folder: Path) -> None:
     with pytest.raises(ModelError):
         internal(tensor, folder)
     check_external([tensor], folder / "model")  # its end is not known
-
-
-def test_which_tensors_are_external() -> None:
-    model = onnx.ModelProto()
-    model.graph.initializer.extend([external(location="a"), onnx.TensorProto(name="v")])
-    model.graph.initializer.add(name="u", data_location=onnx.TensorProto.DEFAULT)
-    model.graph.initializer.append(external(location="b"))
-    assert [*external_tensors(model)] == [model.graph.initializer[0], model.graph.initializer[3]]

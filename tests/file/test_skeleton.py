@@ -3,7 +3,6 @@
 import os
 import random
 import resource
-import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file import skeleton
-from onnxpad.file.skeleton import WireError, encode, read_bytes, read_file, scan
+from onnxpad.file.skeleton import WireError, encode, read_bytes, scan
 from onnxpad.graph import Graph
 from tests.support.rows import each_row
 
@@ -94,8 +93,7 @@ class TestReading:
         (tmp_path / "net.onnx").write_bytes(raw)
         with (tmp_path / "net.onnx").open("rb") as file:
             here = Path(f"/proc/self/fd/{file.fileno()}")
-            (tmp_path / "link").symlink_to(here)
-            for path in (here, Path(f"/dev/fd/{file.fileno()}"), tmp_path / "link"):
+            for path in (here, Path(f"/dev/fd/{file.fileno()}")):
                 with pytest.raises(ModelError):
                     Graph.load(path)
 
@@ -174,32 +172,11 @@ class TestPayloads:
         light = skeleton.light.SerializeToString()
         assert len(light) < len(model.SerializeToString()) + 100
         assert b"payload" in light
-        assert b"".join(skeleton.splice({}, [])) == model.SerializeToString() + content
+        assert b"".join(skeleton.splice({})) == model.SerializeToString() + content
 
     def test_small_ones_stay(self, raw: bytes) -> None:
         light = read_bytes(memoryview(raw), "net.onnx").light
         assert light == onnx.ModelProto.FromString(raw)
-
-    def test_cost_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(skeleton, "_READ", 1 << 20)
-        path, target = tmp_path / "net.onnx", tmp_path / "out.onnx"
-        path.write_bytes(large(60).SerializeToString())
-        tracemalloc.start()
-        try:
-            graph = Graph.load(path)
-            for node in graph.nodes:
-                graph.set_attribute(node, "edited", 1)
-            graph.model.write(target)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        # protobuf's own memory is not traced, so what it was given is looked at as well.
-        assert peak < 4 << 20
-        assert read_file(path).light.ByteSize() < 4096
-        with path.open("rb") as before, target.open("rb") as after:
-            assert before.seek(-(50 << 20), os.SEEK_END) > 0
-            after.seek(-(50 << 20), os.SEEK_END)
-            assert before.read() == after.read()
 
 
 def tensor_bytes(encoding: str) -> bytes:

@@ -1,15 +1,12 @@
 """Records of a file, and the fields looked into, against the descriptors of onnx's messages."""
 
-from typing import Any
-
 import onnx
 import pytest
 from msgspec.structs import astuple
 
 from onnxpad.file.skeleton import (
-    _PAYLOADS,
+    PARTS,
     PAYLOAD_LIMIT,
-    MessageKind,
     WireError,
     encode,
     header,
@@ -18,32 +15,20 @@ from onnxpad.file.skeleton import (
 )
 from tests.support.rows import each_row
 
-MESSAGES: dict[MessageKind, Any] = {
-    MessageKind.MODEL: onnx.ModelProto.DESCRIPTOR,
-    MessageKind.TRAINING: onnx.TrainingInfoProto.DESCRIPTOR,
-    MessageKind.FUNCTION: onnx.FunctionProto.DESCRIPTOR,
-    MessageKind.GRAPH: onnx.GraphProto.DESCRIPTOR,
-    MessageKind.NODE: onnx.NodeProto.DESCRIPTOR,
-    MessageKind.ATTRIBUTE: onnx.AttributeProto.DESCRIPTOR,
-    MessageKind.SPARSE: onnx.SparseTensorProto.DESCRIPTOR,
-    MessageKind.TENSOR: onnx.TensorProto.DESCRIPTOR,
-}
-KINDS = {message.full_name: kind for kind, message in MESSAGES.items()}
 
-
-@each_row("kind", MESSAGES)
-def test_every_message_that_may_hold_a_tensor_is_entered(kind: MessageKind) -> None:
-    fields = MESSAGES[kind].fields
-    if kind == MessageKind.TENSOR:  # its elements, in whichever field of their type
+@each_row("kind", PARTS)
+def test_every_message_that_may_hold_a_tensor_is_entered(kind: str) -> None:
+    fields = getattr(onnx, kind).DESCRIPTOR.fields
+    if kind == "TensorProto":  # its elements, in whichever field of their type
         names = {field.name for field in fields if field.name.endswith("_data")} - {"external_data"}
-        expected = {field.number: MessageKind.PAYLOAD for field in fields if field.name in names}
+        expected = {field.number: "" for field in fields if field.name in names}
     else:
         expected = {
-            field.number: KINDS[field.message_type.full_name]
+            field.number: field.message_type.name
             for field in fields
-            if field.message_type is not None and field.message_type.full_name in KINDS
+            if field.message_type is not None and field.message_type.name in PARTS
         }
-    assert _PAYLOADS[kind] == expected
+    assert PARTS[kind] == expected
 
 
 def varint(value: int) -> bytes:
@@ -132,7 +117,7 @@ def test_only_elements_of_long_tensors_are_left_out() -> None:
             body = onnx.AttributeProto(name="b", g=graph)
             graph = onnx.GraphProto(node=[onnx.NodeProto(attribute=[body])])
         data = memoryview(onnx.ModelProto(ir_version=9, graph=graph).SerializeToString())
-        return bytes(data), strip(data, scan(data, 0, len(data)), MessageKind.MODEL)
+        return bytes(data), strip(data, scan(data, 0, len(data)), "ModelProto")
 
     beside = len(onnx.TensorProto(name="t", dims=[3], data_type=1).SerializeToString()) + 3
     for depth in (0, 2):
@@ -152,9 +137,9 @@ def test_only_elements_of_long_tensors_are_left_out() -> None:
 def test_messages_are_entered_as_deep_as_protobuf_does(depth: int) -> None:
     """Graphs in attributes in nodes, and the elements of a tensor in the innermost of them."""
     data = b"x" * 2000
-    kinds = [(6, MessageKind.ATTRIBUTE), (5, MessageKind.NODE), (1, MessageKind.GRAPH)]
-    data, kind = encode(9, data), MessageKind.TENSOR
-    data, kind = encode(5, data), MessageKind.GRAPH
+    kinds = [(6, "AttributeProto"), (5, "NodeProto"), (1, "GraphProto")]
+    data, kind = encode(9, data), "TensorProto"
+    data, kind = encode(5, data), "GraphProto"
     for level in range(depth - 1):
         field, kind = kinds[level % 3]
         data = encode(field, data)

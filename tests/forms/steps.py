@@ -100,8 +100,9 @@ def _with_constant(op: str, value: float, constant: float) -> Step:
 
 
 _KEEP_ZERO: Final = (
-    "Tanh", "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish",
-    "LeakyRelu", "Selu", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "ThresholdedRelu",
+    "Tanh", "Asinh", "Atanh", "Ceil", "Celu", "Elu", "Erf", "Floor", "Gelu", "HardSwish",
+    "LeakyRelu", "Round", "Selu", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan",
+    "ThresholdedRelu",
 )  # fmt: skip
 
 KINDS: Final = (
@@ -131,14 +132,6 @@ KINDS: Final = (
         (Step(
             "t = Reshape (a, k)", "int64[3] k = {1, 2, 144}", weight=_COLUMN,
             title="Reshape that joins axes",
-        ),),
-    ),
-    Kind(
-        "only axes that are not padded are repeated; the shape is corrected",
-        {"Expand": Step("t = Expand (a, k)", "int64[4] k = {1, 2, 12, 12}", shape="1, 1, 9, 9")},
-        (Step(
-            "n = Shape (x) k = Add (n, q) t = Expand (a, k)", "int64[4] q = {0, 0, 3, 3}",
-            shape="1, 2, h, 9", title="Expand to a computed shape",
         ),),
     ),
     Kind(
@@ -185,9 +178,7 @@ KINDS: Final = (
         "the new value of the `Pad` is certain",
         {
             "Relu": Step("t = Relu (a)", value=-3), "Neg": Step("t = Neg (a)"),
-            "Abs": Step("t = Abs (a)"), "Ceil": Step("t = Ceil (a)"),
-            "Floor": Step("t = Floor (a)"), "Round": Step("t = Round (a)"),
-            "Sign": Step("t = Sign (a)"),
+            "Abs": Step("t = Abs (a)"),
             "Clip": Step("t = Clip (a, k)", "float k = {0}", value=-3),
         },
         (Step(
@@ -213,13 +204,6 @@ KINDS: Final = (
             Step("t = Sigmoid (a)", title="Sigmoid of 0"),
             Step("t = LeakyRelu (a)", value=-3, title="LeakyRelu of -3"),
         ),
-    ),
-    Kind(
-        "inference",
-        {"Dropout": Step("t = Dropout (a)")},
-        (Step(
-            "t = Dropout (a, k, m)", "float k = {0.5}, bool m = {1}", title="Dropout in training"
-        ),),
     ),
 )  # fmt: skip
 """All kinds of steps; each operator of the table of steps is in one."""

@@ -110,10 +110,10 @@ def _edited(verb: str, words: list[str], graph: Graph, node: Node) -> str:
             return None
         if name[0].isdigit():
             return graph.add_initializer(np.array(float(name), np.float32), "number")
-        around: Graph | None = graph
-        while around is not None and not around.has_tensor(name):
-            around = around.parent
-        return (around or graph).tensor(name) if around is graph else _captured(graph, around, name)
+        found = graph.capture(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     if verb == "set":
         value: Any = None if words[2] == "-" else float(words[2]) if "." in words[2] else words[2:]
@@ -142,10 +142,6 @@ def _edited(verb: str, words: list[str], graph: Graph, node: Node) -> str:
     return ""
 
 
-def _captured(graph: Graph, around: Graph | None, name: str) -> Tensor:
-    return graph.capture((around or graph).tensor(name))
-
-
 def said(line: str) -> str:
     """The line with what its edits make now."""
     asked = line.partition("  =>  ")[0]
@@ -170,7 +166,7 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
         if own := " ".join(_touched(each, start)) if each is not graph else "":
             said.append(f"in {each.place} {own}")
         elsewhere = each.touched_elsewhere(start)
-        names = [f"{describe(one.node)} {stays}" for one, stays in elsewhere]
+        names = [f"{describe(one.node)} {one.node.alive}" for one in elsewhere]
         said.append(f"elsewhere than {each.place or 'main'} {' '.join(names)}" if names else "")
     runs = [describe(node) for node in graph.nodes if graph.runs_edited(node)]
     said.append("runs edited " + " ".join(runs))

@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 from onnxpad.file.skeleton import read_bytes
-from onnxpad.graph import Declared, Graph
-from onnxpad.graph.encode import _declaring
+from onnxpad.graph import Graph
+from onnxpad.graph.model import _declaring
 from tests.support import parsed
 
 
@@ -37,7 +37,7 @@ def test_an_input_that_is_declared_anew(
     was: str, shape: tuple[int | str | None, ...], becomes: str
 ) -> None:
     before = value(was)
-    found = _declaring(before, Declared(1, shape))
+    found = _declaring(before, shape)
     expected = value(becomes)
     for dim, old, size in zip(dims(expected), dims(before), shape, strict=True):
         if size is None and old.WhichOneof("value") is not None:
@@ -47,7 +47,7 @@ def test_an_input_that_is_declared_anew(
 
 @pytest.mark.parametrize("shape", [(2, 3), ("n", None, 4)])
 def test_an_input_of_unknown_rank_is_declared_anew(shape: tuple[int | str | None, ...]) -> None:
-    found = _declaring(onnx.helper.make_tensor_value_info("x", 1, None), Declared(1, shape))
+    found = _declaring(onnx.helper.make_tensor_value_info("x", 1, None), shape)
     assert found == onnx.helper.make_tensor_value_info("x", 1, shape)
 
 
@@ -73,7 +73,7 @@ def test_each_body_of_a_list_has_a_section_of_its_own() -> None:
     proto.graph.node[0].CopyFrom(node)
     data = proto.SerializeToString()
     skeleton = read_bytes(data, "model")
-    (record,) = skeleton.fields[1]
+    (record,) = skeleton.main.fields[1]
     keys = "first", "all[0]", "all[1]", "all[2]"
     for key, body in zip(keys, [bodies[0], *bodies], strict=True):
         section = skeleton.body(record, key, body)

@@ -80,7 +80,7 @@ def facts(graph: Graph) -> list[Any]:
 
 def earlier(graph: Graph, node: Node) -> list[Tensor]:
     """The tensors that a node may read: those written before it, and what is given."""
-    given = [graph.tensor(name) for name in ("x", "w", "one") if graph.has_tensor(name)]
+    given = [graph.tensor(name) for name in ("x", "w", "one") if name in graph.tensors]
     known = [tensor for tensor in given if graph.is_main or graph.is_read(tensor)]
     for other in graph.nodes:
         if other is node:

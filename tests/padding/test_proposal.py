@@ -366,17 +366,8 @@ def test_a_quantised_average_does_not_begin_to_round_otherwise(
     assert Reason.ROUNDING_DIFFERS in {finding.reason_code for finding in result.findings}
 
 
-@pytest.mark.parametrize(
-    ("pad", "attributes", "size"),
-    [
-        pytest.param(END, "kernel_shape = [2]", 2, id="neither is"),
-        pytest.param(BOTH, "kernel_shape = [2]", "n", id="none is at any size"),
-    ],
-)
-def test_a_quantised_average_that_rounds_alike_folds(
-    pad: str, attributes: str, size: int | str
-) -> None:
-    assert fixed(halves(attributes, size, pad)).changed
+def test_a_quantised_average_over_longer_data_folds() -> None:
+    assert fixed(halves("kernel_shape = [2]", 3, END)).changed
 
 
 def test_a_quantised_average_keeps_a_pad_that_is_never_read() -> None:

@@ -244,8 +244,7 @@ def folded(text: str, pads: list[int]) -> Graph:
         inner = tuple(replace(each, analysis=Analysis(scope)) for each in domains)
     else:
         inner = tuple(
-            AnalysedDomain(each.domain, Analysis(scope, outer=each.analysis), each.feasible)
-            for each in domains
+            AnalysedDomain(each.domain, Analysis(scope, outer=each.analysis)) for each in domains
         )
     prover = Prover(scope, inner)
     prover.begin()

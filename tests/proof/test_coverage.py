@@ -103,12 +103,6 @@ def insert_ahead_of_a_reader(at: Edited) -> None:
     at.graph.set_input(at.node("other"), 0, flipped)
 
 
-def swap_branches(at: Edited) -> None:
-    node = at.node("c")
-    then, other = node.attrs["then_branch"], node.attrs["else_branch"]
-    at.graph.set_attributes(node, {"then_branch": other, "else_branch": then})
-
-
 def edit_a_body(at: Edited) -> None:
     body = next(each for each in at.graph.inside() if each is not at.graph)
     (node,) = body.nodes
@@ -135,7 +129,6 @@ DAMAGES: list[Edit] = [
     lambda at: at.write("y", strides=[2, 2]),
     lambda at: at.write("own", level=2),
     lambda at: at.write("u", seed=7),
-    swap_branches,
     edit_a_body,
     insert_ahead_of_a_reader,
     undo_by_another,

@@ -6,7 +6,7 @@ import onnx
 from onnx import helper
 
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import Applied, Ranked, Source, Stepped, Terms
+from onnxpad.proof.term import Applied, Source, Stepped, Terms
 from onnxpad.semantics.layers import NEGATIVE_ZERO, Layer, Operand
 from tests.proof.bodies import model
 from tests.proof.pairs import Read
@@ -136,7 +136,7 @@ def test_what_a_window_reads_is_in_it_but_not_what_others_pad() -> None:
         ("y = own.Foo (x)", Applied),
         ("y = Sigmoid (x)", Applied),
         ("y = Pad (x, q)", Applied),
-        ("b = Reshape (flat, r) y = Pad (b, none3)", Ranked),
+        ("b = Reshape (flat, r) y = Pad (b, none3)", Applied),
         (
             (
                 "y = If (yes) <then_branch = h () => (float[] c) { c = Neg (x) },"

@@ -339,10 +339,6 @@ RULES = {
         "a = Pad (x, p_1_2) b = Mul (a, signs) y = Pad (b, p_1_0) z = Conv (y, w2)",
         "b = Mul (x, signs) y = Pad (b, p_2_2) z = Conv (y, w2)",
     ),
-    "ranked": (
-        "b = Reshape (flat, r) y = Pad (b, none3)",
-        "b = Reshape (flat, r) y = Identity (b)",
-    ),
     "scattered": (
         "y = ConvTranspose <pads = [0, -1], strides = [2]> (x, t)",
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",
@@ -385,7 +381,7 @@ def test_steps_over_equal_operands_may_lose_a_sign() -> None:
 def test_the_rules_and_their_order() -> None:
     rules = chain.from_iterable(refining.RULES.values())
     assert [rule.__name__ for rule in rules] == [
-        "ranked", "scattered", "steps", "copied", "windows",
+        "scattered", "steps", "copied", "windows",
     ]  # fmt: skip
 
 

@@ -13,7 +13,6 @@ ELSEWHERE: Final = {
     "CROPS": {"site", "crops", "merge_pads"},
     "FILL_DIFFERS": {"merge_pads"},
     "MAY_BE_EMPTY": {"crops"},
-    "AXIS_TAKEN": {"sinking"},
     # The numbers of both engines, in words.
     "ENGINES_DISAGREE": {"departures", "crops"},
     "AUTO_PAD_AND_PADS": {"site"},

@@ -73,7 +73,6 @@ def test_nothing_is_wrong(seed: int) -> None:
 ONCE_UNDONE = (
     771038,
     771422,
-    771516,
     772284,
     772376,
     772421,

@@ -79,7 +79,7 @@ def followed(path: Path, given: Mapping[str, Any], option: str, about: Any) -> M
         return {**given, name: value}
     named = [each["name"] for each in about or ()]
     graph = Graph.read(path)
-    every = [a.label for a in open_axes(graph.inputs) if not graph.has_default(a.tensor)]
+    every = [a.label for a in open_axes(graph.inputs) if a.tensor not in graph.initializers]
     return {**given, "dims": dict.fromkeys(named or every, 224)}
 
 

@@ -44,7 +44,6 @@ _OF_TEXTS: Final[dict[object, Any]] = {
     Operand(2): 5,
 }
 _KINDS: Final = ("float", "float", "float", "double", "float16", "int32", "int64", "int8", "uint8")
-_WHOLE: Final = ("Ceil", "Floor", "Round")
 _OPSETS: Final = (7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 19, 21, 22, 23, 24, 25)
 
 
@@ -160,7 +159,7 @@ def drawn(seed: int, op: str | None = None) -> Case:
     draw = random.Random(seed)
     op = op or draw.choice(OPS)
     row = rows()["", op]
-    floats = row.step in (pointwise.keeps_zero, pointwise.quantize) or op in _WHOLE
+    floats = row.step in (pointwise.keeps_zero, pointwise.quantize)
     kinds = ("float", "float", "double", "float16") if floats else _KINDS
     dtype = draw.choice(("int8", "uint8", "int32") if op == "DequantizeLinear" else kinds)
     if op == "Cast" and not seed % 5:
@@ -234,19 +233,6 @@ def _reshape(draw: random.Random, case: Case) -> Form:
     if kept and kept[0] == case.padded_shape[0] and draw.random() < 0.5:
         kept[0] = 0
     return {}, ["x", ints(*kept)]
-
-
-def _expand(draw: random.Random, case: Case) -> Form:
-    shape = [draw.choice((1, size, 3 if size == 1 else size)) for size in case.padded_shape]
-    leading = draw.sample((1, 2, 3), draw.choice((0, 0, 1, 2)))
-    return {}, ["x", ints(*leading, *shape[0 if leading else draw.choice((0, 0, 1)) :])]
-
-
-def _dropout(draw: random.Random, case: Case) -> Form:
-    if case.opset < 12:
-        return draw.choice(({}, {"ratio": 0.25})), ["x"]
-    mode = draw.choice((None, np.array(False), np.array(False), np.array(True)))
-    return {}, ["x", draw.choice((None, np.array(0.5, np.float32))), mode]
 
 
 def _concat(draw: random.Random, case: Case) -> Form:
@@ -327,7 +313,7 @@ def _with_alpha(draw: random.Random, case: Case) -> Form:
 _FORMS: Final[dict[str, Draw]] = {
     "Transpose": _transpose, "Unsqueeze": _unsqueeze, "Squeeze": _squeeze, "Reshape": _reshape,
     "Flatten": lambda draw, case: ({"axis": draw.randint(0, len(case.shape))}, ["x"]),
-    "Expand": _expand, "Dropout": _dropout, "Concat": _concat, "Split": _split, "Slice": _slice,
+    "Concat": _concat, "Split": _split, "Slice": _slice,
     "Cast": _cast, "Clip": _clip,
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _operated),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _scaling),

@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from onnxpad.semantics import pointwise
 from onnxpad.semantics.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Fill, either_zero
-from onnxpad.semantics.pointwise import Number, computed, exact, quantised_number, rectified
+from onnxpad.semantics.pointwise import Number, computed, exact, rectified
 from onnxpad.semantics.rows import UnreadError
 from tests.support.rows import each_row
 
@@ -58,16 +58,6 @@ def test_results_on_which_engines_differ_are_refused(
 ) -> None:
     with pytest.raises(UnreadError):
         computed(op, a, b, dtype)
-
-
-def test_quotients_are_rounded_where_no_tie_is_near() -> None:
-    assert quantised_number(1.3125, 0.5, 3, UINT8) == 6
-    assert quantised_number(-1.3125, 0.5, 0, INT8) == -3
-    assert quantised_number(1e30, 1.0, 0, INT8) == 127
-    assert quantised_number(-1e30, 1.0, 100, UINT8) == 0
-    for number, scale in ((0.25, 0.5), (1.25, 0.5), (math.inf, 1.0), (1e38, 1e-30), (0.2501, 0.5)):
-        with pytest.raises(UnreadError):
-            quantised_number(number, scale, 0, UINT8)
 
 
 def test_types_of_16_bits_hold_few_numbers_and_signs_of_zeros_may_be_open() -> None:

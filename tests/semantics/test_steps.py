@@ -62,9 +62,6 @@ def bare_of(case: Case, told: Passed, feeds: dict[str, Array], output: int) -> A
             return np.expand_dims(data[0], first)
         case "Squeeze":
             return np.squeeze(data[0], first)
-        case "Expand":
-            shape = [number(case, size) for size in first]
-            return np.broadcast_to(data[0], np.broadcast_shapes(data[0].shape, shape))
         case "Concat":
             axis: Any = says[1]
             return np.concatenate(data, axis)
@@ -199,11 +196,6 @@ ALIKE: Final = [
         node("Slice", opset=9, axes=[2], ends=[3], starts=[1]),
     ),
     (
-        node("Expand", "x", ints(6, 1, 1, 1, 1)),
-        node("Expand", "x", ints(6, 2, 3, 4, 5)),
-        node("Expand", "x", ints(6, 1, 3, 1, 5), opset=8),
-    ),
-    (
         node("Squeeze", "x", ints(2), shape=UNIT),
         node("Squeeze", "x", ints(-2), shape=UNIT),
         node("Squeeze", opset=11, axes=[2], shape=UNIT),
@@ -225,7 +217,6 @@ ALIKE: Final = [
         node("Concat", "x", "u", opset=4, axis=-3),
         node("Concat", "x", "u", opset=1),
     ),
-    (node("Dropout"), node("Identity"), node("Dropout", opset=10, ratio=0.25)),
 ]
 """One function each, spelled in several ways."""
 UNLIKE: Final = [
@@ -254,7 +245,6 @@ def test_what_is_the_same_has_the_same_key(spelled: tuple[Case, ...], count: int
 def test_padded_and_bare_data_have_the_same_key() -> None:
     for case, wide in (
         (node("Reshape", "x", ints(2, 3, 1, 4, 5)), ints(2, 3, 1, 7, 8)),
-        (node("Expand", "x", ints(6, 2, 3, 4, 5)), ints(6, 2, 3, 7, 8)),
         (node("Slice", "x", ints(1), ints(2), ints(1)), None),
         (node("Relu"), None),
     ):
@@ -286,8 +276,6 @@ EIGHT: Final = floats(*range(1, 9))
 SAME_SIZE: Final = (Layer(((0, 0), (0, 0), (1, -1), (0, 0)), 0),)
 REFUSED: Final = [
     (node("Transpose", perm=[0, 1, 2, 2]), 0),
-    (node("Dropout", opset=6, ratio=0.5), 0),
-    (node("Dropout", "x", None, "u"), 0),
     (node("Concat", axis=3), 0),
     (node("Cast", to=9), 0),
     (node("Cast", to=6), 0.5),
@@ -318,12 +306,10 @@ def test_what_does_not_pass_is_refused(case: Case, fill: float) -> None:
     assert told is None or is_made(told.layers[0].fill)
 
 
-def test_an_axis_that_is_padded_to_a_size_of_1_neither_goes_nor_is_repeated() -> None:
+def test_an_axis_that_is_padded_to_a_size_of_1_does_not_go() -> None:
     for case in (
         node("Reshape", "x", ints(2, 3, 5), shape=UNIT),
         node("Squeeze", "x", ints(2), shape=UNIT),
-        node("Expand", "x", ints(4, 1), shape=UNIT),
     ):
         assert passed(case)
         assert passed(replace(case, layers=SAME_SIZE)) is None
-    assert passed(replace(node("Expand", "x", ints(6, 1, 1, 1, 1)), layers=ONE))

@@ -153,7 +153,7 @@ def counted_at_first(context: Context, site: Site) -> bool:
     """Whether an average counted its padding before a `Pad` was folded into it."""
     first = context.original.graph
     output = site.node.outputs[0].name
-    node = first.tensor(output).producer if first.has_tensor(output) else None
+    node = first.tensor(output).producer if output in first.tensors else None
     counts = site.row.counts
     return node is None or bool(counts and node.attrs.get(counts, 0))
 

@@ -18,7 +18,7 @@ import onnx
 from msgspec.structs import replace
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, by_key, operators, unfolds
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes import pool
@@ -97,7 +97,7 @@ def _misfolded(
 
 def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
     """Whether the installed version folds `Pad`s wherever another one would."""
-    ops = {*operators(model.graph.node, by_key(model.functions))}
+    ops = {*operators(model.graph.node, model.functions)}
     return folds_as_any(pool.ask("about", "version"), ops, opset)
 
 

@@ -275,7 +275,7 @@ def _is_between(context: Context, pad: PadOp) -> bool:
     sides = [[*filter(None, above)], [*filter(None, below)]]
 
     def is_edited(tensor: Tensor) -> bool:
-        node, is_there = tensor.producer, before.has_tensor(tensor.name)
+        node, is_there = tensor.producer, tensor.name in before.tensors
         was = _readers(before, before.tensor(tensor.name)) if is_there else None
         return _readers(graph, tensor) != was or (node is not None and graph.is_edited(node))
 
