@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.window import AnyWindow, Window, output_size
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import AxisPadding, PaddingSite, known_number
@@ -51,19 +51,19 @@ def drawn(picture: Picture) -> Html:
 
 def _site(site: PaddingSite) -> Html:
     """Pictures of the axes whose sizes and padding are known; none of transposed convolutions."""
-    if site.kind != "window" or site.ceil_mode:
+    if site.kind != "window" or site.read("ceil_mode"):
         return NOTHING
     alike: dict[AxisAnswer, list[str]] = {}
-    for axis in site.axes:
-        if (answer := _answer(axis)) is not None:
+    for axis, window in zip(site.axes, site.windows, strict=False):
+        if (answer := _answer(axis, window)) is not None:
             alike.setdefault(answer, []).append(axis.name)
     pictures = [axis_picture(" and ".join(names), answer) for answer, names in alike.items()]
     return join(pictures)
 
 
-def _answer(axis: AxisPadding) -> AxisAnswer | None:
-    window, count = axis.window, axis.count
+def _answer(axis: AxisPadding, window: AnyWindow) -> AxisAnswer | None:
     size, begin, end = map(known_number, (axis.extent, *axis.pair))
     if not isinstance(window, Window) or size is None or begin is None or end is None:
         return None
-    return AxisAnswer(size, window, begin, end, count) if isinstance(count, int) and count else None
+    count = output_size(size, window, begin, end)
+    return AxisAnswer(size, window, begin, end, count) if count else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby
-from math import inf, prod
+from itertools import chain, groupby
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -44,7 +44,6 @@ _TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
 _TRIED: Final = (*range(10), 15, 16, 31)  # values of a size, from the least one on
 _SEARCH: Final = 512  # values among which the least one is sought
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
-_EXPANDS: Final = 8  # the first opset with Expand
 _OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
 _QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
 # Attributes of windows: there is one channel, and sums are given as they are.
@@ -61,12 +60,7 @@ class UnprobeableError(Exception):
 
 
 class Scene(Struct, frozen=True):
-    """One choice of sizes.
-
-    Attributes:
-        shapes: The shape of each root.
-        symbols: The value of each symbol.
-    """
+    """One choice of sizes: the shape of each root, and the value of each symbol."""
 
     shapes: _Shapes
     symbols: Mapping[str, int]
@@ -114,17 +108,10 @@ class NeighbourhoodProbe:
     def after(
         self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood, *, specified: bool
     ) -> tuple[bool | None, str]:
-        """Compares the changed neighbourhood with the one before.
+        """Whether the changed neighbourhood computes the same as before, and the result in words.
 
-        Args:
-            tensor: What both compute.
-            roots: The tensors that they compute it from.
-            before: The neighbourhood before the change.
-            specified: Whether the reference evaluator computes that.
-
-        Returns:
-            Whether both compute the same (None where one side could not be cut out or run), and
-            the result in words.
+        None where one side could not be cut out or run. The one before is computed by onnx's
+        reference evaluator where it is meant as `specified`.
         """
         try:
             cuts = [*self._cuts(tensor, roots, [scene for scene, _ in before.scenes])]
@@ -152,43 +139,39 @@ class NeighbourhoodProbe:
     def _compare(
         self, cuts: Sequence[tuple[Scene, ModelProto, ModelProto]], specified: bool
     ) -> Iterator[tuple[Scene, ProbeResult]]:
-        """Yields the result of each scene; those of the same two models run in one go.
-
-        There are as many goes as it takes to bound the data that is held at once.
-        """
+        """Yields the result of each scene; those of the same two models run in few goes."""
         for _, group in groupby(cuts, lambda each: (id(each[1]), id(each[2]))):
             alike = [*group]
-            scenes, (_, before, after) = [scene for scene, *_ in alike], alike[0]
+            _, before, after = alike[0]
             models = before.SerializeToString(), after.SerializeToString(), specified
             seen = self._seen.setdefault(models, {})
-            for scene in scenes:
+            for place, (scene, *_) in enumerate(alike):
                 if scene.shapes not in seen:
-                    shapes = _bounded([e.shapes for e in scenes if e.shapes not in seen])
+                    shapes = [each.shapes for each, *_ in alike[place:]]
+                    if sum(map(prod, chain(*shapes))) > _LARGE:  # all data is held at once
+                        shapes = shapes[:1]
                     results = compare_scenes(before, after, shapes, specified=specified)
                     seen.update(zip(shapes, results, strict=True))
                 yield scene, seen[scene.shapes]
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
-        graph, node = self._graph, tensor.producer
-        row = None if node is None else gathering(graph, node)
+        node = tensor.producer
+        row = None if node is None else gathering(self._graph, node)
         shapes: list[tuple[Extent, ...]] = []
         for root in roots:
-            if (each := self._analysis.shape(graph.tensor(root))) is None:
+            if (each := self._analysis.shape(self._graph.tensor(root))) is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is unknown")
             shapes.append(each)
         scenes: dict[tuple[int, ...], Scene] = {}
         for sizes, symbols in _choices(shapes[0]):
             if row is not None and len(sizes) > BESIDE:
                 sizes = row.layout.full(row.layout.spatial(sizes), 1)
-            if (key := (*sizes, *symbols.values())) not in scenes:
-                others = zip(roots[1:], shapes[1:], strict=True)
-                fixed = (tuple(_number(n, symbols, root) for n in all_) for root, all_ in others)
-                scenes[key] = Scene((sizes, *fixed), symbols)
-        if not scenes:
-            raise UnprobeableError(f"no size of {roots[0]!r} could be chosen")
+            others = zip(roots[1:], shapes[1:], strict=True)
+            fixed = (tuple(_number(n, symbols, root) for n in all_) for root, all_ in others)
+            scenes[*sizes, *symbols.values()] = Scene((sizes, *fixed), symbols)
         fitting = [each for each in scenes.values() if max(map(prod, each.shapes)) <= _LARGE]
         if not fitting:
-            _check_size("data", next(iter(scenes.values())).shapes[0])
+            raise UnprobeableError(f"no small size of {roots[0]!r} could be chosen")
         return fitting
 
     def _cuts(
@@ -203,20 +186,11 @@ class NeighbourhoodProbe:
             yield model
 
 
-def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
-    """The first of them, at least one, whose data is not large together."""
-    sizes = accumulate(sum(map(prod, each)) for each in shapes)
-    return shapes[: max(1, sum(size <= _LARGE for size in sizes))]
-
-
 @lru_cache(maxsize=256)
 def _choices(
     shape: tuple[Extent, ...],
 ) -> Sequence[tuple[tuple[int, ...], Mapping[str, int]]]:
-    """Sizes to try for a root of some shape, with the values of their symbols.
-
-    Layers that are alike ask for them again.
-    """
+    """Sizes to try for a root of some shape, with the values of their symbols."""
     symbols = sorted({each for size in shape if isinstance(size, Size) for each in size.symbols})
     values = {each.name: _values(each, shape) for each in symbols}
     found: list[tuple[tuple[int, ...], Mapping[str, int]]] = []
@@ -267,12 +241,6 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
 
 
-def _least(dtype: int | None) -> float:
-    """What bounds every tensor of a type."""
-    least = None if dtype is None else lowest(dtype)
-    return inf if least is None else least
-
-
 def _middle(dtype: int) -> int:
     """A zero point around which quantised numbers are drawn."""
     return 128 if dtype == TensorProto.UINT8 else 0
@@ -286,9 +254,7 @@ def _check_size(told: str, sizes: Sequence[int]) -> None:
 class _Cutting:
     """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes.
 
-    Attributes:
-        holds_sizes: Whether a size that another scene has otherwise is in the cut; the sizes of its
-            inputs are open.
+    `holds_sizes` says whether a size is in it that another scene has otherwise.
     """
 
     def __init__(
@@ -321,30 +287,25 @@ class _Cutting:
             raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
-        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
-        opsets = self._graph.opsets
-        model.opset_import.append(make_opsetid("", self._graph.opset or _OPSET))
+        opset, versions = self._graph.opset or _OPSET, self._graph.opsets
         held = {(node.domain, node.op_type) for node in self._proto.node}
-        model.functions.extend(functions_of(held, self._graph.opset or _OPSET))
-        domains = {domain for domain, _ in held}
-        for function in model.functions:
-            domains.update(each.domain for each in function.opset_import)
-        for domain in sorted(domains - {*DEFAULT_DOMAINS}):
-            model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
+        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
+        model.functions.extend(functions_of(held, opset))
+        imported = (each.domain for function in model.functions for each in function.opset_import)
+        domains = {*imported, *(domain for domain, _ in held)} - {*DEFAULT_DOMAINS}
+        model.opset_import.append(make_opsetid("", opset))
+        for domain in sorted(domains):
+            model.opset_import.append(make_opsetid(domain, versions.get(domain, 1)))
         return model
 
     # The data
 
     def _keep_above(self) -> None:
         """Keeps the data at its bound or above it, as the graph does upstream of the root."""
-        data = self._graph.tensor(self._roots[0])
-        bound = self._analysis.bound(data)
-        if bound <= _least(self._dtype):
-            return
-        if self._dtype in FLOATS:
-            self._raise_data(bound, "Relu")
-        elif self._dtype in _QUANTISED:
-            self._raise_data(bound, "Abs")
+        bound, least = self._analysis.bound(self._graph.tensor(self._roots[0])), lowest(self._dtype)
+        op = "Abs" if self._dtype in _QUANTISED else "Relu" if self._dtype in FLOATS else ""
+        if op and least is not None and bound > least:
+            self._raise_data(bound, op)
 
     def _raise_data(self, by: float, op: str = "Identity") -> None:
         """Has what an operator makes of the data stand for it, raised by a number."""
@@ -471,7 +432,7 @@ class _Cutting:
     ) -> Iterator[tuple[int, str]]:
         """Weight and bias of a transposed convolution, by place: the same taps for all channels.
 
-        The steps behind it may have constants for each channel, so all channels stay.
+        All channels stay, since steps behind it may have constants for each.
         """
         inputs, layout = row.inputs, row.weight_layout
         assert inputs.weight is not None
@@ -480,11 +441,8 @@ class _Cutting:
             raise UnprobeableError(f"the shape of {node.inputs[inputs.weight].name!r} is unknown")
         sizes = self._numbers(shape, node.inputs[inputs.weight].name)
         _check_size("a weight", sizes)
-        if self._graph.opset < _EXPANDS:
-            yield inputs.weight, self._small(np.broadcast_to(taps, sizes), self._dtype)
-        else:
-            one, all_ = self._small(taps, self._dtype), self._small(sizes, TensorProto.INT64)
-            yield inputs.weight, self._node("Expand", one, all_)
+        one, times = self._small(taps, self._dtype), np.floor_divide(sizes, taps.shape)
+        yield inputs.weight, self._node("Tile", one, self._small(times, TensorProto.INT64))
         if inputs.bias is not None and (bias := node.operand(inputs.bias)) is not None:
             channels = sizes[layout.batch] * int(node.attrs.get("group", 1))
             values = self._small(np.arange(channels) % REACH - 1, self._dtype)

@@ -27,7 +27,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Location, Page
 from onnxpad.frameworks.conventions.by_size import Parting
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.frameworks.repadding.verdict import Matching
-from onnxpad.inventory import OuterPad, PaddingSite
+from onnxpad.inventory import PaddingSite
 from onnxpad.options import Options
 from onnxpad.report import Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
@@ -214,11 +214,15 @@ def _site() -> dict[str, _Type]:
     """The fields of one place in the report of `show`."""
     same = (
         *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads"),
-        *("ceil_mode", "count_include_pad", "output_padding", "readers"),
-        *("output_shape", "conventions", "findings", "fixable", "stays"),
+        *("readers", "conventions", "findings", "fixable", "stays"),
     )
-    pads = _of(OuterPad, "node", "value", "pads", "axes", "source")
-    outer = {**pads, **dict.fromkeys(("mode", "formula"), _Text), "steps": (..., _STEP)}
+    outer = {
+        **dict.fromkeys(("node", "source"), str),
+        **dict.fromkeys(("pads", "axes"), _Sizes | None),
+        **dict.fromkeys(("mode", "formula"), _Text),
+        "value": float | int | str | None,
+        "steps": (..., _STEP),
+    }
     amount = int | None
     axis = {
         **dict.fromkeys(("axis", "begin", "end"), amount),
@@ -232,8 +236,11 @@ def _site() -> dict[str, _Type]:
         **dict.fromkeys(("kernel", "stride", "dilation"), (..., amount)),
         "axes": (..., axis),
         "outer": (..., outer),
-        **dict.fromkeys(("downstream", "path"), (..., _STEP)),
-        **dict.fromkeys(("auto_pad", "tensor", "origin", "convention", "problem"), _Text),
+        **dict.fromkeys(("ceil_mode", "count_include_pad"), bool),
+        "output_padding": _Sizes,
+        "output_shape": _Sizes | None,
+        "path": (..., _STEP),
+        **dict.fromkeys(("auto_pad", "tensor", "convention", "problem"), _Text),
         "advice": _of(PaddingSite, "advice")["advice"],
     }
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
-from onnxpad.inventory import OuterPad, PaddingSite, PathNode, known_number
+from onnxpad.inventory import PaddingSite, PathNode, known_number
 from onnxpad.report import ShowReport
 from onnxpad.report.json import config_fields, dumped, finding_fields, head
 
 _FIELDS: Final = (
     *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads", "axes"),
     *("kernel", "stride", "dilation", "auto_pad", "ceil_mode", "count_include_pad"),
-    *("output_padding", "output_shape", "outer", "downstream", "tensor", "path", "readers"),
-    *("origin", "conventions", "convention", "findings", "fixable", "stays", "problem", "advice"),
+    *("output_padding", "output_shape", "outer", "tensor", "path", "readers"),
+    *("conventions", "convention", "findings", "fixable", "stays", "problem", "advice"),
 )
-_TEXTS: Final = ("auto_pad", "tensor", "convention", "problem")
+_TEXTS: Final = ("tensor", "convention", "problem")
 """Those that are null where they are empty."""
+_READ: Final = {
+    "auto_pad": None,
+    "ceil_mode": False,
+    "count_include_pad": False,
+    "output_padding": (),
+    "output_shape": None,
+}
+"""The attributes of an operator as it was read, with what others have."""
 
 
 def show_json(result: ShowReport, page: str = "") -> str:
@@ -38,7 +48,11 @@ def show_json(result: ShowReport, page: str = "") -> str:
 
 
 def _site(site: PaddingSite) -> dict[str, object]:
+    read = {name: site.read(name, other) for name, other in _READ.items()}
+    outer = (site,) if site.kind == "pad" else site.outer
     told = {
+        **read,
+        "auto_pad": None if read["auto_pad"] == "NOTSET" else read["auto_pad"],
         "written": site.written or "none",
         "axes": [
             {
@@ -55,8 +69,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "kernel": [known_number(window.kernel) for window in site.windows],
         "stride": [window.stride for window in site.windows],
         "dilation": [window.dilation for window in site.windows],
-        "outer": [_outer(pad) for pad in site.outer],
-        "origin": site.outer[0].source if site.outer else None,
+        "outer": [_outer(pad, () if pad is site else pad.path) for pad in outer],
         "findings": [finding_fields(finding) for finding in site.findings],
     }
     fields = {name: told[name] if name in told else getattr(site, name) for name in _FIELDS}
@@ -64,14 +77,15 @@ def _site(site: PaddingSite) -> dict[str, object]:
     return {**fields, **({"taken": site.taken, "known_by": site.known_by} if site.taken else {})}
 
 
-def _outer(pad: OuterPad) -> dict[str, object]:
+def _outer(pad: PaddingSite, steps: Sequence[PathNode]) -> dict[str, object]:
+    mode, amounts = pad.read("mode"), pad.read("constant_amounts")
     return {
-        "node": pad.node,
-        "mode": pad.mode or None,
-        "value": pad.value,
-        "pads": pad.pads,
-        "axes": pad.axes,
-        "source": pad.source,
+        "node": pad.names[0],
+        "mode": mode,
+        "value": pad.read("value") if mode == "constant" else None,
+        "pads": None if amounts is None else [*chain(*zip(*amounts, strict=True))],
+        "axes": pad.read("axes"),
+        "source": pad.source or pad.problem,
         "formula": pad.formula or None,
-        "steps": pad.steps,
+        "steps": steps,
     }

@@ -46,16 +46,16 @@ class Context:
         analysis: Its shapes and constants at the sizes of the last of `domains`.
         domains: The domains of sizes in which proofs are tried, the weakest first.
         sites: What pads before its window operators, and what they could take.
-        style, dynamic, trust: As of the options of the user, `dynamic` as it is tried.
+        user_options: The options of the user; `dynamic` may be tried otherwise.
+        size_domain: The sizes that the user gave.
+        trust: The engine that the user trusts where two disagree.
+        asks_to_compute: The option that asks for computed `Pad`s; empty without one.
+        wants: How each padding is to be written, by the unique names of the outputs of its nodes;
+            None where the options say that of all alike.
         blocked_pools: Its pools that onnxruntime must not run in blocked layout (NCHWc).
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding; they
             stay where edits are undone, since they only say what is worth a trial.
-        user_options: The options of the user; `dynamic` may be tried otherwise.
-        wants: How each padding is to be written, by the unique names of the outputs of its nodes;
-            None where the options say that of all alike.
-        size_domain: The sizes that the user gave.
-        asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
         outer: For a body, the context of the graph around it.
         load_original: Returns the context of the same graph before all edits.
@@ -75,15 +75,9 @@ class Context:
     ) -> None:
         """Analyses a graph for the options of a user, and the sizes that they allow.
 
-        Args:
-            graph: The graph; of bodies and functions, `rewrite.scopes` knows the rest, too.
-            options: The options of the user.
-            domain: The sizes that the user allows.
-            domains: The domains of the main graph, each with the analysis of this one.
-            known: Domains of a main graph whose analyses still hold.
-            fed: The inputs that depend on inputs of the model; None where all do.
-            outer: For a body, the context of the graph around it.
-            inlined: Whether a function is called in a branch that may take the place of its If.
+        Bodies and functions have the `domains` of the main graph, each with their own analysis;
+        `rewrite.scopes` knows what else they need, as `Sites` has it. `known` are domains of a main
+        graph whose analyses still hold.
         """
         self.graph = graph
         self.outer = outer
@@ -91,7 +85,6 @@ class Context:
         self.analysis = self.domains[-1].analysis
         self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
-        self.style = self.user_options.style
         self.size_domain = domain or SizeDomain()
         self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
@@ -113,12 +106,12 @@ class Context:
 
     def choose(self, dynamic: str) -> None:
         """Takes another choice for open sizes, on which no analysis depends."""
-        # In style `pad` even size-dependent padding goes into a Pad.
-        self.dynamic = "pad" if dynamic == "keep" and self.style == "pad" else dynamic
         asked = self.user_options
-        self._usual = Wanted(self.style, self.dynamic, asked.no_ceil, asked.makes_symmetric)
-        computes = "--style pad" if self.style == "pad" else "--dynamic pad"
-        self.asks_to_compute = computes if self.dynamic == "pad" else ""
+        is_pad = asked.style == "pad"  # where even size-dependent padding goes into a Pad
+        dynamic = "pad" if dynamic == "keep" and is_pad else dynamic
+        self._usual = Wanted(asked.style, dynamic, asked.no_ceil, asked.makes_symmetric)
+        computes = "--style pad" if is_pad else "--dynamic pad"
+        self.asks_to_compute = computes if dynamic == "pad" else ""
 
     def write_each(self, wants: Mapping[str, Wanted] | None, usual: Wanted | None) -> None:
         """Takes how each padding is to be written, as `wants`; `usual` says it of all others."""
@@ -185,24 +178,22 @@ class Context:
         Left out are those that were given, that contradict one that was, that `--strict` forbids
         or may forbid, and those that are tried for each padding of its own (`wants`).
         """
-        return tuple(option for option in refusal.options if self._is_free(option, refusal))
-
-    def _is_free(self, option: str, refusal: RefusalError) -> bool:
-        is_strict = self.user_options.strict
-        if option in {*BY_TRUST, *BY_DEFAULT}:
-            return self.user_options.trust is None and not is_strict
-        if option in BY_DYNAMIC:
-            risky = is_strict and self.domains[-1].domain.assumptions
-            return self.dynamic == "keep" and not risky and self.wants is None
-        labels, shaped = self.size_domain.named, self.size_domain.shaped
-        if not shaped and not labels:
-            return True
+        is_strict, given = self.user_options.strict, self.size_domain
         sizes: Any = refusal.facts.get("sizes") or ()
-        axes = [(each["name"], each["input"]) for each in sizes] or [
-            (axis.label, axis.tensor) for axis in open_axes(self.graph.model.main.inputs)
-        ]
-        is_shaped = option == "--shape" and any(tensor in shaped for _, tensor in axes)
-        return not is_shaped and not any(label in labels for label, _ in axes)
+        axes = [(each["name"], each["input"]) for each in sizes]
+        if not axes and (given.named or given.shaped):
+            axes = [(axis.label, axis.tensor) for axis in open_axes(self.graph.model.main.inputs)]
+
+        def is_free(option: str) -> bool:
+            if option in {*BY_TRUST, *BY_DEFAULT}:
+                return self.user_options.trust is None and not is_strict
+            if option in BY_DYNAMIC:
+                risky = is_strict and self.domains[-1].domain.assumptions
+                return self._usual.dynamic == "keep" and not risky and self.wants is None
+            shaped = given.shaped if option == "--shape" else ()
+            return not any(label in given.named or tensor in shaped for label, tensor in axes)
+
+        return tuple(filter(is_free, refusal.options))
 
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
@@ -232,11 +223,11 @@ class Context:
         journal = self.graph.model.journal
         version = journal.count
         for read in self._reads().get(kind, ()):
-            node, reading = read.node, read.node.reading
-            is_kept = reading is not None and reading[1] is read and node.alive
+            reading = read.node.reading
+            is_kept = reading is not None and reading[1] is read and read.node.alive
             if is_kept or journal.count == version:
                 yield read  # which no edit has touched
-            elif isinstance(now := self.read(node), kind):
+            elif isinstance(now := self.read(read.node), kind):
                 yield now
 
     def _reads(self) -> dict[type, list[Any]]:
@@ -296,14 +287,9 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            return [each for each in found if self.original.misfolds(*each.ends)]
+            before = {each.ends for each in self.original.misfolded()}
+            return [each for each in found if each.ends in before]
         return found
-
-    def misfolds(self, pad: str, window: str) -> bool:
-        """Whether `misfolded` has the `Pad` and the operator that write these tensors."""
-        node = self.graph.tensor(window).producer if window in self.graph.tensors else None
-        found = None if node is None else self.sites.fusion.certain(node)
-        return found is not None and found.ends == (pad, window)
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""

@@ -23,19 +23,10 @@ from onnxpad.validation.result import Validation, not_validated
 def heal(
     made: Sequence[Made], verdict: Validation, attempt: Callable[[Barred], Validation]
 ) -> tuple[dict[Key, Reason], Validation]:
-    """Finds the changes that are responsible for a failure, in at most 2 log2(n) + 4 rounds.
+    """The changes responsible for a failure, and the verdict without; 2 log2(n) + 4 rounds at most.
 
     Once no round is left, what was not tried counts as failing: so all changes are named except the
-    largest set that was seen to pass.
-
-    Args:
-        made: All changes.
-        verdict: The failure.
-        attempt: Rewrites with some changes barred, and returns the verdict of the validation.
-
-    Returns:
-        The changes with the reason, and the verdict without them. No changes and the
-        verdict given, where the model fails without any change too.
+    largest set that was seen to pass. There are none where the model fails without any, too.
     """
     keys = list(dict.fromkeys(each.key for each in made))
     rounds = math.floor(2 * math.log2(max(len(keys), 1)) + 4)
@@ -72,17 +63,7 @@ def healed(
     outcome: RunResult,
     verdict: Validation,
 ) -> tuple[RunResult, Validation, tuple[Finding, ...]]:
-    """Rewrites a graph without the changes for which it failed.
-
-    Args:
-        run: The run that rewrote it.
-        validate: Validates the graph as it is.
-        outcome: The outcome of the first rewrite.
-        verdict: The failure.
-
-    Returns:
-        The new outcome, its verdict, and the findings whose changes were taken back.
-    """
+    """Rewrites a graph without the changes for which it failed; also returns what these settled."""
     made, parting = outcome.made, verdict.divergence
 
     def attempt(leave: Barred) -> Validation:
@@ -107,7 +88,6 @@ def healed(
 
 
 def _reason(verdict: Validation) -> Reason:
-    """Why a verdict is a failure."""
     for run in verdict.runs:
         if not run.ok and run.subject == verdict.subject:
             if run.optimisation == "off":

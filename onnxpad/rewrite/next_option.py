@@ -38,31 +38,22 @@ def next_option(
     """The option that most findings name; None where it gains nothing, or the model refuses it.
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
-    `Pad`s or nodes; for targets if they take more of the padding. Of two that are named as often,
-    the one that leaves more sizes open is tried.
-
-    Args:
-        graph: The result, which is as it was afterwards.
-        options: The options with which it was rewritten.
-        findings: The padding that stays in it.
-        contexts: The graphs of the model as they were left, which the trial may take.
-        for_targets: Has a run write for the targets of its options, if it has any, and returns what
-            finds the padding that they do not take.
+    `Pad`s or nodes; for targets if they take more of the padding. The trial may take the `contexts`
+    that a run left; `for_targets` has it write for its targets, as `targets.findings.writing`.
     """
     to_pads = options.style != "fold"
-    most = _most_named(findings, to_pads=to_pads)
-    if most == _BY_SHAPE:
+    typed = _most_named(findings, to_pads=to_pads)
+    more: dict[str, Any] = {}
+    if typed == _BY_SHAPE:
         typed, shapes = _shapes(graph)
-        more: dict[str, Any]
-        more, hint = {"shapes": {**shapes_given(options.shapes), **shapes}}, "give your own sizes"
-    elif most:
-        name, value = most.removeprefix("--").split()
-        typed, more, hint = most, {name: value}, ""
-    if not most or not typed:
+        more["shapes"] = {**shapes_given(options.shapes), **shapes}
+    elif typed:
+        name, more_of_it = typed.removeprefix("--").split()
+        more[name] = more_of_it
+    if not typed:
         return None
     before, untaken = counts_of(graph), _untaken(findings)
-    asked = replace(options, **more)
-    labels = {axis.label for axis in open_axes(graph.inputs)}
+    asked, labels = replace(options, **more), {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(asked.dims).items() if name in labels}
     known = contexts if "dynamic" in more else ()  # on which no analysis depends
     mark = graph.mark()
@@ -77,12 +68,13 @@ def next_option(
     finally:
         graph.rollback(mark)
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
+        hint = "give your own sizes" if "shapes" in more else ""
         return NextOption(typed, more, before, after, hint, taken)
     return None
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
-    """The option that most findings name; empty where none names any.
+    """The option that most findings name, of several the one that leaves more sizes open.
 
     Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
     """
@@ -95,7 +87,6 @@ def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
 
 
 def _untaken(findings: Iterable[Finding]) -> int:
-    """The number of paddings that targets are said not to take."""
     told = (each for each in findings if each.reason_code == Reason.TARGET)
     return len({(each.node, each.op_type) for each in told})
 

@@ -184,11 +184,8 @@ class Choice(Struct, frozen=True):
     Attributes:
         padding: The padding; None where a `Pad` is to compute it.
         becomes: The same in words.
-        facts: What the report says of it beside.
         pad: The `Pad` in front of it of which that is all.
-        why: Why it means the same; by default the pass's.
         decided: What is known of the disagreement that the trusted engine decides, if one does.
-        severity: The severity of the finding; by default the pass's.
         rest: What a new Slice crops behind a transposed convolution.
     """
 
@@ -203,11 +200,7 @@ class Choice(Struct, frozen=True):
 
 
 class SitePass(Pass):
-    """Base class of passes that give an operator another `Padding`; others are a `Pass`.
-
-    Attributes:
-        kind: What it reads an operator as: a `WindowOp` or a `TransposedOp`.
-    """
+    """Base class of passes that give operators of a kind another `Padding`; others are a `Pass`."""
 
     kind: ClassVar[type[Any]] = WindowOp
 
@@ -216,11 +209,7 @@ class SitePass(Pass):
         return True
 
     def choose(self, context: Context, op: Any) -> Choice | None:
-        """How an operator is to be padded; None where another pass says that.
-
-        Raises:
-            RefusalError: It stays as it is; the message says why.
-        """
+        """How an operator is to be padded, or a RefusalError; None where another pass says that."""
         raise NotImplementedError
 
     def told(self, context: Context, op: Any) -> tuple[Node, str, dict[str, Any]]:
@@ -260,7 +249,6 @@ class SitePass(Pass):
         return None if choice is None else self._found(context, op, choice)
 
     def _found(self, context: Context, op: Any, choice: Choice) -> Match:
-        """The match to rewrite, which says whether it is a repair, and who decides."""
         node, message, facts = self.told(context, op)
         facts, whys, decided = {**choice.facts, **facts}, [choice.why or self.why], choice.decided
         slides = isinstance(op, WindowOp) and op.auto_pad != "NOTSET"

@@ -1,11 +1,7 @@
 """The passes that run: onnxpad's and the users' own, of which a user chooses by their codes.
 
 A user's pass runs after those of onnxpad, and its changes are proved, probed and taken back like
-theirs. It may raise whatever it likes: in `rewrite` its change is taken back, and in `find` the run
-ends with a message that names the pass.
-
-Passes that are not chosen still find: what they are about is no padding without a rule, which the
-reports on the rest would otherwise tell.
+theirs. Passes that are not chosen still find, or reports would tell it as padding without a rule.
 """
 
 from __future__ import annotations
@@ -79,10 +75,7 @@ def is_own(pass_: Pass) -> bool:
 
 
 def catalogue() -> Mapping[str, Page]:
-    """Every code with its page, in the order of the codes; users' own passes have theirs too.
-
-    A page is made from the docstring of a pass.
-    """
+    """Every code with its page, the docstring of a pass, in order; users' own have theirs too."""
     places = (place.rpartition(".") for place in LATER.values())
     others = [getattr(importlib.import_module(module), name) for module, _, name in places]
     kinds: Mapping[str, type[Any]] = {kind.code: kind for kind in (*every_pass(), *others)}
@@ -90,11 +83,7 @@ def catalogue() -> Mapping[str, Page]:
 
 
 def with_codes(options: Options) -> Options:
-    """Options whose `select` and `ignore` are beginnings of codes that there are.
-
-    Raises:
-        UsageError: One names no code.
-    """
+    """Options whose `select` and `ignore` are beginnings of codes that there are."""
     codes = every_code()
     return replace(
         options,
@@ -104,29 +93,23 @@ def with_codes(options: Options) -> Options:
 
 
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:
-    """The findings of a pass, of which a user's may raise nothing but errors of onnxpad.
-
-    Raises:
-        UsageError: A user's pass raised an error, edited the graph, or yielded something else.
-    """
+    """The findings of a pass; of a user's all that goes wrong is a UsageError that names it."""
     if not is_own(pass_):
         yield from pass_.find(context)
         return
-    name, at_end = _pass_name(type(pass_)), object()
-    mark, version = context.graph.mark(), context.graph.version
+    name, version = _pass_name(type(pass_)), context.graph.version
     try:
-        for match in chain(pass_.find(context), [at_end]):  # it may edit after its last yield
+        for match in chain(pass_.find(context), [None]):  # it may edit after its last yield
             if context.graph.version != version:
-                context.graph.rollback(mark)
                 raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
-            if match is at_end:
+            if match is None:
                 return
             if not isinstance(match, Match):
                 raise UsageError(f"{name}: find yields what is no onnxpad.Match")
             if match.plan is None and match.finding.fixable:
                 raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
             yield match
-            mark, version = context.graph.mark(), context.graph.version
+            version = context.graph.version
     except OnnxpadError:
         raise
     except Exception as error:  # whatever a user's code raises
@@ -135,15 +118,12 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:
-    """The reason to take back the change of a user's pass that raised an error, or led to one.
-
-    An error in a pass of onnxpad's is raised again.
-    """
+    """Why to take back a change that raised an error, which one of onnxpad's own raises again."""
     if not is_own(pass_):
         raise error
     let_through(error)
-    text = f"{_pass_name(type(pass_))}: {_error_text(error)}"
-    return DiffersError(text, Reason.PASS_RAISED, error=type(error).__name__)
+    said = f"{_pass_name(type(pass_))}: {_error_text(error)}"
+    return DiffersError(said, Reason.PASS_RAISED, error=type(error).__name__)
 
 
 def _pass_name(kind: type[Pass]) -> str:
@@ -151,12 +131,9 @@ def _pass_name(kind: type[Pass]) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}".removesuffix(": ")
-    except Exception as other:  # a user's error may not even say what it is
-        let_through(other)
-        return name
+    from traceback import format_exception_only
+
+    return format_exception_only(error)[-1].strip()  # it may not even say what it is
 
 
 def _page(kind: type[Any]) -> Page:

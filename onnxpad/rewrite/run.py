@@ -13,11 +13,9 @@ from onnxpad.errors import ModelError
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import Change, Finding, Trust
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
-from onnxpad.passes.auto_pad import ResolveAutoPad, RoundDown
-from onnxpad.passes.conv_transpose import ResolveTransposed
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
@@ -38,8 +36,6 @@ Found: TypeAlias = tuple[Pass, Match]
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
 
-_DECIDING: Final[Passes] = (ResolveAutoPad, ResolveTransposed, RoundDown)
-"""The passes with a plan that rests on whose reading is trusted."""
 _OTHERS: Final = ("PAD70", "PAD9")
 """The beginnings of codes about more than how a padding is written.
 
@@ -48,14 +44,7 @@ These are its protection, its spelling, and what is wrong whatever padding it ha
 
 
 class RunResult(Struct, frozen=True):
-    """The result of a run of the passes.
-
-    Attributes:
-        changes: Every rewrite made, in order.
-        findings: The findings that remain.
-        undone: The rewrites that could not be certified, or failed their probe.
-        made: The changes, each with the finding, the key that bars it, and its tensors.
-    """
+    """The changes that a run made, those taken back as not certified, and all other findings."""
 
     changes: list[Change]
     findings: list[Finding]
@@ -93,18 +82,9 @@ class Run:
     ) -> None:
         """Declares the sizes that the user fixed; nothing is analysed yet.
 
-        Args:
-            graph: The main graph.
-            options: The options of the user, as `with_codes` gives them. With `strict`, a change
-                whose certificate names an assumption is undone.
-            passes: The passes; by default all, users' own too. What they find of a code that is
-                not chosen stays.
-            probe: Runs each change; without it nothing runs.
-            exposing: Asks the runtime which `Pad`s its optimiser folds wrongly in the result.
-            progress: Called with a step, the number of changes tried, and how many there may be.
-            domain: The sizes that the options allow, if the graph declares those fixed already.
-            contexts: The graphs of the model as another run left them, if its options differ in
-                none on which the analysis rests. They must not be used elsewhere afterwards.
+        `options` are as `with_codes` gives them. Of codes that are not chosen all stays. `domain`
+        are their sizes, if the graph declares these already, and `contexts` its graphs as a run
+        left them whose options differ in none on which the analysis rests; they are used up.
 
         Raises:
             UsageError: A size is malformed.
@@ -115,15 +95,13 @@ class Run:
         if options.trust is Trust.INITIALIZERS:
             graph.take_defaults()
         self._recorded = recorded_sizes(graph)
-        if domain is None:
-            domain = given_domain(
-                graph,
-                options.shapes,
-                options.dims,
-                trust_dim_names=options.trust_dim_names,
-                recorded=self._recorded,
-            )
-        self.domain = domain
+        self.domain = domain or given_domain(
+            graph,
+            options.shapes,
+            options.dims,
+            trust_dim_names=options.trust_dim_names,
+            recorded=self._recorded,
+        )
         self.probe = probe
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
@@ -136,6 +114,7 @@ class Run:
         self._start = graph.mark()
         self._editors: list[Editor] = []
         self._total = 0
+        self._is_deciding = False
         self._closed: dict[int, str] = {}
         self._given = contexts
         self.left: Sequence[Context] = ()
@@ -146,41 +125,26 @@ class Run:
     def write_each(
         self, wants: Mapping[str, Wanted] | None, passes: Passes, usual: Wanted | None = None
     ) -> None:
-        """Has each padding written in its own way from now on.
-
-        Args:
-            wants: How each is to be written, as `Context.wants`.
-            passes: The passes, in place of those that the options choose.
-            usual: How those without an entry are to be written; by default as they came if there
-                are `wants`, else as the options say.
-        """
+        """Has each padding written in its own way from now on, as `Context.write_each`."""
         self._passes = passes
         self._each = wants, usual
 
     def decide(self) -> None:
-        """Makes the changes for good that rest on the specification alone, if that is trusted.
-
-        `decided_model` is the model that they leave.
-        """
+        """Makes the changes for good that rest on the specification alone, if that is trusted."""
         if self.options.trust is not Trust.SPEC:
             return
-        passes, self._passes = self._passes, _DECIDING
-        first = self.rewrite()
-        self._passes = passes
-        if first.changes:
+        self._is_deciding = True
+        self.decided = self.rewrite().changes
+        self._is_deciding = False
+        if self.decided:
             self.decided_model, _ = self.graph.model.to_run()
-        self.decided = first.changes
         self._start = self.graph.mark()
 
     @gc_paused()
     def rewrite(self, barred: Barred | None = None) -> RunResult:
         """Applies every pass, in place, until none finds anything more.
 
-        Each change is certified, and probed if there is a probe, before the next one is looked for.
         What an earlier call made is undone, but for what was decided.
-
-        Args:
-            barred: Rewrites not to make, as a validation found out.
         """
         self.graph.rollback(self._start)
         self.barred = barred or {}
@@ -205,11 +169,8 @@ class Run:
     def find(self, at_last: AtLast | None = None) -> list[Finding]:
         """What `rewrite` changes, then what it leaves, in the graph, which stays as it is.
 
-        Only the rewrites show whether each change can be certified, on which assumptions, and
-        whether it can after the others. What is found in a node that a change wrote is told of the
-        node that the change is about.
-        `at_last` finds more in the graphs of the model as the rewrites of all passes leave them,
-        also of those that the options do not choose.
+        What is found in a node that a change wrote is told of the node that the change is about.
+        `at_last` finds more in the graphs as all passes leave them, chosen or not.
         """
         outcome = self.rewrite()
         added: list[Finding] = []
@@ -235,16 +196,19 @@ class Run:
         return [*told, *added]
 
     def edit(self) -> list[Found]:
-        """Applies the passes, and protects what they leave from the runtime's optimiser.
+        """Applies the passes, and protects what they leave; returns the findings that remain.
 
         If a change exposes what cannot be protected, it is barred, and all is done anew.
-
-        Returns:
-            The last findings of the passes that rewrite; the refusals anew, if it protects any.
         """
         rewriting = [kind for kind in self._passes if kind.rewrites]
         while True:
-            self._analyse()
+            known, self._given = self._given or self.analysed(), ()
+            self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
+            self._editors = [Editor(each, self.probe) for each in known]
+            self.limits = known[0].domains[-1].domain.to_draw(self.graph)
+            if self._progress is not None:
+                counts = counts_of(self.graph)
+                self._total = counts.pads + counts.auto_pads + counts.ceil_modes
             seen = self._settled(rewriting)
             version = self.graph.version
             fresh = self._changes_exposing_pads() if self.made or self.domain.declared else {}
@@ -278,16 +242,6 @@ class Run:
         """The changes made, graph by graph."""
         return [made for editor in self._editors for made in editor.made]
 
-    def _analyse(self) -> None:
-        """Has an editor for each graph; the graphs are analysed unless they are known."""
-        known, self._given = self._given or self.analysed(), ()
-        self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
-        self._editors = [Editor(each, self.probe) for each in known]
-        self.limits = known[0].domains[-1].domain.to_draw(self.graph)
-        if self._progress is not None:
-            counts = counts_of(self.graph)
-            self._total = counts.pads + counts.auto_pads + counts.ceil_modes
-
     def _anew(self) -> list[Context]:
         """New contexts of all graphs, at the sizes at which they run as they are now.
 
@@ -301,28 +255,13 @@ class Run:
         return found
 
     def _changes_exposing_pads(self) -> dict[Key, Reason]:
-        """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
-
-        Of those that touch such a node the latest; all changes, where none touches any.
-        """
-        made, harmed, guilty = self.made, [*self._guarded()], dict[Key, Reason]()
-        for places, why in harmed:
-            touching = [found for found in made if not places.isdisjoint(found.tensors)]
-            guilty |= {found.key: why for found in touching[-1:]}
-        return guilty or {each.key: why for _, why in harmed[:1] for each in made}
-
-    def _guarded(self) -> Iterator[tuple[set[str], Reason]]:
-        """Protects the graphs from the runtime's optimiser.
+        """Protects the graphs from the optimiser; returns the changes to bar where it cannot.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
-        limits of the original. The protections are proved like any other edit. If that fails, those
-        of that graph are undone. Only about the main graph the runtime can be asked.
-
-        Yields:
-            The unique names of what nodes give that it would still harm, and why to bar that.
+        limits of the original. The protections are proved like any other edit, or undone.
         """
-        graphs = [each.context.graph for each in self._editors]
-        pads = any(node.op == "Pad" for graph in graphs for node in graph.nodes)
+        made, guilty, first = self.made, dict[Key, Reason](), None
+        pads = any(node.op == "Pad" for each in self._editors for node in each.context.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
         # Nothing is protected from an onnxruntime that is not meant.
         guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
@@ -337,80 +276,72 @@ class Run:
             except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
-            harmed = [
+            harmed: list[tuple[Sequence[Node], Reason]] = [
                 ((each.pad.node, each.window, *each.way), Reason.LAYS_PAD_OPEN) for each in left
             ]
             harmed += [(nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)]
             for nodes, why in harmed:
-                yield {graph.unique(each.name) for node in nodes for each in node.outputs}, why
+                names = {graph.unique(each.name) for node in nodes for each in node.outputs}
+                touching = [found for found in made if not names.isdisjoint(found.tensors)]
+                guilty |= {found.key: why for found in touching[-1:]}
+                first = first or why
+        # Where none touches what is harmed, all may be why.
+        return guilty or {each.key: first for each in made if first is not None}
 
     def _settled(self, passes: Passes) -> list[Found]:
-        """Applies passes to each graph; to all again where a change inside may lead to others.
+        """Applies passes to each graph until they find nothing to do; returns their last findings.
 
-        Returns:
-            Their last findings.
+        After a change all passes start over, and all graphs after one inside a body or function.
         """
+        stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
         inside = self._editors[1:]
         while True:
             changes = sum(len(each.made) for each in inside)
-            seen = [found for each in self._editors for found in self._exhausted(each, passes)]
+            seen: list[Found] = []
+            for editor in filter(lambda each: _is_open(each.context), self._editors):
+                mark, made, found = editor.context.graph.mark(), len(editor.made), list[Found]()
+                try:
+                    while any(self._changed(editor, stage, found) for stage in stages):
+                        found.clear()
+                    seen += found
+                except ModelError as error:
+                    self._close(editor.context, error)
+                    editor.context.graph.rollback(mark)
+                    del editor.made[made:]
             if sum(len(each.made) for each in inside) == changes:
                 return seen
             for each in self._editors:
                 each.undone.clear()
 
-    def _exhausted(self, editor: Editor, passes: Passes) -> list[Found]:
-        """Applies passes until they find nothing to do; returns their last findings.
+    def _changed(self, editor: Editor, stage: Passes, seen: list[Found]) -> bool:
+        """Whether passes change a graph; what they find is added to `seen`."""
+        changes = len(editor.made)
+        editor.context.settle()
+        for pass_, match in self._matches(editor.context, stage):
+            seen.append((pass_, match))
+            if match.plan is not None:
+                editor.settle(pass_, match)
+                if self._progress is not None:
+                    done = len(self.made)
+                    self._progress("rewriting and proving", done, max(done, self._total))
+        return len(editor.made) != changes
 
-        A late stage may make an earlier one possible, so after each change it starts over. A body
-        or function that turns out to be malformed is left as it was.
-        """
-        context = editor.context
-        if not _is_open(context):
-            return []
-        seen: list[Found] = []
-        stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
-
-        def changed(stage: Passes) -> bool:
-            changes = len(editor.made)
-            context.settle()
-            for pass_, match in self._matches(context, stage):
-                seen.append((pass_, match))
-                if match.plan is not None:
-                    editor.settle(pass_, match)
-                    if self._progress is not None:
-                        done = sum(len(each.made) for each in self._editors)
-                        self._progress("rewriting and proving", done, max(done, self._total))
-            return len(editor.made) != changes
-
-        mark, made = context.graph.mark(), len(editor.made)
-        try:
-            while any(changed(stage) for stage in stages):
-                seen.clear()
-        except ModelError as error:
-            if context.graph.is_main:
-                raise
-            context.graph.rollback(mark)
-            del editor.made[made:]
-            context.closed = self._closed[context.graph.offset] = str(error)
-            return []
-        return seen
+    def _close(self, context: Context, error: ModelError) -> None:
+        """Leaves a body or function as it was that turns out to be malformed."""
+        if context.graph.is_main:
+            raise error
+        context.closed = self._closed[context.graph.offset] = str(error)
 
     def _found(self, passes: Passes) -> list[Found]:
         """The findings of passes in what is left; in a closed graph, only of those on scopes."""
         seen: list[Found] = []
         for context in self.left:
-            if not context.graph.is_there():
-                continue
             try:
-                if not context.closed:
-                    seen += [*self._matches(context, passes)]
-                    continue
+                seen += [*self._matches(context, passes)] if _is_open(context) else []
             except ModelError as error:
-                if context.graph.is_main:
-                    raise
-                context.closed = str(error)
-            seen += self._matches(context, [kind for kind in passes if kind.scopes])
+                self._close(context, error)
+            if context.closed and context.graph.is_there():
+                seen += self._matches(context, [kind for kind in passes if kind.scopes])
         return seen
 
     def _matches(self, context: Context, passes: Passes) -> Iterator[Found]:
@@ -418,7 +349,7 @@ class Run:
         for kind in passes:
             pass_, is_chosen = kind(), self.options.chooses(kind.code)
             for match in findings(pass_, context):
-                if self._passes is _DECIDING and not match.decides:
+                if self._is_deciding and not match.decides:
                     continue
                 if context.wants is not None and _is_kept(context, match):
                     continue

@@ -7,9 +7,11 @@ happens inside never limits the sizes outside: a branch need not run.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 import onnx
@@ -46,17 +48,10 @@ def contexts(
     domain: SizeDomain | None = None,
     known: AnalysedDomains = (),
 ) -> list[Context]:
-    """The contexts of the graphs of a model that pad, and of those around them.
+    """The contexts of the graphs of a model that pad, and of those around them, as `Context` is.
 
-    Args:
-        graph: The main graph.
-        options: The options of the user.
-        domain: The sizes that the user allows.
-        known: Domains of the graph whose analyses still hold.
-
-    Returns:
-        The main graph first, then the bodies in it, each before those inside it, then the
-        functions, each after those that call it.
+    The main graph is first, then the bodies in it, each before those inside it, then the functions,
+    each after those that call it.
     """
     return _Finder(Context(graph, options, domain, known=known)).found
 
@@ -71,8 +66,11 @@ class _Finder:
         self._calls: dict[Key, list[Call]] = defaultdict(list)
         light = main.graph.model.skeleton.light
         self._functions = functions = light.functions
-        padding = {_key(each) for each in functions if pads(each.node)}
-        self._padding = _with_callers(functions, padding)  # which may pad, also by calling others
+        order = callers_first(functions)
+        self._padding = set[Key]()  # the functions that may pad, also by calling others
+        for index in reversed(order):
+            if pads(functions[index].node, self._padding):
+                self._padding.add(_key(functions[index]))
         # The nodes that run each body and function, by its context.
         self._holders: dict[int, list[Call]] = defaultdict(list)
         # Functions with calls in graphs that are not looked into.
@@ -81,7 +79,7 @@ class _Finder:
             self._called_unseen.update(called_in(training.initialization.node))
             self._called_unseen.update(called_in(training.algorithm.node))
         self._enter(main)
-        for index in callers_first(functions) if self._padding else ():
+        for index in order:
             if _key(functions[index]) in self._padding:
                 self._add_function(index)
         judged: dict[int, Misjudged] = {}
@@ -104,21 +102,24 @@ class _Finder:
                 self._calls[normal_domain(node.domain), node.op].append((context, node))
             held = [body.node for _, body in held_bodies(node)]
             if any(pads(nodes, self._padding) for nodes in held):
-                try:
+                opened = list[Graph]()
+                with suppress(ModelError):  # the rule on scopes reports it
                     opened = [*graph.bodies(node)] if covers(graph, node) else []
-                except ModelError:  # the rule on scopes reports it
-                    opened = []
                 if not opened:
                     self._called_unseen.update(key for nodes in held for key in called_in(nodes))
                 for body in opened:
                     self._add_body(context, body)
 
     def _add_body(self, outer: Context, body: Graph) -> None:
-        domains = tuple(
-            replace(each, analysis=_analysed(body, each.analysis)) for each in outer.domains
-        )
+        domains = []
+        for each in outer.domains:
+            facts = {}
+            with suppress(ModelError):  # where a constant in it is malformed, nothing is known
+                facts = passed_to_body(body, each.analysis)
+            inner = Analysis(body, outer=each.analysis, input_facts=facts)
+            domains.append(replace(each, analysis=inner))
         fed = frozenset(body.inputs)  # which change from one iteration to the next
-        context = Context(body, *self._user, domains=domains, fed=fed, outer=outer)
+        context = Context(body, *self._user, domains=tuple(domains), fed=fed, outer=outer)
         self._add(context)
         if body.owner is not None:
             self._holders[id(context)].append((outer, body.owner))
@@ -139,9 +140,16 @@ class _Finder:
             analysis = Analysis(function, input_facts=passed_to_function(function, asked))
             analysis.declared = each.analysis.declared
             domains.append(replace(each, analysis=analysis))
-        fed = frozenset(function.inputs if calls else ()).intersection(
-            *(_fed(function, *call) for call in calls)
-        )
+        passed = [
+            {
+                name
+                for name, tensor in zip(function.inputs, call.inputs, strict=False)
+                if tensor.name and context.sites.fusion.is_fed(tensor)
+            }
+            for context, call in calls
+        ]
+        # What depends on inputs of the model in all calls.
+        fed = frozenset(function.inputs if calls else ()).intersection(*passed)
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
@@ -179,15 +187,6 @@ class _Finder:
         return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 
-def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]) -> frozenset[Key]:
-    """Functions, and all those that call them."""
-    found = set(keys)
-    for place in reversed(callers_first(functions) if keys else ()):
-        if not found.isdisjoint(called_in(functions[place].node)):
-            found.add(_key(functions[place]))
-    return frozenset(found)
-
-
 def covers(graph: Graph, node: Node) -> bool:
     """Whether the bodies of a node can be rewritten: what it hands to them is known."""
     return graph.is_standard(node) and node.op in KNOWN
@@ -207,42 +206,17 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bo
     )
 
 
-def _analysed(body: Graph, outer: Analysis) -> Analysis:
-    """A body's analysis; of its inputs it knows nothing where a constant in it is malformed."""
-    try:
-        facts = passed_to_body(body, outer)
-    except ModelError:
-        facts = {}
-    return Analysis(body, outer=outer, input_facts=facts)
-
-
-def _fed(function: Graph, context: Context, call: Node) -> Iterator[str]:
-    """The inputs for which a call passes what depends on inputs of the model."""
-    for name, tensor in zip(function.inputs, call.inputs, strict=False):
-        if tensor.name and context.sites.fusion.is_fed(tensor):
-            yield name
-
-
 def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
-    """The indices of functions, each after all functions that call it.
-
-    Functions that call each other in a circle, which no runtime accepts, are left out.
-    """
-    index: dict[Key, list[int]] = defaultdict(list)
+    """The indices of functions, each after all that call it; none if they call in a circle."""
+    calling = defaultdict[Key, set[int]](set)
     for place, each in enumerate(functions):
-        index[_key(each)].append(place)
-    called = [
-        {place for key in called_in(each.node) for place in index.get(key, ())}
-        for each in functions
-    ]
-    waiting = Counter(place for others in called for place in others)
-    found = [place for place in range(len(functions)) if not waiting[place]]
-    for place in found:  # which grows meanwhile
-        for other in sorted(called[place]):
-            waiting[other] -= 1
-            if not waiting[other]:
-                found.append(other)
-    return found
+        for key in called_in(each.node):
+            calling[key].add(place)
+    callers = {place: calling[_key(each)] for place, each in enumerate(functions)}
+    try:
+        return [*TopologicalSorter(callers).static_order()]
+    except CycleError:  # which no runtime accepts
+        return []
 
 
 def _key(function: onnx.FunctionProto) -> Key:

@@ -20,13 +20,12 @@ from onnxpad.finding import (
     Certificate,
     Change,
     Finding,
-    Kind,
     Severity,
     SiteForm,
     StepForm,
     WrittenAmounts,
 )
-from onnxpad.graph import Graph, Node, Tensor, Touched
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import MOST
 from onnxpad.padding.crops import amounts_of
 from onnxpad.proof.certificate import Prover, check_elsewhere
@@ -35,7 +34,6 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.registry import failed, is_own
-from onnxpad.runtimes.deployed import Hazard
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
@@ -74,15 +72,11 @@ class Editor:
     Attributes:
         made: The changes made, in order.
         undone: The findings of changes taken back since the last one that was made, by place.
-        context: The graph and its analysis.
         prover: Proves edits of the graph.
     """
 
     def __init__(self, context: Context, probe: NeighbourhoodProbe | None = None) -> None:
-        """Edits the graph of a context; if there is a probe, it runs each change.
-
-        If the user is strict, a change whose certificate names an assumption is taken back.
-        """
+        """Edits the graph of a context; if there is a probe, it runs each change."""
         self.made: list[Made] = []
         self.undone: dict[Place, Finding] = {}
         self.context = context
@@ -96,22 +90,21 @@ class Editor:
         place = place_of(pass_, match)
         if place in self.undone:
             return
-        context, mark = self.context, self.context.graph.mark()
+        graph, mark = self.context.graph, self.context.graph.mark()
         if self._decided not in {"", pass_.code}:  # what was disputed has one meaning now
-            self.prover, self._decided = Prover(context.graph, context.domains), ""
+            self.prover, self._decided = Prover(graph, self.context.domains), ""
         self.prover.begin()
         try:
             self.made.append(self.commit(pass_, match))
         except Exception as error:  # whatever a user's pass raises, or leads to
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
+            graph.rollback(mark)
+            self.prover.undo()
+            told = kept_back(match.finding, why.code, f"undone: {why}")
+            self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
         else:
             self.undone.clear()
             self._decided = pass_.code if match.decides else self._decided
-            return
-        context.graph.rollback(mark)
-        self.prover.undo()
-        told = kept_back(match.finding, why.code, f"undone: {why}")
-        self.undone[place] = replace(told, evidence={**told.evidence, **why.facts})
 
     def commit(self, pass_: Pass, match: Match) -> Made:
         """Writes a change, shows that the model stays what it was, and records it.
@@ -121,14 +114,27 @@ class Editor:
         """
         context, graph, node = self.context, self.context.graph, match.node
         label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
-        kept = self._kept(node)
+        is_step = gathering(graph, node) is None and node.op != "Pad"
+        kept: Sequence[Tensor] = node.outputs[:1]
+        # Of others than the first, positions of maxima, its proof says what is needed.
+        if is_step:
+            kept = list(filter(graph.is_read, node.outputs)) or kept
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        was = written_form(context, node, kept[0], roots[0])
+        was, way = _written(context, node, kept[0], roots[0])
         seen = place_of(pass_, match), was
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
-        hiding, cuts = self._hiding(kept[0], roots[0]), self._cut(kept, roots)
+        # The `Pad`s and Slices that hide a size from the runtime, with the harm.
+        hiding = [
+            (each, context.blocked_pools.behind(each.outputs[0]))
+            for each in way
+            if _hides(graph, each)
+        ]
+        cuts = []
+        if self._probe is not None:
+            self._probe.take(graph, self.prover.facts.analysis)
+            cuts = [*map(self._probe.before, kept, roots)]
         mark, declared = graph.mark(), graph.model.journal.declared
 
         results = pass_.rewrite(match, context) or kept
@@ -137,18 +143,25 @@ class Editor:
         check_elsewhere(graph, mark)
         if is_own(pass_) and (looped := graph.on_cycle()):
             raise DiffersError(f"the rewrite makes a cycle through {graph.label(looped)!r}")
-        certificate = self._proved(touched, dict(zip(results, kept, strict=True)), match)
+        trust = context.trust if match.decides else None
+        proved = self.prover.settle(touched, dict(zip(results, kept, strict=True)), trust)
+        self._check_assumptions(*proved)
         if not any(map(graph.differs, touched)):
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
-        self._check_hidden(hiding)
-        told, certificate = self._probed(zip(results, roots, cuts, strict=True), certificate)
+        for each, hazard in hiding:
+            if hazard is not None and not (each.alive and _hides(graph, each)):
+                said = f"with known sizes there, {RUNTIME} would {hazard.does}"
+                raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
+        told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
 
-        now = written_form(context, node, results[0], roots[0])
+        now, _ = _written(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = frozenset(map(context.label, fresh))
-        removed += self._absorbed(node)
+        mark = graph.mark()
+        if absorbed := graph.absorb(node):  # it is an Identity now
+            self.prover.settle(graph.touched(mark), {})
         self._seen.add(seen)
         change = Change(
             code=pass_.code,
@@ -158,79 +171,20 @@ class Editor:
             now=now if now.steps else SiteForm(tensor=results[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
-            removed=tuple([name for name in removed if name not in wrote]),
+            removed=tuple([name for name in (*removed, *absorbed) if name not in wrote]),
             probe=told,
             message=match.finding.message,
         )
         tensors = _names(graph, kept, results, *(each.node.outputs for each in touched))
         return Made(change, match.finding, key, tensors, wrote)
 
-    def _kept(self, node: Node) -> Sequence[Tensor]:
-        """The outputs of a node that must stay the same: those that are read.
-
-        Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
-        which its proof says what is needed. A node of which nothing is read keeps its first output.
-        """
-        graph = self.context.graph
-        if gathering(graph, node) is not None or node.op == "Pad":
-            return node.outputs[:1]
-        return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
-
-    def _proved(
-        self, touched: Sequence[Touched], replaced: Mapping[Tensor, Tensor], match: Match
-    ) -> Certificate:
-        """The certificate of the first tensor that is replaced, once all are proved."""
-        trust = self.context.trust if match.decides else None
-        found = self.prover.settle(touched, replaced, trust)
-        for each in found:
-            self._check_assumptions(each)
-        return found[0]
-
-    def _check_assumptions(self, certificate: Certificate) -> None:
-        if self.context.user_options.strict and (refused := certificate.refused):
-            raise DiffersError(
-                f"it assumes {', '.join(refused)}, and --strict forbids that",
-                Reason.ASSUMPTION_REFUSED,
-                assumptions=[*refused],
-            )
-
-    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
-        """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
-        graph = self.context.graph
-        found: dict[Node, Hazard] = {}
-        for _ in range(MOST):
-            node = tensor.producer
-            if tensor.name in roots or node is None or not node.inputs:
-                break
-            hazard = self.context.blocked_pools.behind(tensor) if _hides(graph, node) else None
-            if hazard is not None:
-                found[node] = hazard
-            tensor = node.inputs[0]
-        return found
-
-    def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
-        """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
-        graph = self.context.graph
-        for node, hazard in hiding.items():
-            if not node.alive or not _hides(graph, node):
-                said = f"with known sizes there, {RUNTIME} would {hazard.does}"
-                raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
-
-    def _cut(self, kept: Sequence[Tensor], roots: Sequence[Sequence[str]]) -> list[Any]:
-        """The neighbourhoods of tensors before a change, for the probe."""
-        if self._probe is None:
-            return []
-        self._probe.take(self.context.graph, self.prover.facts.analysis)
-        return list(map(self._probe.before, kept, roots))
-
     def _probed(
         self, sides: Iterable[tuple[Tensor, Sequence[str], Any]], certificate: Certificate
     ) -> tuple[str, Certificate]:
         """The last result of a probe in words, and the certificate with what it then assumes."""
-        if self._probe is None:
-            return "", certificate
         specified, seen = Assumption.TRUSTS_SPEC in certificate.assumptions, ""
         for new, names, cut in sides:
+            assert self._probe is not None
             same, seen = self._probe.after(new, names, cut, specified=specified)
             if same is False:
                 raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
@@ -240,25 +194,18 @@ class Editor:
                 self._check_assumptions(certificate)
         return seen, certificate
 
-    def _absorbed(self, node: Node) -> tuple[str, ...]:
-        """The names of nodes that are removed since a node is an Identity now."""
-        graph = self.context.graph
-        mark = graph.mark()
-        if absorbed := graph.absorb(node):
-            self.prover.settle(graph.touched(mark), {})
-        return absorbed
+    def _check_assumptions(self, *certificates: Certificate) -> None:
+        for each in certificates if self.context.user_options.strict else ():
+            if refused := each.refused:
+                said = f"it assumes {', '.join(refused)}, and --strict forbids that"
+                raise DiffersError(said, Reason.ASSUMPTION_REFUSED, assumptions=[*refused])
 
 
 class Made(Struct, frozen=True):
-    """A change that was made.
+    """A change that was made, with the finding that it settles, and the key that bars it.
 
-    Attributes:
-        change: The change.
-        finding: The finding that it settles.
-        key: The key under which it can be barred.
-        tensors: Names of the outputs of the nodes that it touched, and of those around its body;
-            unique in the model.
-        wrote: Labels of the nodes that it added.
+    `tensors` are the unique names of what the nodes give that it touched, and those around its
+    body; `wrote` are the labels of the nodes that it added.
     """
 
     change: Change
@@ -276,10 +223,7 @@ class Made(Struct, frozen=True):
 
 
 def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
-    """The key under which a rewrite can be barred: its code, and the output that it keeps.
-
-    In a body or a function, the output comes with the way to it.
-    """
+    """The key under which a rewrite can be barred: its code, and the output that it keeps."""
     kept = match.node.outputs[0].name if match.node.outputs else ""
     return pass_.code, graph.unique(kept)
 
@@ -290,12 +234,11 @@ def place_of(pass_: Pass, match: Match) -> Place:
 
 
 def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
-    """The finding of a rewrite that is taken back for a reason; one that is barred needs none."""
+    """The finding of a rewrite that is taken back for a reason, by default why it is barred."""
     return replace(finding, severity=Severity.INFO, reason=reason or _BARS[code], reason_code=code)
 
 
 def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
-    """The unique names of tensors, and of those that the nodes around a body give."""
     names = {tensor.name for tensors in found for tensor in tensors}
     if graph.scope:
         names = set(map(graph.unique, names))
@@ -319,82 +262,76 @@ def _hides(graph: Graph, node: Node) -> bool:
     return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
 
 
-_KINDS: Final[Mapping[str, Kind]] = {"Pad": "pad", "ConvTranspose": "transposed"}
-_Op: TypeAlias = WindowOp | TransposedOp | PadOp | UnreadableError | None
+def _written(
+    context: Context, node: Node, tensor: Tensor, roots: Sequence[str]
+) -> tuple[SiteForm, list[Node]]:
+    """How padding is written from the roots to what a node gives, and the nodes above it.
 
-
-def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[str]) -> SiteForm:
-    """How the padding of a node is written, from the tensors that are padded to the node.
-
-    Args:
-        context: The graph and what is known of it.
-        node: The node.
-        tensor: Its output, or the tensor that replaces it.
-        roots: Names of the tensors that are padded; where several are joined, the first counts.
+    The node is a window operator or a `Pad`, or else a step: of what it joins, the first counts
+    that is no constant.
     """
-    graph = context.graph
-    slides = gathering(graph, node) is not None
-    window = context.window(node) if slides else None
-    is_step = not slides and node.op != "Pad"
     steps: list[StepForm] = []
-    if isinstance(window, WindowOp):
-        said = window.auto_pad, window.pads, window.ceil_mode, window.count_include_pad
-        steps.append(_window(node.op, *said))
-    elif slides:
-        steps.append(StepForm(node.op))
-    tensor = graph.origin(node.inputs[0] if slides else tensor)
-    while tensor.name not in roots:
-        above = tensor.producer
-        pads = above is not None and is_pad(graph, above)
-        if above is None or not (pads or is_step):
-            break
-        op = context.pad(above) if pads else context.read(above)
+    way: list[Node] = []
+    graph, window = context.graph, None
+    slides = gathering(graph, node) is not None
+    is_step = not slides and node.op != "Pad"
+    if slides:
+        op, tensor = context.window(node), node.inputs[0]
+        window = op if isinstance(op, WindowOp) else None
+        steps.append(_form(node, op))
+    tensor = graph.origin(tensor)
+    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
         data = above.inputs
-        if isinstance(op, PadOp):
-            step = _pad(graph, op, window)
-            steps.append(replace(step, fill=op.value or None) if is_step else step)
-        else:
-            steps.append(_step(above, op))
+        if is_pad(graph, above):
+            pad = context.pad(above)
+            form = _pad(graph, pad, window) if isinstance(pad, PadOp) else StepForm("Pad", "pad")
+            filled = is_step and isinstance(pad, PadOp) and pad.value
+            steps.append(replace(form, fill=filled) if filled else form)
+        elif is_step and data:
+            steps.append(_form(above, context.read(above)))
             data = tuple(each for each in data if graph.constant(each) is None) or data
+        else:
+            break
+        way.append(above)
         tensor = graph.origin(data[0])
-    return SiteForm(tuple(reversed(steps)))
+    return SiteForm(tuple(reversed(steps))), way
 
 
-@lru_cache(maxsize=256)
-def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
-    form = StepForm(op, "window", rounds_up=ceil_mode)
-    if auto_pad != "NOTSET":
-        return replace(form, auto_pad=auto_pad)
-    if not is_padded(pads):
-        return form
-    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
-    return replace(form, amounts=amounts, has_pads=True, is_counted=counts)
-
-
-def _step(node: Node, op: _Op) -> StepForm:
-    """What is no `Pad`, or one that cannot be read."""
+def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadableError | None) -> StepForm:
+    """How a node that is no `Pad` writes padding."""
+    if isinstance(op, WindowOp):
+        return _window(node.op, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
     if not isinstance(op, TransposedOp):
-        return StepForm(node.op, _KINDS.get(node.op, "step"))
-    auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
+        return StepForm(node.op, "transposed" if node.op == "ConvTranspose" else "step")
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
+    auto_pad = op.auto_pad.replace("NOTSET", "")
     return StepForm(node.op, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
 
 
-def _pad(graph: Graph, pad: PadOp, window: _Op) -> StepForm:
-    mode = "" if pad.mode == "constant" else pad.mode
+def _pad(graph: Graph, pad: PadOp, window: WindowOp | None) -> StepForm:
     inputs = pad.node.inputs
     source: Literal["", "computed", "external"] = ""
     if graph.opset >= 11 and graph.is_external(inputs[1]):
         source = "external"
     elif graph.opset >= 11 and graph.constant(inputs[1]) is None:
         source = "computed"
-    layout, rank = None, None
-    if isinstance(window, WindowOp):
-        layout, rank = window.operator.layout, window.rank
+    layout, rank = (None, None) if window is None else (window.operator.layout, window.rank)
     amounts = _amounts(pad.constant_amounts, pad.axes, layout, rank)
+    mode = "" if pad.mode == "constant" else pad.mode
     guarded = len(inputs) == 3 and not inputs[2].name
     return StepForm("Pad", "pad", amounts, None, source, mode, guarded)
+
+
+@lru_cache(maxsize=256)
+def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
+    if auto_pad != "NOTSET":
+        return StepForm(op, "window", rounds_up=ceil_mode, auto_pad=auto_pad)
+    if not is_padded(pads):
+        return StepForm(op, "window", rounds_up=ceil_mode)
+    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
+    form = StepForm(op, "window", amounts, has_pads=True, is_counted=counts)
+    return replace(form, rounds_up=ceil_mode)
 
 
 @lru_cache(maxsize=256)
@@ -404,8 +341,7 @@ def _amounts(
     """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
     if pairs is None:
         return None
-    full = None if layout is None else over_axes(pairs, axes, rank)
-    if layout is not None and full is not None:
+    if layout is not None and (full := over_axes(pairs, axes, rank)) is not None:
         return WrittenAmounts(layout.named(full))
-    padded = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)
+    padded = zip(axes or range(len(pairs)), pairs, strict=True)
     return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))

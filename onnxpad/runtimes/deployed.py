@@ -10,7 +10,6 @@ from __future__ import annotations
 from onnxpad.runtimes.onnxruntime.departures import (
     CHANGED,
     BlockedPools,
-    Hazard,
     disagreement,
     folding_versions,
     misreads_same,
@@ -24,7 +23,6 @@ __all__ = [
     "BlockedPools",
     "Exposed",
     "Fusion",
-    "Hazard",
     "disagreement",
     "folding_versions",
     "misdeclared",

@@ -159,17 +159,15 @@ class PaddingDifference(Struct, frozen=True):
     """A window operator whose total padding differs between the two models.
 
     Attributes:
-        tensor: Name in the original of the output by which the operators were matched.
+        tensor: Name of the output by which the operators were matched.
         nodes: The operator in the original and in the rewritten model, such as `Conv_12 (Conv)`.
         totals: The total padding in both: its own and that of the `Pad`s upstream, (begin, end) for
             each spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
-        renamed: Name of that output in the rewritten model where it is another; else empty.
     """
 
     tensor: str
     nodes: tuple[str, str]
     totals: tuple[Pairs | str, Pairs | str]
-    renamed: str = ""
 
     @property
     def pads(self) -> tuple[str, str]:
@@ -262,10 +260,8 @@ class Validation(Struct, frozen=True):
 def parted(found: Validation) -> PaddingDifference | None:
     """The operator whose other padding made a rewritten model fail; None if that is not known.
 
-    It computes the first tensor that differs, or reads it from a `Pad`; or, where the node that
-    computes that tensor only reads others, the first whose output has another name, so that it was
-    not compared. Of a model that does not run it is the first operator with other padding, unless
-    the models take inputs of other sizes.
+    It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
+    run it is the first operator with other padding, unless the models take inputs of other sizes.
     """
     if found.resized:
         return None
@@ -277,12 +273,7 @@ def parted(found: Validation) -> PaddingDifference | None:
     elif first.is_pad:
         stopped = True
     names = () if first is None else (first.tensor,)
-    known = next((each for each in found.padding if stopped or each.tensor in names), None)
-    if known is not None or first is None or first.operands:
-        return known
-    if first.attributes[0] != first.attributes[1] or first.inputs[0] == first.inputs[1]:
-        return None
-    return next((each for each in found.padding if each.renamed), None)
+    return next((each for each in found.padding if stopped or each.tensor in names), None)
 
 
 def culprit(found: Validation) -> str:

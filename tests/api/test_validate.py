@@ -322,17 +322,6 @@ class TestCulprits:
         document = json.loads(validate_json(result))
         assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
 
-    def test_the_culprit_is_named_where_no_inner_tensor_keeps_its_name(self) -> None:
-        body = "a = AveragePool <kernel_shape = [1, 1]> (y) z = Conv <pads = [1, 1, 1, 1]> (a, w)"
-        given = judged("pads = [1, 1, 0, 0]", self.FREE, body)
-        other = judged("pads = [0, 0, 1, 1]", self.FREE, body)
-        for node in other.graph.node:
-            node.input[:] = [name if name in "xw" else f"r_{name}" for name in node.input]
-            node.output[:] = [name if name == "z" else f"r_{name}" for name in node.output]
-        _line, table, result = self.told(given, other)
-        assert table == ["<y> (Conv)"]
-        assert result.padding[0].renamed == "r_y"
-
     def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
         more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
         more = f"{more} = [2, 2]> (y) b = MaxPool <kernel_shape = [1, 1], strides = [2, 2]> (s) "

@@ -29,7 +29,7 @@ _GIVEN: Final = f"""
     float v = {{7}}
 """
 _FED: Final = "int64[8] fed, int64[4] less, bool f"
-_UNTOLD: Final = {"names", "tensors", "readers", "origin"}
+_UNTOLD: Final = {"findings", "names", "tensors", "readers", "op"}
 
 
 def model_of(shape: str, body: str) -> onnx.ModelProto:
@@ -48,10 +48,7 @@ def said(line: str) -> str:
     models = [model_of(shape, body) for body in bodies]
     if len(models) == 2:
         found = padding_differences(Graph.from_proto(models[0]), Graph.from_proto(models[1]))
-        told = [
-            f"{' and '.join(each.nodes)}: {_plain(each.totals)} {each.renamed}".rstrip()
-            for each in found
-        ]
+        told = [f"{' and '.join(each.nodes)}: {_plain(each.totals)}" for each in found]
         return f"{asked}  =>  {' | '.join(told) or 'no difference'}"
     sizes = {name: int(size) for name, _, size in (each.partition("=") for each in dims.split())}
     shown = onnxpad.show(models[0], dims=sizes)
@@ -79,7 +76,7 @@ def _plain(value: Any) -> str:
 def _parts(value: Any) -> Iterator[str]:
     for field in fields(value):
         each = getattr(value, field.name)
-        if each not in ("", ()) and [*facts([each])]:
+        if field.name not in _UNTOLD and each not in ("", ()) and [*facts([each])]:
             yield f"{field.name}={_plain(each)}"
 
 

@@ -11,7 +11,6 @@ import onnxpad
 from onnxpad.inventory import FIX, PaddingSite
 from onnxpad.report.documents.show_document import command_text, show_text
 from onnxpad.report.show_json import show_json
-from tests.support.rows import each_row
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
 WEIGHT = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
@@ -277,7 +276,7 @@ def test_a_pad_that_changes_a_crop_pads_no_window() -> None:
     ends = [0, 0, 0, 0, 0, 0, 1, 1]
     model.graph.initializer.append(helper.make_tensor("ends", TensorProto.INT64, [8], ends))
     up, conv = sites(model)
-    assert ([each.node for each in up.downstream], up.pads) == (["pad"], (0, 0, -1, -1))
+    assert ([each.node for each in up.path[1:]], up.pads) == (["pad"], (0, 0, -1, -1))
     assert (conv.written, conv.pads) == ("", (0, 0, 0, 0))
 
 
@@ -334,7 +333,7 @@ def test_a_crop_that_is_not_in_the_total() -> None:
     model = of(node("ConvTranspose", "x w", "t"), node("Pad", "t p", "y", "pad"))
     (site,) = sites(model)
     assert (site.amounts, site.written) == ("none", "Pad downstream")
-    assert [step.node for step in site.downstream] == ["pad"]
+    assert [step.node for step in site.path[1:]] == ["pad"]
 
 
 def test_what_fits_a_rarer_framework_is_not_said_to_fit_none() -> None:
@@ -348,35 +347,3 @@ def test_what_fits_a_rarer_framework_is_not_said_to_fit_none() -> None:
     shown = onnxpad.show(model)
     assert shown.conventions == ("1 operator fits cuDNN's padding (first: 'pool')",)
     assert "fits         cuDNN\n" in str(onnxpad.show(model, "pool"))
-
-
-@each_row(
-    ("kind", "found", "deciding"),
-    [
-        ("window", "PAD101:Conv PAD401:ConvTranspose", "PAD101:Conv"),
-        ("window", "PAD401:ConvTranspose", "PAD401:ConvTranspose"),
-        ("window", "PAD401:Slice PAD402:Slice", "PAD401:Slice PAD402:Slice"),
-        ("window", "PAD101:Conv PAD201:Conv", "PAD101:Conv PAD201:Conv"),
-        ("transposed", "PAD101:Conv PAD401:Slice", "PAD401:Slice"),
-        ("transposed", "PAD101:Conv PAD201:ConvTranspose", "PAD201:ConvTranspose"),
-        ("transposed", "PAD101:Conv- PAD201:ConvTranspose", "PAD201:ConvTranspose"),
-        ("transposed", "PAD101:Conv- PAD401:Slice", "PAD401:Slice"),
-    ],
-)  # fmt: skip
-def test_the_findings_that_decide(kind: Any, found: str, deciding: str) -> None:
-    """A finding that ends in `-` is refused."""
-    findings = {
-        each: onnxpad.Finding(
-            each[:6],
-            onnxpad.Severity.INFO if each.endswith("-") else onnxpad.Severity.WARNING,
-            "n",
-            each[7:].rstrip("-"),
-            "padded",
-            "it stays" if each.endswith("-") else "",
-        )
-        for each in found.split()
-    }
-    op = "ConvTranspose" if kind == "transposed" else "Conv"
-    site = PaddingSite("n", op, "", "", kind, "pads", findings=tuple(findings.values()))
-    assert site.deciding == tuple(findings[each] for each in deciding.split())
-    assert site.fixable == any(not each.endswith("-") for each in deciding.split())

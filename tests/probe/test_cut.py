@@ -320,9 +320,6 @@ def test_what_runs_in_one_request_is_bounded(
     (bounded,) = onnxpad.fix(pads).changes
     assert len(asked) > 1
     assert bounded.probe != change.probe  # data of more than so many elements is not drawn
-    assert cutting._bounded([((60,),), ((1,),)]) == [((60,),)]
-    assert cutting._bounded([((61,),)]) == [((61,),)]
-    assert cutting._bounded([((20, 2), (10,)), ((10,),), ((1,),)]) == [((20, 2), (10,)), ((10,),)]
     assert sum(asked) < whole
 
 
@@ -365,7 +362,7 @@ NOT_PROBED = [
             inputs="float[1, 2, 4096, 4096] x",
             initializers=f"{W}, {PADS}",
         ),
-        "not probed: data of 1x1x4096x4096 is too large",
+        "not probed: no small size of 'x' could be chosen",
         id="huge data",
     ),
     pytest.param(

@@ -8,7 +8,6 @@ import pytest
 from onnx import TensorProto
 
 from onnxpad.probe.run import REACH, ProbeResult, _borders, _draws, _ramp
-from onnxpad.validation.inputs import Input
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in
@@ -143,9 +142,8 @@ def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
     pads = parsed(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
     pad = parsed(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
     assert compare_runs(pads, pads).ok
-    for seeds in (0, 3):  # the fixed patterns show it as well
-        # nothing is below zero in uint8: there a pad of zeros is right
-        assert compare_runs(pads, pad, seeds=seeds).ok == (elem == "uint8")
+    # nothing is below zero in uint8: there a pad of zeros is right
+    assert compare_runs(pads, pad).ok == (elem == "uint8")
 
 
 @pytest.mark.parametrize("elem", ["float", "uint8", "bool", "string", "int64"])
@@ -264,13 +262,6 @@ def test_a_rewrite_that_does_not_run_is_no_rewrite(after: str, says: str) -> Non
     assert "\n" not in result.detail
 
 
-def test_an_open_size_is_not_probed() -> None:
-    model = parsed("(float[1,1,N] x) => (float[1,1,N] y)", "y = Relu (x)")
-    result = compare_runs(model, model)
-    assert (result.ok, result.runs) == (True, 0)
-    assert "N" in result.detail
-
-
 @pytest.mark.parametrize(
     ("after", "ok"),
     [
@@ -324,11 +315,10 @@ def test_borders_have_marks_of_their_own_at_each_side_of_each_axis() -> None:
 
 def test_inputs_of_any_size_begin_with_the_same_data() -> None:
     def drawn(*shape: int) -> list[np.ndarray[Any, Any]]:
-        inputs = [Input("x", TensorProto.FLOAT16, shape), Input("i", TensorProto.UINT8, (3,))]
-        found = _draws(inputs, seeds=2)
+        found = _draws(((("x", TensorProto.FLOAT16), shape), (("i", TensorProto.UINT8), (3,))))
         assert all(each.feeds["x"].shape == shape for each in found)
         assert all(each.feeds["x"].dtype == np.float16 for each in found)
-        return [each.feeds["x"].ravel() for each in found[:4]]
+        return [each.feeds["x"].ravel() for each in found[1:5]]
 
     for small, large in itertools.pairwise([(), (5, 0), (2, 7), (64, 64), (3, 50, 80)]):
         for one, other in zip(drawn(*small), drawn(*large), strict=True):

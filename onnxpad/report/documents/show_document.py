@@ -11,7 +11,6 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import (
     FIX,
     AxisPadding,
-    OuterPad,
     PaddingSite,
     PathNode,
 )
@@ -63,7 +62,7 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     sections: list[Sequence[Block]] = [[headline(result)], [*remarks(result)]]
     if result.asked:
         sections += ([_name(site), _facts(site, result)] for site in result.sites)
-        code = explained(found for site in result.sites for found in site.deciding)
+        code = explained(found for site in result.sites for found in site.findings)
         sections.append([marked(code, "faint")] * bool(code))
     elif result.sites:
         sections += [[_table(result.sites)], [*_conventions(result), *_ending(result)]]
@@ -85,7 +84,7 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
     }
     tiles = Tallies([(name, count, count) for name, count in counts.items()])
     said = [*remarks(result), *_conventions(result), *_ending(result)]
-    code = explained(found for site in result.sites for found in site.deciding)
+    code = explained(found for site in result.sites for found in site.findings)
     yield Group("", [tiles, headline(result), *said, *[marked(code, "faint")] * bool(code)])
     cards: dict[bool, list[Block]] = {True: [], False: []}
     for _, group in sorted(_forms(result.sites), key=lambda pair: -len(pair[1])):
@@ -119,13 +118,15 @@ def _card(group: Sequence[PaddingSite], result: ShowReport, *, is_open: bool) ->
 def _place(site: PaddingSite) -> str:
     """The size of the data that is padded, and where the padding comes from."""
     sizes = ", ".join(f"{axis.name} {shown(axis.told_size)}" for axis in site.axes)
-    return "; ".join(filter(None, [sizes, *(f"Pad {shown(repr(pad.node))}" for pad in site.outer)]))
+    return "; ".join(
+        filter(None, [sizes, *(f"Pad {shown(repr(pad.names[0]))}" for pad in site.outer)])
+    )
 
 
 def _alike(site: PaddingSite) -> tuple[object, ...]:
     """The same for sites that look alike but for names and sizes."""
     formulas = tuple((axis.pair, axis.formula) for axis in site.axes)
-    findings = tuple((each.code, each.reason_code) for each in site.deciding)
+    findings = tuple((each.code, each.reason_code) for each in site.findings)
     steps = tuple(step.op_type for step in site.path)
     return site.windows, formulas, findings, steps
 
@@ -275,17 +276,15 @@ def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     yield "", _formulas(site.axes)
     yield "written as", shown(site.written or "none") if site.kind in {"other", "malformed"} else ""
     if site.kind != "pad":
-        yield "its own", _own(site) if site.outer or site.downstream or site.auto_pad else ""
+        yield "its own", _own(site) if site.outer or len(site.path) > 1 or _auto_pad(site) else ""
         for pad in site.outer:
             yield (
-                "upstream" if pad.steps else "in front",
-                f"Pad {shown(repr(pad.node))}: {_outer(pad)}",
+                "upstream" if pad.path else "in front",
+                f"Pad {shown(repr(pad.names[0]))}: {_outer(pad)}",
             )
     else:
-        yield "writes", _value(site.outer[0])
+        yield "writes", _value(site)
         yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
-    for step in site.downstream:
-        yield "downstream", _step(step)
     yield "fits", _fitting(site)
     yield from _decided(site, is_checked)
     yield "in", shown(site.scope)
@@ -313,9 +312,9 @@ def _window(site: PaddingSite) -> str:
     said.append(f"stride {_by(each.stride for each in windows)}")
     if any(each.dilation != 1 for each in windows):
         said.append(f"dilation {_by(each.dilation for each in windows)}")
-    if site.ceil_mode:
+    if site.read("ceil_mode"):
         said.append("ceil_mode (rounds its output size up)")
-    if site.count_include_pad:
+    if site.read("count_include_pad"):
         said.append("count_include_pad")
     return ", ".join(said)
 
@@ -333,25 +332,28 @@ def _formulas(axes: Sequence[AxisPadding]) -> str:
     return "; ".join(said)
 
 
+def _auto_pad(site: PaddingSite) -> str:
+    return str(site.read("auto_pad", "")).replace("NOTSET", "")
+
+
 def _own(site: PaddingSite) -> str:
     said = "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
-    return f"auto_pad={site.auto_pad}: {said}" if site.auto_pad else said
+    return f"auto_pad={_auto_pad(site)}: {said}" if _auto_pad(site) else said
 
 
-def _outer(pad: OuterPad) -> str:
+def _outer(pad: PaddingSite) -> str:
     """A `Pad` in front: how much, of which value, and through what it gets to the operator."""
-    said = f"{shown(pad.amounts)}, {_value(pad)}"
-    if pad.axes is not None:
-        said += f", axes {list(pad.axes)}"
-    if pad.steps:
-        said += f", through {', '.join(map(_step, pad.steps))}"
+    said = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}"
+    if pad.path:
+        said += f", through {', '.join(map(_step, pad.path))}"
     return said
 
 
-def _value(pad: OuterPad) -> str:
-    if pad.mode != "constant":
-        return f"mode {pad.mode}" if pad.mode else shown(pad.source)
-    return "a value known only at run time" if pad.value is None else f"value {pad.value}"
+def _value(pad: PaddingSite) -> str:
+    if (mode := pad.read("mode", "constant")) != "constant":
+        return f"mode {mode}"
+    value = pad.read("value")
+    return shown(pad.problem) or f"value {'known only at run time' if value is None else value}"
 
 
 def _fitting(site: PaddingSite) -> str:
@@ -363,7 +365,7 @@ def _fitting(site: PaddingSite) -> str:
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, why, and how to change it."""
     label = "fix"
-    for finding in site.deciding:
+    for finding in site.findings:
         message = shown(finding.message)
         if finding.fixable:
             sizes = f"; exact for {shown(finding.sizes)}" if finding.sizes else ""
@@ -373,10 +375,10 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
         label = ""
     if not is_checked and site.kind != "malformed":
         yield label, "not known, since check cannot read the model"
-    elif site.problem and not site.deciding:
+    elif site.problem and not site.findings:
         yield label, f"leaves it: {shown(site.problem)}"
-    elif not site.deciding:
+    elif not site.findings:
         done = "there is no padding" if not _pads(site) else "the padding is the operator's own"
-        if site.outer or site.downstream:
+        if site.outer or len(site.path) > 1:
             done = "no rule finds anything here"
         yield label, f"nothing to do: {done}"
