@@ -27,8 +27,14 @@ _FIELDS: Final[dict[Any, str]] = {
     _STRINGS: "strings",
 }
 """The fields of what is read as a Python value."""
-_ITEMS: Final[dict[int, Any]] = dict(zip(_FIELDS, (int, float, (str, bytes)) * 2, strict=True))
+_LISTS: Final[frozenset[int]] = frozenset({_INTS, _FLOATS, _STRINGS})
+_ITEMS: Final[dict[int, set[type]]] = dict(
+    zip(_FIELDS, ({int}, {float}, {str, bytes}) * 2, strict=True)
+)
 """The Python types of these, or of what is in a list of them."""
+_KINDS: Final[dict[tuple[bool, type], Any]] = {
+    (kind in _LISTS, each): kind for kind, types in _ITEMS.items() for each in types
+}
 _OTHERS: Final[dict[int, str]] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",
@@ -61,10 +67,9 @@ def is_of(value: Value, kind: int) -> bool:
     if isinstance(value, onnx.AttributeProto):
         is_there = kind not in _OTHERS or value.HasField(_OTHERS[kind])
         return value.type == kind and not value.ref_attr_name and is_there
-    if kind not in _ITEMS or isinstance(value, list) != (kind in (_INTS, _FLOATS, _STRINGS)):
+    if kind not in _ITEMS or isinstance(value, list) != (kind in _LISTS):
         return False
-    items = value if isinstance(value, list) else [value]
-    return all(isinstance(item, _ITEMS[kind]) for item in items)
+    return _ITEMS[kind].issuperset(map(type, value if isinstance(value, list) else (value,)))
 
 
 def normal(value: object) -> Value:
@@ -104,7 +109,7 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
         return
     items = value if isinstance(value, list) else [value]
     encoded = [item.encode() if isinstance(item, str) else item for item in items]
-    attribute.type = next(kind for kind in _FIELDS if is_of(value, kind))
+    attribute.type = _KINDS[isinstance(value, list), type(items[0]) if items else int]
     if isinstance(value, list):
         getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
     else:
