@@ -213,19 +213,14 @@ class SizeDomain(Struct, frozen=True):
 
 
 def in_words(needed: Mapping[str, Sizes]) -> str:
-    """Sizes that operators need in words, as `height a multiple of 4, width from 3 on`."""
+    """Sizes that operators need in words, as `height from 4 on in steps of 4, width 3..9`."""
     return ", ".join(f"{name} {_text(sizes)}" for name, sizes in needed.items())
 
 
 def _text(sizes: Sizes) -> str:
-    first, last, step = sizes.first, sizes.last, sizes.step
-    if first == last:
-        return str(first)
-    is_limited = last + step <= LARGEST_SIZE  # the operators exclude greater sizes
-    if first == step > 1:
-        return f"a multiple of {step}{f' up to {last}' if is_limited else ''}"
-    steps = f" in steps of {step}" if step > 1 else ""
-    return f"from {first} {f'to {last}' if is_limited else 'on'}{steps}"
+    if sizes.last + sizes.step <= LARGEST_SIZE:  # the operators exclude greater sizes
+        return str(sizes)
+    return f"from {sizes.first} on" + (f" in steps of {sizes.step}" if sizes.step > 1 else "")
 
 
 class AnalysedDomain(Struct, frozen=True):

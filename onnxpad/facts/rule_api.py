@@ -94,8 +94,6 @@ def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | 
 def fit(number: Extent, dtype: int) -> Extent:
     """Return the integer where its type holds it; one that overflows is unknown."""
     least, greatest = INTEGERS[dtype]
-    if isinstance(number, int):
-        return number if least <= number <= greatest else Unknown(f"{number} overflows its type")
     low, high = bounds(number)
     if low is None or high is None or (least <= low and high <= greatest):
         return number

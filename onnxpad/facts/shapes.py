@@ -244,11 +244,11 @@ BROADCASTING: Final = frozenset(_BROADCASTING.split())
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
 _KEEPING = (
-    "Abs BatchNormalization Cast Ceil Celu Clip Cos DequantizeLinear Dropout Elu Erf Exp Floor Gelu"
-    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LRN"
-    " LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuantizeLinear"
-    " RMSNormalization Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt"
-    " Swish Tanh ThresholdedRelu"
+    "Abs Asin Asinh Atan Atanh BatchNormalization Cast Ceil Celu Clip Cos DequantizeLinear"
+    " Dropout Elu Erf Exp Floor Gelu GroupNormalization HardSigmoid HardSwish Identity"
+    " InstanceNormalization LRN LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not PRelu"
+    " QuantizeLinear RMSNormalization Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softmax"
+    " Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 )
 KEEPING: Final = frozenset(_KEEPING.split())
 """Operators whose first output has the shape of their first input, by the specification.

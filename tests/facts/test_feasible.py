@@ -181,16 +181,16 @@ def test_pools_of_no_batch_want_no_data(op: str) -> None:
 @pytest.mark.parametrize(
     ("body", "initializers", "told"),
     [
-        ("y = Add (x, k)", "float[1, 1, 5] k = {1, 2, 3, 4, 5}", "n from 1 to 5 in steps of 4"),
+        ("y = Add (x, k)", "float[1, 1, 5] k = {1, 2, 3, 4, 5}", "n 1..5 in steps of 4"),
         (
             "a = Slice (x, zero, three, two) y = Concat <axis = 1> (a, x)",
             "int64[1] zero = {0}, int64[1] three = {3}, int64[1] two = {2}",
-            "n from 1 to 3",
+            "n 1..3",
         ),
         (
             f"c = Slice (x, zero, six, two) {JOINED} y = Concat <axis = 1> (b, x, c)",
             f"{DOUBLE}, int64[1] zero = {{0}}, int64[1] six = {{6}}, int64[1] two = {{2}}",
-            "n a multiple of 2 up to 6",
+            "n 2..6 in steps of 2",
         ),
     ],
 )
@@ -275,7 +275,8 @@ def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
     assert not result.undone
     assert not result.findings
     assert {change.certificate.sizes for change in result.changes} == {
-        "every size at which the model is defined: height a multiple of 4, width a multiple of 4"
+        "every size at which the model is defined: height from 4 on in steps of 4, width from 4"
+        " on in steps of 4"
     }
     pads = [
         list(a.ints) for n in result.model.graph.node[:2] for a in n.attribute if a.name == "pads"
@@ -369,7 +370,7 @@ def test_sizes_at_which_the_model_never_runs_are_refused(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         call(UNET, **given)
-    said = "(Concat) stops there; give others, as height a multiple of 4, width a multiple of 4"
+    said = "(Concat) stops there; give others, as height from 4 on in steps of 4, width from 4 on"
     assert said in str(caught.value)
     with pytest.raises(Exception, match="dimension"):
         run(UNET, _feeds(UNET, {"height": 6, "width": 8}))
