@@ -347,7 +347,7 @@ def own_padding(
     assert now is not None
     if now.pads is not None:
         return now.pads, now.pads
-    if any(isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes):
+    if any(isinstance(size, Unknown) for size, _ in axes):
         return None, None
     odd = now.odd
     effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
