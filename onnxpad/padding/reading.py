@@ -306,7 +306,7 @@ def _own_padding(
     assert now is not None
     if now.pads is not None:
         return now.pads, now.pads
-    if any(isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes):
+    if any(isinstance(size, Unknown) for size, _ in axes):
         return None, None
     effect = [constant_in_effect(*each, odd=now.odd) for each in axes]
     constant = tuple(pair for pair in effect if pair is not None)

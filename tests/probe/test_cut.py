@@ -367,15 +367,6 @@ NOT_PROBED = [
     ),
     pytest.param(
         one(
-            "a = Pad (x, p) y = Conv (a, w)",
-            inputs="float[1, 2, 9, 8] x, float[3, 2, K, L] w",
-            initializers=PADS,
-        ),
-        "not probed: the kernel's size is known only at run time",
-        id="a kernel that only run time knows",
-    ),
-    pytest.param(
-        one(
             "r = Reshape (x, t) a = Pad (r, p, , s) y = Relu (a)",
             inputs="float[1, 2, 9, 8] x, int64[K] t",
             initializers="int64[4] p = {0, 0, 0, 0}, int64[2] s = {-1, -2}",

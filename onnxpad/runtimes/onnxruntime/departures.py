@@ -214,7 +214,7 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
-        "kernel": window.kernel if isinstance(window.kernel, int) else None,
+        "kernel": window.kernel,
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }

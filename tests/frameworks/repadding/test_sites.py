@@ -35,7 +35,7 @@ def read(body: str, inputs: str = X, opset: int = 18) -> tuple[Context, list[Sit
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("y = Conv (x, v)", "its kernel is unknown until run time"),
+        ("y = Conv (x, v)", "the size of its kernel is known only at run time"),
         ("y, i = MaxPool <kernel_shape = [2, 2]> (x)", "it gives indices"),
         (
             'y = ConvTranspose <auto_pad = "SAME_UPPER"> (x, w)',
