@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpad.arithmetic.window import AnyWindow, Window, output_size
+from onnxpad.arithmetic.window import Window, output_size
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import AxisPadding, PaddingSite, known_number
@@ -61,7 +61,7 @@ def _site(site: PaddingSite) -> Html:
     return join(pictures)
 
 
-def _answer(axis: AxisPadding, window: AnyWindow) -> AxisAnswer | None:
+def _answer(axis: AxisPadding, window: Window) -> AxisAnswer | None:
     size, begin, end = map(known_number, (axis.extent, *axis.pair))
     if not isinstance(window, Window) or size is None or begin is None or end is None:
         return None
