@@ -161,6 +161,7 @@ def formula(pair: ExtentPair, size: Extent) -> str:
     return _pair((begin, end), _OWN) if is_known else ""
 
 
+@lru_cache(maxsize=1024)
 def _pair(pair: ExtentPair, name: str) -> str:
     begin, end = (in_words(extent, "n") for extent in pair)
     return f"the begin is {begin} and the end {end}, where n is {name}"

@@ -275,8 +275,10 @@ def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
     assert not result.undone
     assert not result.findings
     assert {change.certificate.sizes for change in result.changes} == {
-        "every size at which the model is defined: height from 4 on in steps of 4, "
-        "width from 4 on in steps of 4"
+        (
+            "every size at which the model is defined: height from 4 on in steps of 4, width from 4"
+            " on in steps of 4"
+        )
     }
     pads = [
         list(a.ints) for n in result.model.graph.node[:2] for a in n.attribute if a.name == "pads"
