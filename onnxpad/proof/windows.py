@@ -369,8 +369,11 @@ def _as_read(
             code = Reason.ENGINES_DISAGREE if new.is_same else Reason.MAY_BE_EMPTY
             said = f"axis {axis} {told}, which {engine} refuses"
             raise DiffersError(said, code, engine=engine, axis=axis)
-    first = canonical(judge, pair[0], places[0], sizes, defined)
-    second = canonical(engine, pair[1], places[1], sizes, defined)
+    first = second = canonical(judge, pair[0], places[0], sizes, defined)
+    counted = [(e.version, e.ceil, e.counts, e.own) for e in (old, new)]
+    alike = counted[0] == counted[1] and judge == engine and places[0] == places[1]
+    if not alike or pair[0].layers != pair[1].layers:
+        second = canonical(engine, pair[1], places[1], sizes, defined)
     told = "" if engine == SPECIFICATION else f"according to {engine}, "
     for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
         code, ceil = Reason.NOT_CERTIFIED, ""
