@@ -26,7 +26,6 @@ from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.layers import (
-    ENDLESS,
     Layer,
     Layers,
     Operand,
@@ -361,7 +360,8 @@ def _check_slice(call: Call, layer: Layer) -> None:
             taken.add(axis)
             continue
         pads, (begin, end) = known
-        is_kept = written[axis][:2] == (-begin, end or ENDLESS)
+        start, stop, _ = written[axis]
+        is_kept = (not begin or start == -begin) and (not end or stop == end)
         short = always(less_equal(sum(pads) - begin - end, shape[axis])) is not True
         if (begin and pads[0]) or (end and pads[1]) or short or not is_kept:
             taken.add(axis)
