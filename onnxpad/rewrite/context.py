@@ -287,8 +287,10 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            before = {each.ends for each in self.original.misfolded()}
-            return [each for each in found if each.ends in before]
+            windows, before = {each.ends[1] for each in found}, self.original
+            was = (n for n in before.graph.nodes if n.outputs and n.outputs[0].name in windows)
+            known = {each.ends for each in filter(None, map(before.sites.fusion.certain, was))}
+            return [each for each in found if each.ends in known]
         return found
 
     def settle(self) -> None:
