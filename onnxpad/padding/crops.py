@@ -16,14 +16,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import named
 from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust, WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import downstream
 from onnxpad.padding.padding import ASKING, Padding, data_inputs, padding_of, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader
@@ -68,14 +66,12 @@ class Taking(Struct, frozen=True):
     """Another form of a transposed convolution, with all behind it that it takes over.
 
     The stages end with the last one taken over. A new Slice crops the rest, if there is one.
-    If something stays, a dead node keeps what was there before.
     """
 
     op: TransposedOp
     form: Padding
     stages: tuple[Stage, ...] = ()
     rest: Pairs = ()
-    stays: bool = False
 
     @property
     def last(self) -> Node:
@@ -133,7 +129,9 @@ class Crops:
                     raise bounds or RefusalError(Reason.MAY_BE_EMPTY, said)
                 crop = less(crop, stage.added)
                 form = form_of(self._op, crop, symmetric=symmetric)
-                found, left = self.check(Taking(self._op, form, tuple(stages))), None
+                further = Taking(self._op, form, tuple(stages))
+                self.check(further)
+                found, left = further, None
             except RefusalError as why:
                 left = left or (stage.node, why)  # which something further behind may remove
         return found, left
@@ -141,15 +139,12 @@ class Crops:
     def take(self, taking: Taking) -> Tensor:
         """Writes the form of what the operator takes over; the last node copies what is returned.
 
-        The operator and the steps behind it are inserted anew, since they give other sizes. Their
-        names are those of the old ones, unless these stay: a runtime does not load a model with
-        two nodes of one name.
+        The operator and the steps behind it are inserted anew, since they give other sizes.
         """
         graph, op = self._graph, taking.op
 
         def anew(node: Node, inputs: Sequence[Tensor | None], **changed: object) -> Tensor:
-            name = None if taking.stays else node.name
-            return graph.insert_like(node, inputs, changed, name=name)[0]
+            return graph.insert_like(node, inputs, changed, name=node.name)[0]
 
         tensor = anew(op.node, op.node.inputs, **changes(op, taking.form))
         for stage in taking.stages:
@@ -178,23 +173,20 @@ class Crops:
         ]
         return graph.insert("Slice", [tensor, *inputs], {}, before=node, name=name)
 
-    def check(self, taking: Taking) -> Taking:
-        """What is to be written, with what stays; it is proved to be the same, and taken back."""
+    def check(self, taking: Taking) -> None:
+        """Raises a `RefusalError` unless what is to be written is proved; it is taken back."""
         graph, full, at = self._graph, self._op.node.outputs[0], taking.last.outputs[0]
         was = self._reader.read(at)
         edits = graph.mark()
         try:
             new = self.take(taking)
             graph.sweep()
-            stays = full is not at and self._op.node.alive
-            further = downstream([full] * stays, lambda use: use.node.outputs)
-            if any(tensor is None or graph.is_output(tensor) for tensor in further):
+            if full is not at and self._op.node.alive:
                 said = "what it crops or pads is read elsewhere too"
                 raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=full.name)
             refine(self._reader.read(new), was, self._facts, at)
         finally:
             graph.rollback(edits)
-        return replace(taking, stays=stays)
 
     def _stages(self) -> Iterator[Stage]:
         """The nodes behind the operator, in order; of several readers one that crops."""
