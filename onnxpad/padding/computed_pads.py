@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -24,13 +24,16 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
-from onnxpad.semantics.layers import ExtentPairs, Pairs, is_padded, numbers_of
+from onnxpad.semantics.layers import ExtentPairs, Pairs, is_padded
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
+Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
+"""Which side has the total of both; for halves, which one has the odd element."""
+
 
 class AmountsFormula(Struct, frozen=True):
-    """SAME's amounts on successive axes: in all (-size) mod modulus + surplus, halved.
+    """SAME's amounts on successive axes: in all (-size) mod modulus + surplus, split in two.
 
     `constant` are those of all axes of the tensor, as far as they are constant; else 0.
     """
@@ -38,6 +41,7 @@ class AmountsFormula(Struct, frozen=True):
     axes: range
     moduli: list[int]
     surplus: list[int]
+    split: Split
     constant: Pairs
 
 
@@ -45,25 +49,34 @@ def formula_of(op: WindowOp, sizes: Sequence[Extent]) -> AmountsFormula | None:
     """The formula of SAME's amounts at every size of the axes; None where none gives them."""
     odd = odd_side(op.auto_pad)
     pairs = [same_pads(*each, odd=odd) for each in zip(sizes, op.windows, strict=True)]
-    numbers = [numbers_of([pair]) for pair in pairs]
-    varying = [place for place, pair in enumerate(numbers) if pair is None]
+    numbers = [tuple(each if isinstance(each, int) else None for each in pair) for pair in pairs]
+    varying = [place for place, pair in enumerate(numbers) if None in pair]
     if not varying or any(isinstance(each, Unknown) for pair in pairs for each in pair):
         return None
     places = range(varying[0], varying[-1] + 1)
-    moduli, surplus = list[int](), list[int]()
-    for place in places:
-        (begin, end), window = pairs[place], op.windows[place]
-        is_open = place in varying
-        modulus = window.stride if is_open else 1
-        more = window.extent - window.stride if is_open else begin + end
-        if not isinstance(more, int) or modulo(-1 * sizes[place], modulus) + more != begin + end:
-            return None
-        moduli.append(modulus)
-        surplus.append(more)
-    constant = [(0, 0) if at in places or not pair else pair[0] for at, pair in enumerate(numbers)]
+    split: Split = "odd at end" if odd == "end" else "odd at begin"
+    fixed = [all(numbers[place][side] is not None for place in places) for side in (0, 1)]
+    if any(fixed):  # all else is on the other side
+        split = "end" if fixed[0] else "begin"
+    constant, moduli, surplus = [], list[int](), list[int]()
+    for place, (pair, window) in enumerate(zip(numbers, op.windows, strict=True)):
+        begin, end = (each or 0 for each in pair)
+        if place in places:
+            kept = begin if split == "end" else 0, end if split == "begin" else 0
+            is_open = None in pair
+            moduli.append(window.stride if is_open else 1)
+            total = window.extent - window.stride if is_open else begin + end
+            if not isinstance(total, int) or total < sum(kept):
+                return None
+            surplus.append(total - sum(kept))
+            found = modulo(-1 * sizes[place], moduli[-1]) + total
+            if found != pairs[place][0] + pairs[place][1]:
+                return None
+            begin, end = kept
+        constant.append((begin, end))
     full = op.operator.layout.axes(op.rank)
     axes = range(full[places.start], full[places[-1]] + 1)
-    return AmountsFormula(axes, moduli, surplus, op.operator.layout.full(constant, (0, 0)))
+    return AmountsFormula(axes, moduli, surplus, split, op.operator.layout.full(constant, (0, 0)))
 
 
 class DynamicSites:
@@ -149,14 +162,17 @@ class DynamicSites:
         total = add("Mod", add("Neg", shape), constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
-        less = add("Div", total, constant([2]))
-        sides = less, add("Sub", total, less)
-        if odd_side(op.auto_pad) == "begin":
-            sides = sides[1], less
+        sides: dict[str, tuple[Tensor | None, Tensor | None]]
+        sides = {"begin": (total, None), "end": (None, total)}
+        if formula.split not in sides:
+            less = add("Div", total, constant([2]))
+            more = add("Sub", total, less)
+            sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
         every: list[Any] = []  # numbers, and tensors that stand for several
-        for side, computed in enumerate(sides):
+        for side, computed in enumerate(sides[formula.split]):
             amounts: list[Any] = [pair[side] for pair in formula.constant]
-            amounts[first:last] = [computed]
+            if computed is not None:
+                amounts[first:last] = [computed]
             every += amounts
         parts: list[Tensor] = []
         for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
