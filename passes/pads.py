@@ -121,11 +121,7 @@ class MergePads(Pass):
                 yield self.found(context, second.node, message, plan, becomes=becomes)
 
     def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pairs, PadOp]:
-        """The sum of both amounts, over all axes, and the `Pad` whose value stays.
-
-        Raises:
-            RefusalError: One `Pad` cannot replace both.
-        """
+        """The sum of both amounts, over all axes, and the `Pad` whose value stays; or a refusal."""
         graph, between = context.graph, first.node.outputs[0]
         layers = layers_of(graph, context.analysis, first.node, second.node)
         given = list[int]()

@@ -76,8 +76,8 @@ class AxisPadding(Struct, frozen=True):
     Attributes:
         axis: The index of the axis.
         name: Its name, such as `H`; `axis 1` if it has none.
-        pair: The elements added at the begin and at the end; of a transposed convolution those
-            cropped, below 0 those appended. They may depend on a size, or be Unknown.
+        pair: The elements added at begin and end; of a transposed convolution those cropped, below
+            0 those appended.
         extent: The size of the data that is padded; Unknown if nothing is known of it.
         formula: Begin and end as formulas of the size, where they depend on it; else empty.
     """
@@ -103,24 +103,20 @@ class PaddingSite(Struct, frozen=True):
         domain: Its domain; empty for ONNX's own.
         scope: The body or function that it is in; empty for the main graph.
         kind: As in `Kind`.
-        written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty
-            if none is.
-        op: The operator as it was read, with its windows and attributes; None where it was not.
+        written: Such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty if none is.
+        op: The operator as it was read; None where it was not.
         axes: The axes that are padded or could be.
-        pads: The total of its spatial axes in ONNX order (begins, then ends); of a `Pad` alone, of
-            all axes. None if it depends on an open size or is not known.
+        pads: The total of its spatial axes, of a `Pad` of all, in ONNX order; None if not known.
         own_pads: The operator's own part of it.
         outer: The `Pad`s in front, the nearest last; the path of each are the steps to the next.
         tensor: The tensor that is padded.
-        path: The nodes from that tensor to the operator, and of a transposed convolution to what
-            crops its result, or appends to it.
-        source: Of a `Pad`, where its amounts come from: a tensor, or `its attribute`.
-        formula: Of a `Pad`, why computed amounts are no numbers, and what they depend on.
-        readers: Of a `Pad`, who reads it, in words.
+        path: The nodes from there to the operator, or to what crops or extends its result.
+        source: Of a `Pad`, the tensor with its amounts, or `its attribute`.
+        formula: Of a `Pad`, why computed amounts are no numbers.
+        readers: Of a `Pad`, who reads it.
         conventions: Names of the frameworks whose convention it fits at every size.
         convention: The same in short, such as `TensorFlow`.
-        findings: What `check` finds about the operator, its `Pad`s and its crops: whether and why
-            the padding is rewritten.
+        findings: What `check` finds about the operator, its `Pad`s and its crops.
         problem: Why it cannot be read, or is not covered; else empty.
         names: The names of its operators, by which it can be asked for.
         tensors: The names of the tensors there, its result first, by which it can be asked for too.
@@ -247,10 +243,7 @@ def sites_in(
     findings: Sequence[Finding] = (),
     fitted: Mapping[int, Padded] | None = None,
 ) -> list[PaddingSite]:
-    """Every padding of a model, in file order, each graph after the one around it.
-
-    It is joined with what `check` finds, and with what it fits in total, by identity of the node.
-    """
+    """Every padding of a model, in file order, with what `check` finds and what it fits in all."""
     about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         about[finding.node, finding.op_type].append(finding)

@@ -24,7 +24,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
-from onnxpad.semantics.layers import ExtentPairs, Pairs, is_padded
+from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
@@ -120,7 +120,10 @@ class DynamicSites:
             raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=11)
         plain, formula = self._plain.shape(op.data), None
         if Unknown not in map(type, self._analysis.shape(op.data) or (Unknown("no rank"),)):
-            amounts = self._same(op, self._sites.spatial(op, op.data, 1))
+            odd = odd_side(op.auto_pad)
+            each = zip(self._sites.spatial(op, op.data, 1), op.windows, strict=True)
+            pairs = [same_pads(*pair, odd=odd) for pair in each]
+            amounts = op.operator.layout.full(pairs, (0, 0))
             self._sites.judge.check(op, None, _unpadded(op), self._sites.trust, amounts)
             any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
             now = () if plain is None else op.operator.layout.spatial(plain)
@@ -133,12 +136,6 @@ class DynamicSites:
             said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
         return formula
-
-    def _same(self, op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs:
-        """SAME's amounts over all axes, at some sizes of the spatial ones."""
-        odd = odd_side(op.auto_pad)
-        pairs = zip(sizes, op.windows, strict=True)
-        return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
 
     def write_computed(self, op: WindowOp) -> None:
         """Replaces a SAME by a `Pad` whose amounts new nodes compute from the size."""

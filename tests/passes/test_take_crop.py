@@ -402,23 +402,6 @@ def test_a_slice_of_everything_goes_where_the_size_is_unknown() -> None:
     assert result.ok
 
 
-@pytest.mark.parametrize("dead", ["Identity", "Shape"])
-@pytest.mark.parametrize("read", ["c", "r"])
-def test_names_differ_where_a_dead_node_keeps_the_operator(dead: str, read: str) -> None:
-    model = one(
-        f"[up] c = ConvTranspose <strides = [2]> (x, w) [step] r = Relu (c) d = {dead} ({read}) "
-        "[crop] y = Slice (r, begin, end, axis)",
-        inputs="float[1,1,5] x",
-        initializers="float[1,1,3] w = {1,2,3}, int64[1] begin = {1}, int64[1] end = {11}, "
-        "int64[1] axis = {2}",
-    )
-    result = onnxpad.fix(model, validate=False)
-    assert [change.code for change in result.changes] == ["PAD402"]
-    names = [node.name for node in result.model.graph.node if node.name]
-    assert len(set(names)) == len(names)
-    assert_same(model, result.model)
-
-
 @each_row(
     ("nodes", "constants", "told"),
     [
