@@ -71,7 +71,6 @@ _LATER = (
     "onnxpad.api.fix_validation",
     "onnxpad.inventory",
     "onnxpad.probe.cut",
-    "onnxpad.probe.run",
     "onnxpad.runtimes.onnxruntime.ask_optimiser",
     "onnxpad.runtimes.providers",
     "onnxpad.validation.whole",

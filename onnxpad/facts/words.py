@@ -14,8 +14,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words
 from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.errors import and_list
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
-from onnxpad.graph import Graph, Tensor
-from onnxpad.graph.walk import upstream
+from onnxpad.graph import Graph, Tensor, upstream
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.read_nodes import PadOp

@@ -22,8 +22,7 @@ from onnxpad.arithmetic.window import named
 from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust, WrittenAmounts
-from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import downstream
+from onnxpad.graph import Graph, Node, Tensor, Use, downstream
 from onnxpad.padding.padding import ASKING, Padding, data_inputs, padding_of, readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.read import Reader

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.facts import Analysis, open_axes
 from onnxpad.facts.feasible import AnalysedDomains, SizeDomain, analysed_domains
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import downstream
+from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError

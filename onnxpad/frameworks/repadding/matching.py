@@ -47,8 +47,7 @@ from onnxpad.frameworks.repadding.sites import (
 )
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
-from onnxpad.graph import Graph
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes

@@ -29,9 +29,8 @@ from onnxpad.facts import Analysis, is_constant
 from onnxpad.facts.engine import KNOWN, passed_to_body
 from onnxpad.facts.feasible import conditions_of
 from onnxpad.facts.rule_api import FLOAT
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.graph.model import schema_of
-from onnxpad.graph.walk import downstream
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
