@@ -21,7 +21,7 @@ from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.process import gc_paused
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run
 

@@ -14,22 +14,20 @@ import numpy as np
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.facts.rule_api import (
+from onnxpad.facts.rules import (
     BOOL,
     REALS,
     Call,
     Elements,
     ValueRule,
+    dimensions,
     each,
+    element_of,
     elements,
     filled,
     fit,
     known,
     named,
-)
-from onnxpad.facts.shapes import (
-    dimensions,
-    element_of,
     pads_of,
     perm_of,
     split_sizes,

@@ -25,16 +25,19 @@ from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
-from onnxpad.facts.rule_api import (
+from onnxpad.facts.rules import (
     BOUND,
     CONSTANT_LIMIT,
     DTYPE,
+    DTYPES,
     INT64,
     KINDS,
     LIMIT,
     NONE,
     NOTHING,
+    SEVERAL,
     SHAPE,
+    SHAPES,
     VALUE,
     Bound,
     Call,
@@ -47,9 +50,9 @@ from onnxpad.facts.rule_api import (
     elements,
     is_constant,
     known,
+    of_row,
     rule_name,
 )
-from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, of_row
 from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError

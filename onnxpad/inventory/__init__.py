@@ -29,7 +29,7 @@ from onnxpad.graph import Graph, Node, describe, readable_graphs
 from onnxpad.padding.crops import Crops, Obstacle, Taking
 from onnxpad.padding.padding import Readers
 from onnxpad.padding.reading import SiteReader, added, steps_of
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.layers import (
     ExtentPair,

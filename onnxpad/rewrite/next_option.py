@@ -19,7 +19,7 @@ from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 
 _USUAL: Final = 224

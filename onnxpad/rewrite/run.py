@@ -34,8 +34,7 @@ from onnxpad.process import gc_paused
 from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield

@@ -25,7 +25,7 @@ from onnxpad.facts.feasible import AnalysedDomains, SizeDomain
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,

@@ -24,7 +24,7 @@ from onnxpad.padding.padding import Readers, data_inputs, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import (
     Layer,
     Layers,

@@ -23,7 +23,7 @@ from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, wri
 from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import Pairs, is_padded
 
