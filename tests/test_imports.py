@@ -295,7 +295,7 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     assert [module for module in loaded if is_leaf(module)] == []
 
 
-SHARED: Final = {"options", "run", "table", "window"}
+SHARED: Final = {"options", "table", "window"}
 """Names of modules that stand in several packages, for one concept seen from each."""
 
 

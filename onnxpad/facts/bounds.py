@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.facts.rules import BOOL, NONE, Bound, Call, named
+from onnxpad.facts.shape_rules import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving

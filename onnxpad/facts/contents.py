@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.facts.rules import (
+from onnxpad.facts.shape_rules import (
     BOOL,
     REALS,
     Call,

@@ -25,7 +25,7 @@ from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
-from onnxpad.facts.rules import (
+from onnxpad.facts.shape_rules import (
     BOUND,
     CONSTANT_LIMIT,
     DTYPE,

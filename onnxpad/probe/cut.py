@@ -31,7 +31,7 @@ from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate
 from onnxpad.declared import functions_of
 from onnxpad.errors import RUNTIME, counted
 from onnxpad.facts import Analysis
-from onnxpad.facts.rules import Shape
+from onnxpad.facts.shape_rules import Shape
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.runtimes import pool

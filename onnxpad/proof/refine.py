@@ -20,7 +20,7 @@ from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite, telling
-from onnxpad.facts.rules import KEEPING
+from onnxpad.facts.shape_rules import KEEPING
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use, upstream
 from onnxpad.proof.read import Reader

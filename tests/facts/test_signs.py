@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import onnxpad
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import BOUNDS, telling
-from onnxpad.facts.rules import BOUND
+from onnxpad.facts.shape_rules import BOUND
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from tests.strategies import examples

@@ -28,7 +28,7 @@ from onnxpad.errors import RUNTIME, ModelError, let_through
 from onnxpad.facts import Analysis, is_constant
 from onnxpad.facts.engine import KNOWN, passed_to_body
 from onnxpad.facts.feasible import conditions_of
-from onnxpad.facts.rules import FLOAT
+from onnxpad.facts.shape_rules import FLOAT
 from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
