@@ -52,7 +52,6 @@ def _computed(
 
 
 def _applied(dtype: int, integer: Function | None, real: Function | None) -> Function:
-    """Return the function for elements of a type, with its result in that type."""
     if dtype in INTEGERS and integer is not None:
         return lambda *operands: fit(integer(*operands), dtype)
     if dtype in REALS and real is not None:
@@ -61,8 +60,6 @@ def _applied(dtype: int, integer: Function | None, real: Function | None) -> Fun
 
 
 def _told(function: Function) -> ValueRule:
-    """Apply a function that gives a truth value to inputs of one type."""
-
     def rule(call: Call) -> Elements:
         dtype = call.element_type(0)
         if dtype in REALS:

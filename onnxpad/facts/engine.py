@@ -242,7 +242,6 @@ class Analysis:
         self._undone = len(journal.undone)
 
     def _found(self, kind: int, tensor: Any) -> Any:
-        """Work out an answer, by a rule that may need others."""
         if self.outer is not None and tensor.outer is not None:
             return self.outer._answer(kind, tensor.outer)
         return (self._dtype, self._shape, self._value, self._bound)[kind](tensor)
@@ -276,7 +275,6 @@ class Analysis:
         return of_row(declared_row(own))
 
     def _dtype(self, tensor: Any) -> int | None:
-        """Return a tensor's element type, unless onnx does not know it."""
         found: int | None
         call = self._call(tensor)
         if call is None:
@@ -351,7 +349,6 @@ class Analysis:
         return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
-        """Return the content of a constant that is small enough to be read."""
         passed = self._input_facts.get(tensor.name)
         if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
             return passed.value

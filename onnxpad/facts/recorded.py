@@ -200,7 +200,6 @@ def given_domain(
 
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
-    """The sizes that shapes fix on open axes."""
     fed = [name for name in graph.inputs if name not in graph.initializers]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
@@ -234,7 +233,6 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
 
 
 def _lacking(kind: str, name: str, told: str) -> MismatchError:
-    """The error about a shape or size of something that the model does not have."""
     return MismatchError(told, {(kind, name): told})
 
 
@@ -261,7 +259,6 @@ def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
 
 
 def _is_open(item: object) -> bool:
-    """Whether an item of a shape leaves an axis open."""
     if isinstance(item, str) and item.strip() in {"", "?"}:
         return True
     return item is None or whole_number(item) == -1

@@ -468,7 +468,6 @@ def _broadcasting(call: Call) -> Shape:
 
 
 def _matmul(call: Call) -> Shape:
-    """Give the shape of the matrix product of two inputs, by numpy's rules."""
     a, b = call.shape_of(0), call.shape_of(1)
     columns = b[-1:] if len(b) > 1 else ()
     return (*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)

@@ -167,7 +167,6 @@ def _pair(pair: ExtentPair, name: str) -> str:
 
 
 def _names(extents: Iterable[Extent]) -> list[str]:
-    """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
 

@@ -19,20 +19,7 @@ from onnxpad.graph.nodes import (
 )
 
 __all__ = [
-    "Declared",
-    "Graph",
-    "Model",
-    "Node",
-    "Tensor",
-    "Touched",
-    "Use",
-    "counts_of",
-    "describe",
-    "downstream",
-    "function_label",
-    "held_bodies",
-    "nodes_upstream",
-    "normal_domain",
-    "readable_graphs",
-    "upstream",
-]
+    "Declared", "Graph", "Model", "Node", "Tensor", "Touched", "Use", "counts_of", "describe",
+    "downstream", "function_label", "held_bodies", "nodes_upstream", "normal_domain",
+    "readable_graphs", "upstream",
+]  # fmt: skip

@@ -805,7 +805,6 @@ class Graph:
         return tuple(removed)
 
     def _drop(self, tensor: Tensor) -> Node | None:
-        """Removes the node or initializer of a tensor that nothing reads; returns the node."""
         if not self.holds(tensor) or not self._is_unused(tensor):
             return None
         if tensor.name in self.initializers:
@@ -1079,5 +1078,4 @@ def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> 
 
 
 def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-    """Inputs of a node, with a nameless tensor for one that is left out."""
     return tuple([tensor or Tensor("") for tensor in inputs])

@@ -231,7 +231,6 @@ def _values(which: Symbol, shape: Sequence[Extent]) -> list[int]:
 
 
 def _number(size: Extent, symbols: Mapping[str, int], data: str) -> int:
-    """A size of a tensor as a number, given the values of symbols."""
     if not isinstance(size, int | Size):
         raise UnprobeableError(f"the shape of {data!r} is unknown")
     if isinstance(size, Size) and any(each.name not in symbols for each in size.symbols):
@@ -249,7 +248,6 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
 
 
 def _middle(dtype: int) -> int:
-    """A zero point around which quantised numbers are drawn."""
     return 128 if dtype == TensorProto.UINT8 else 0
 
 
@@ -357,7 +355,6 @@ class _Cutting:
         return tensor if tensor.name in self._names else self._graph.origin(tensor)
 
     def _add(self, node: Node, row: Operator | None, *, asks: bool) -> None:
-        """Adds a node whose inputs are there."""
         proto = self._graph.node_proto(node)
         kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
         kept.attribute.extend(proto.attribute)
@@ -387,7 +384,6 @@ class _Cutting:
         return self._node("ConstantOfShape", shaped, value=from_array(np.zeros(1, np.bool_)))
 
     def _fed(self, node: Node, row: Operator) -> dict[int, str]:
-        """The operands of a window, by their places: its data, and small constants beside it."""
         inputs = row.inputs
         names = {inputs.data: self._name(node.inputs[inputs.data])}
         scale = 1 / 8
@@ -417,7 +413,6 @@ class _Cutting:
         return names
 
     def _zero(self, node: Node, row: Operator) -> int:
-        """The zero point of the data of a window."""
         point = node.operand(row.inputs.zero_point or 0)
         known = (0,) if point is None else self._analysis.integers(point) or ()
         (found,) = known if len(known) == 1 else (_ANY_ZERO,)
@@ -464,7 +459,6 @@ class _Cutting:
         return dtype
 
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
-        """The sizes as numbers in this scene."""
         self.holds_sizes |= not all(isinstance(size, int) for size in sizes)
         return [_number(size, self._scene.symbols, data) for size in sizes]
 
@@ -638,16 +632,11 @@ def _each_draw(inputs: _Inputs) -> Sequence[Draw]:
         "a ramp": lambda _, shape: _ramp(shape),
         "marked borders": lambda _, shape: _borders(shape),
     }
-    return [
-        Draw(
-            {
-                name: _typed(np.asarray(pattern(name, shape)), dtype)
-                for (name, dtype), shape in inputs
-            },
-            label,
-        )
-        for label, pattern in patterns.items()
-    ]
+    draws = []
+    for label, pattern in patterns.items():
+        feeds = {name: _typed(pattern(name, shape), dtype) for (name, dtype), shape in inputs}
+        draws.append(Draw(feeds, label))
+    return draws
 
 
 def _random(seed: int, low: int, high: int) -> _Pattern:
@@ -680,6 +669,7 @@ def _borders(shape: tuple[int, ...]) -> Array:
 
 def _typed(integers: Array, elem_type: int) -> Array:
     """`integers` as an element type; for an unsigned type, shifted to begin at 0."""
+    integers = np.asarray(integers)  # without axes, it is a scalar
     if elem_type == TensorProto.STRING:
         return integers.astype(np.str_).astype(np.object_)
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))

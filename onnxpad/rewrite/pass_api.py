@@ -524,7 +524,6 @@ class SitePass(Pass):
                 match = self._match(context, now)  # another Pad may be upstream of the folded one
 
     def _match(self, context: Context, op: Any) -> Match | None:
-        """What there is to say of an operator."""
         if not self.applies(op, context.wanted(op.node)):
             return None
         try:

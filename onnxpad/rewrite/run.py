@@ -330,7 +330,6 @@ class Run:
                 each.undone.clear()
 
     def _changed(self, editor: Editor, stage: Passes, seen: list[Found]) -> bool:
-        """Whether passes change a graph; what they find is added to `seen`."""
         changes = len(editor.made)
         editor.context.settle()
         for pass_, match in self._matches(editor.context, stage):
@@ -646,7 +645,6 @@ def _written(
 
 
 def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadableError | None) -> StepForm:
-    """How a node that is no `Pad` writes padding."""
     if isinstance(op, WindowOp):
         return _window(node.op, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
     if not isinstance(op, TransposedOp):
@@ -673,10 +671,9 @@ def _pad(graph: Graph, pad: PadOp, window: WindowOp | None) -> StepForm:
 
 @lru_cache(maxsize=256)
 def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) -> StepForm:
-    if auto_pad != "NOTSET":
+    if auto_pad != "NOTSET" or not is_padded(pads):
+        auto_pad = auto_pad.replace("NOTSET", "")
         return StepForm(op, "window", rounds_up=ceil_mode, auto_pad=auto_pad)
-    if not is_padded(pads):
-        return StepForm(op, "window", rounds_up=ceil_mode)
     amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
     form = StepForm(op, "window", amounts, has_pads=True, is_counted=counts)
     return replace(form, rounds_up=ceil_mode)
@@ -686,7 +683,6 @@ def _window(op: str, auto_pad: str, pads: Pairs, ceil_mode: bool, counts: bool) 
 def _amounts(
     pairs: Pairs | None, axes: tuple[int, ...] | None, layout: Layout | None, rank: int | None
 ) -> WrittenAmounts | None:
-    """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
     if pairs is None:
         return None
     if layout is not None and (full := over_axes(pairs, axes, rank)) is not None:

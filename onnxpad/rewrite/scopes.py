@@ -95,7 +95,6 @@ class _Finder:
             hide(context, each, branches[id(context.graph.owner)], self.found, callers)
 
     def _enter(self, context: Context) -> None:
-        """Adds the bodies in a graph, and notes its calls of functions."""
         graph = context.graph
         for node in graph.running():
             if graph.is_function(node):
@@ -183,7 +182,6 @@ class _Finder:
 
     @cached_property
     def _originals(self) -> dict[int, Context]:
-        """The contexts of the graphs before all edits."""
         return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 
