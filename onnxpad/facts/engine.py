@@ -81,11 +81,7 @@ _DTYPES = frozenset(get_all_tensor_dtypes())
 class OpenAxis(Struct, frozen=True):
     """An axis of a graph input whose size the graph leaves open.
 
-    Attributes:
-        tensor: The input.
-        axis: Which axis of it.
-        label: The name of its dimension; `input[axis]` for an unnamed one.
-        symbol: The name of its symbol: the label, made unique where several axes share it.
+    `label` is the name of its dimension, or `input[axis]`, `symbol` the same made unique.
     """
 
     tensor: str
@@ -103,10 +99,8 @@ class Analysis:
     Answers follow the edits of the graph by themselves: those given since edits that were undone
     are worked out anew, and, once a round of passes is over, those that left something open.
 
-    Attributes:
-        graph: The graph.
-        outer: For a body, the analysis of the graph around it; else None.
-        declared: What users declared of operators whose shapes were asked for.
+    `outer` is the analysis of the graph around a body, `declared` what users declared of operators
+    whose shapes were asked for.
     """
 
     def __init__(
@@ -116,13 +110,9 @@ class Analysis:
         outer: Analysis | None = None,
         input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
     ) -> None:
-        """Analyse a graph.
+        """Analyse a graph, of which edits must not change the shape or content of a tensor.
 
-        Args:
-            graph: The graph. Edits must not change the shape or content of a tensor in it.
-            dims: Sizes of axes of the graph's inputs, by the name of their symbol.
-            outer: For a body: the analysis of the graph around it, whose tensors it may read.
-            input_facts: For a body or function: what is known of its inputs, by name.
+        `dims` are sizes of inputs' axes by symbol, `input_facts` what is known of inputs otherwise.
         """
         self.graph = graph
         self._dims = dict(dims or {})

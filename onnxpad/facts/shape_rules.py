@@ -71,13 +71,10 @@ REALS = FLOATS - {TensorProto.BFLOAT16}
 
 
 class Value(Struct, frozen=True, dict=True):
-    """The content of a tensor, element by element.
+    """The content of a tensor, element by element: an object array of its shape.
 
-    Attributes:
-        dtype: Element type, a number of ONNX's `TensorProto.DataType`.
-        data: Object array of the tensor's shape. Integers are `Extent`s; truth values are
-            `Extent`s that are 0 or 1; floats are `Real`s: Python floats that the type holds
-            exactly, or one of the classes of `facts.contents` for a float that varies.
+    Integers are `Extent`s, truth values those that are 0 or 1. Floats are `Real`s: Python floats
+    that the type holds exactly, or what `semantics.numbers` has for one that varies.
     """
 
     dtype: int
@@ -153,13 +150,7 @@ DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 
 
 class PassedFacts(Struct, frozen=True):
-    """Facts about an input or a result of a body or function.
-
-    Attributes:
-        dtype: Its element type; None where unknown.
-        shape: The sizes of its axes; None where its rank is unknown.
-        value: Its content where that is small and known; of inputs of functions only.
-    """
+    """Facts about an input or a result of a body or function; values only of a function's inputs."""
 
     dtype: int | None = None
     shape: Shape | None = None

@@ -83,10 +83,7 @@ class Neighbourhood(Struct, frozen=True):
 class NeighbourhoodProbe:
     """Compares neighbourhoods before and after a change; equal ones run once.
 
-    Attributes:
-        count: How many changes were compared.
-        repaired: The tensors, by their names in the model, that the runtime computes after a change
-            alone.
+    `repaired` are the tensors, by name in the model, that the runtime computes only after a change.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -509,13 +506,10 @@ _Inputs: TypeAlias = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
 
 
 class ProbeResult(Struct, frozen=True):
-    """The result of running both sides of a change.
+    """The result of running both sides of a change on a number of inputs; `ok` even where on none.
 
-    Attributes:
-        ok: False where a run differs or the changed side fails; True even where nothing ran.
-        runs: The number of inputs on which both sides were compared; 0 where no engine runs them.
-        detail: The first difference, or why nothing was run; else empty.
-        repairs: Whether the runtime ran the changed side, and refused the one before.
+    `detail` is the first difference, or why nothing was run. It `repairs` if the runtime ran the
+    changed side, and refused the one before.
     """
 
     ok: bool

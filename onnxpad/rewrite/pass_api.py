@@ -467,14 +467,10 @@ class Pass:
 
 
 class Choice(Struct, frozen=True):
-    """How a site is to be padded, as the proof allows.
+    """How a site is to be padded, as the proof allows, and in words.
 
-    Attributes:
-        padding: The padding; None where a `Pad` is to compute it.
-        becomes: The same in words.
-        pad: The `Pad` in front of it of which that is all.
-        decided: What is known of the disagreement that the trusted engine decides, if one does.
-        rest: What a new Slice crops behind a transposed convolution.
+    The padding is None where a `Pad` is to compute it, `pad` the one that it takes in, `decided`
+    the disagreement that the trusted engine decides, `rest` what a new Slice crops behind it.
     """
 
     padding: Padding | None

@@ -96,15 +96,11 @@ class Run:
         domain: SizeDomain | None = None,
         contexts: Sequence[Context] = (),
     ) -> None:
-        """Declares the sizes that the user fixed; nothing is analysed yet.
+        """Declares the sizes that the user fixed, with errors as of `given_domain`.
 
         `options` are as `with_codes` gives them. Of codes that are not chosen all stays. `domain`
         are their sizes, if the graph declares these already, and `contexts` its graphs as a run
         left them whose options differ in none on which the analysis rests; they are used up.
-
-        Raises:
-            UsageError: A size is malformed.
-            MismatchError: A size does not fit the model.
         """
         self.graph = graph
         self.options = options
@@ -414,13 +410,7 @@ _BARS: Final[Mapping[Reason, str]] = {
 
 
 class Editor:
-    """Settles the changes of one graph.
-
-    Attributes:
-        made: The changes made, in order.
-        undone: The findings of changes taken back since the last one that was made, by place.
-        prover: Proves edits of the graph.
-    """
+    """Settles the changes of one graph; `undone` are those taken back since the last one made."""
 
     def __init__(self, context: Context, probe: NeighbourhoodProbe | None = None) -> None:
         """Edits the graph of a context; if there is a probe, it runs each change."""
@@ -454,11 +444,7 @@ class Editor:
             self._decided = pass_.code if match.decides else self._decided
 
     def commit(self, pass_: Pass, match: Match) -> Made:
-        """Writes a change, shows that the model stays what it was, and records it.
-
-        Raises:
-            DiffersError: That is not shown; what was edited is to be rolled back.
-        """
+        """Writes a change, and records it; DiffersError if the model is not shown to stay alike."""
         context, graph, node = self.context, self.context.graph, match.node
         label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
         is_step = gathering(graph, node) is None and node.op != "Pad"
