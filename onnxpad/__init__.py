@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from onnxpad.finding import Change as Change
     from onnxpad.finding import Finding as Finding
     from onnxpad.finding import Severity as Severity
-    from onnxpad.rewrite.context import Context as Context
+    from onnxpad.rewrite.pass_api import Context as Context
     from onnxpad.rewrite.pass_api import Match as Match
     from onnxpad.rewrite.pass_api import Pass as Pass
 
@@ -50,8 +50,7 @@ _MODULES = {
     | {"ValidationError"},
     "declared": {"Row"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
-    "rewrite.context": {"Context"},
-    "rewrite.pass_api": {"Match", "Pass"},
+    "rewrite.pass_api": {"Context", "Match", "Pass"},
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
@@ -71,7 +70,6 @@ _LATER = (
     "onnxpad.api.fix_validation",
     "onnxpad.inventory",
     "onnxpad.probe.cut",
-    "onnxpad.probe.run",
     "onnxpad.runtimes.onnxruntime.ask_optimiser",
     "onnxpad.runtimes.providers",
     "onnxpad.validation.whole",

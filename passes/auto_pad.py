@@ -11,8 +11,7 @@ from onnxpad.arithmetic.window import pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Choice, SitePass
+from onnxpad.rewrite.pass_api import Choice, Context, SitePass
 from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 

@@ -11,8 +11,7 @@ from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Choice, Match, Pass, SitePass
+from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 

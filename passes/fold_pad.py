@@ -7,8 +7,7 @@ from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.padding.padding import has_amounts, split
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Choice, PadBefore, SitePass
+from onnxpad.rewrite.pass_api import Choice, Context, PadBefore, SitePass
 from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import WindowOp

@@ -7,8 +7,7 @@ from typing import Any
 
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.runtimes.deployed import Exposed, folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 from onnxpad.semantics.operators import operator_of

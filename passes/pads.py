@@ -15,8 +15,7 @@ from onnxpad.options import KEPT
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of, onnx_order
 from onnxpad.semantics.read_nodes import PadOp, is_pad
 

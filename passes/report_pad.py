@@ -11,8 +11,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
 from onnxpad.padding.padding import Readers
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.operators import MICROSOFT, crops, gathering, windowed
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 

@@ -9,8 +9,7 @@ from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
 from onnxpad.passes.report_pad import reported_auto_pad
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.scopes import PADDING, covers, pads
 
 

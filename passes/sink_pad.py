@@ -8,8 +8,7 @@ from onnxpad.arithmetic.window import axes_text
 from onnxpad.graph import Tensor
 from onnxpad.padding.padding import readers_of
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import gathering

@@ -10,8 +10,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import and_list
 from onnxpad.padding.padding import Padding
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 

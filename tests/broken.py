@@ -8,8 +8,7 @@ from onnxpad.graph import Tensor
 from onnxpad.passes.auto_pad import ResolveAutoPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.pads import DropEmptyPad, FixAmounts
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.layers import onnx_order
 
 

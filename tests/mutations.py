@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.window import Window
-from onnxpad.facts import bounds, contents, shapes
+from onnxpad.facts import bounds, contents, shape_rules
 from onnxpad.facts.bounds import BOUNDS
 from onnxpad.padding import crops, padding, write
 from onnxpad.padding.computed_pads import DynamicSites
@@ -493,11 +493,11 @@ _ENGINES: Final = (
             "numbers.to_integer(a) if is_real else a"),
     _mutant("Ceil rounds down", "Ceil of a size", PROBES, numbers.ceil,
             "size.ceil_div", "size.floor_div"),
-    _mutant("Shape forgets where to start", "Shape", PROBES, shapes.dimensions,
+    _mutant("Shape forgets where to start", "Shape", PROBES, shape_rules.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            shapes._slid_sizes, 'call.flag("ceil_mode")', "False"),
-    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shapes.resized,
+            shape_rules._slid_sizes, 'call.flag("ceil_mode")', "False"),
+    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, shape_rules.resized,
             "return floor_div(", "return 1 + floor_div("),
 )
 

@@ -37,8 +37,8 @@ ORDER: Final = (
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
     "runtimes.onnxruntime.neighbours", "runtimes.deployed",
     # Deciding and rewriting.
-    "padding", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
-    "rewrite.pass_api", "rewrite.sinking", "runtimes.onnxruntime.guard",
+    "padding", "rewrite.pass_api", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
+    "rewrite.sinking", "runtimes.onnxruntime.guard",
     "runtimes.onnxruntime.ask_optimiser", "runtimes.protection", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
@@ -295,7 +295,7 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     assert [module for module in loaded if is_leaf(module)] == []
 
 
-SHARED: Final = {"options", "run", "table", "window"}
+SHARED: Final = {"options", "table", "window"}
 """Names of modules that stand in several packages, for one concept seen from each."""
 
 

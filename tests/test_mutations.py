@@ -20,7 +20,7 @@ from onnxpad.padding.crops import Crops
 from onnxpad.padding.write import Judge
 from onnxpad.passes import PASSES
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run, RunResult
 from tests.mutation_cases import CASES, Case
 from tests.mutations import CERTIFY, HARMLESS, JUDGE, MUTANTS, VALIDATION, Mutant

@@ -14,7 +14,7 @@ from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Run
 

@@ -17,15 +17,13 @@ from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
 from onnxpad.finding import Finding, NextOption
-from onnxpad.graph import Graph
-from onnxpad.graph.walk import counts_of
+from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.process import gc_paused
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
-from onnxpad.rewrite.run import AtLast, Run
-from onnxpad.rewrite.transaction import Barred
+from onnxpad.rewrite.run import AtLast, Barred, Run
 
 if TYPE_CHECKING:
     from onnxpad.validation.arrays import Arrays

@@ -124,7 +124,7 @@ def _refuse_path(_: Model) -> Any:
 
 def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:
     """Limits the runs of models: as given, to a minute where a Loop need not end, or not at all."""
-    from onnxpad.graph.walk import has_open_loop
+    from onnxpad.graph.graph import has_open_loop
     from onnxpad.runtimes import pool
 
     if run_timeout is None and any(map(has_open_loop, graphs)):

@@ -22,7 +22,7 @@ from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
 from onnxpad.semantics.operators import Layout, operator_of

@@ -18,7 +18,7 @@ from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import Run
 
 __all__ = ["ShowResult", "show"]

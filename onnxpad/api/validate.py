@@ -259,7 +259,7 @@ def may_be_padding(original: Source, found: Validation) -> bool:
 
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
     from onnxpad.graph import Graph
-    from onnxpad.rewrite.context import Context
+    from onnxpad.rewrite.pass_api import Context
 
     return has_padding_to_vary(Context(Graph.read(original)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxpad.facts.engine import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axes
-from onnxpad.facts.rule_api import Shape, Value, is_constant
+from onnxpad.facts.shape_rules import Shape, Value, is_constant
 
 __all__ = [
     "LARGEST_SIZE",

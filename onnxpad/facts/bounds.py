@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.facts.rule_api import BOOL, NONE, Bound, Call, named
-from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import downstream
+from onnxpad.facts.shape_rules import BOOL, NONE, Bound, Call, named
+from onnxpad.graph import Graph, Node, Tensor, Use, downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
 from onnxpad.semantics.read_nodes import pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
@@ -89,7 +88,6 @@ def infinite(analysis: Facts, tensor: Tensor, *, computed: bool = False) -> Tens
 
 
 def _is_pole(graph: Graph, node: Node) -> bool:
-    """Whether a node divides by a constant zero, or may have a pole at constants."""
     if node.op not in _POLES:
         return False
     arrays = [graph.constant(each) for each in node.inputs if each.name]
@@ -197,7 +195,6 @@ def _first(call: Call) -> Bound:
 
 
 def _all(call: Call) -> Bound:
-    """The least bound of the inputs, whose elements are put together."""
     places = range(call.op == "Where", len(call.node.inputs))
     return min(map(call.bound_of, places), default=math.inf)
 
@@ -222,7 +219,6 @@ def _greatest(call: Call) -> Bound:
 
 
 def _pad(call: Call) -> Bound:
-    """The bound of the data, and of the fill where the mode is constant."""
     data = call.bound_of(0)
     if call.of("mode", "constant") != "constant":
         return data

@@ -14,22 +14,20 @@ import numpy as np
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.facts.rule_api import (
+from onnxpad.facts.shape_rules import (
     BOOL,
     REALS,
     Call,
     Elements,
     ValueRule,
+    dimensions,
     each,
+    element_of,
     elements,
     filled,
     fit,
     known,
     named,
-)
-from onnxpad.facts.shapes import (
-    dimensions,
-    element_of,
     pads_of,
     perm_of,
     split_sizes,
@@ -54,7 +52,6 @@ def _computed(
 
 
 def _applied(dtype: int, integer: Function | None, real: Function | None) -> Function:
-    """Return the function for elements of a type, with its result in that type."""
     if dtype in INTEGERS and integer is not None:
         return lambda *operands: fit(integer(*operands), dtype)
     if dtype in REALS and real is not None:
@@ -63,8 +60,6 @@ def _applied(dtype: int, integer: Function | None, real: Function | None) -> Fun
 
 
 def _told(function: Function) -> ValueRule:
-    """Apply a function that gives a truth value to inputs of one type."""
-
     def rule(call: Call) -> Elements:
         dtype = call.element_type(0)
         if dtype in REALS:

@@ -25,16 +25,19 @@ from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
-from onnxpad.facts.rule_api import (
+from onnxpad.facts.shape_rules import (
     BOUND,
     CONSTANT_LIMIT,
     DTYPE,
+    DTYPES,
     INT64,
     KINDS,
     LIMIT,
     NONE,
     NOTHING,
+    SEVERAL,
     SHAPE,
+    SHAPES,
     VALUE,
     Bound,
     Call,
@@ -47,9 +50,9 @@ from onnxpad.facts.rule_api import (
     elements,
     is_constant,
     known,
+    of_row,
     rule_name,
 )
-from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, of_row
 from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.semantics.rows import INTEGERS, UnreadError
@@ -78,11 +81,7 @@ _DTYPES = frozenset(get_all_tensor_dtypes())
 class OpenAxis(Struct, frozen=True):
     """An axis of a graph input whose size the graph leaves open.
 
-    Attributes:
-        tensor: The input.
-        axis: Which axis of it.
-        label: The name of its dimension; `input[axis]` for an unnamed one.
-        symbol: The name of its symbol: the label, made unique where several axes share it.
+    `label` is the name of its dimension, or `input[axis]`, `symbol` the same made unique.
     """
 
     tensor: str
@@ -100,10 +99,8 @@ class Analysis:
     Answers follow the edits of the graph by themselves: those given since edits that were undone
     are worked out anew, and, once a round of passes is over, those that left something open.
 
-    Attributes:
-        graph: The graph.
-        outer: For a body, the analysis of the graph around it; else None.
-        declared: What users declared of operators whose shapes were asked for.
+    `outer` is the analysis of the graph around a body, `declared` what users declared of operators
+    whose shapes were asked for.
     """
 
     def __init__(
@@ -113,13 +110,9 @@ class Analysis:
         outer: Analysis | None = None,
         input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
     ) -> None:
-        """Analyse a graph.
+        """Analyse a graph, of which edits must not change the shape or content of a tensor.
 
-        Args:
-            graph: The graph. Edits must not change the shape or content of a tensor in it.
-            dims: Sizes of axes of the graph's inputs, by the name of their symbol.
-            outer: For a body: the analysis of the graph around it, whose tensors it may read.
-            input_facts: For a body or function: what is known of its inputs, by name.
+        `dims` are sizes of inputs' axes by symbol, `input_facts` what is known of inputs otherwise.
         """
         self.graph = graph
         self._dims = dict(dims or {})
@@ -239,7 +232,6 @@ class Analysis:
         self._undone = len(journal.undone)
 
     def _found(self, kind: int, tensor: Any) -> Any:
-        """Work out an answer, by a rule that may need others."""
         if self.outer is not None and tensor.outer is not None:
             return self.outer._answer(kind, tensor.outer)
         return (self._dtype, self._shape, self._value, self._bound)[kind](tensor)
@@ -273,7 +265,6 @@ class Analysis:
         return of_row(declared_row(own))
 
     def _dtype(self, tensor: Any) -> int | None:
-        """Return a tensor's element type, unless onnx does not know it."""
         found: int | None
         call = self._call(tensor)
         if call is None:
@@ -348,7 +339,6 @@ class Analysis:
         return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
-        """Return the content of a constant that is small enough to be read."""
         passed = self._input_facts.get(tensor.name)
         if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
             return passed.value

@@ -35,8 +35,7 @@ from onnxpad.facts import (
     Shape,
     open_axes,
 )
-from onnxpad.facts.rule_api import Call
-from onnxpad.facts.shapes import BROADCASTING
+from onnxpad.facts.shape_rules import BROADCASTING, Call
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node
 from onnxpad.semantics.moving import at_least, product

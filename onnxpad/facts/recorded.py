@@ -65,12 +65,9 @@ class RecordedDim(Struct, frozen=True):
 class Recorded(Struct, frozen=True):
     """The sizes that a model's metadata records: its rewrites hold for these alone.
 
-    Attributes:
-        sizes: The sizes of dimensions that are still open, by their name now.
-        entries: The usable entries, with the axes that are still there, by the name that the
-            dimension had when they were recorded.
-        limits: The sizes by axis of an input.
-        warnings: The unusable entries, and why, a line for each model with some.
+    `sizes` are those of dimensions that are still open, by their name now, `entries` the usable
+    ones, by the name when they were recorded, with the axes that are still there, and `warnings`
+    say what is unusable.
     """
 
     sizes: Mapping[str, Sizes] = MappingProxyType({})
@@ -155,19 +152,8 @@ def given_domain(
 ) -> SizeDomain:
     """The domain that a user's sizes leave; the graph's inputs declare the fixed ones afterwards.
 
-    Args:
-        graph: The graph, which is edited.
-        shapes: By name of the input, sizes with None for an axis left open; or text, as
-            `1,3,224,?` or `1x3x224x?`. An empty name, or sizes without a name, mean the only input.
-        dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
-            text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
-        trust_dim_names: Whether axes whose dimensions share a name share one size.
-        recorded: The sizes for which the model was rewritten, which count as given.
-
-    Raises:
-        UsageError: A shape or size is malformed.
-        MismatchError: An input or dimension does not exist, or a size contradicts the model,
-            another one given, or those recorded.
+    Shapes are by input, where an empty name means the only one. Raises UsageError where they or the
+    sizes are malformed, MismatchError where they contradict the model, those recorded, or another.
     """
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
@@ -200,7 +186,6 @@ def given_domain(
 
 
 def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tuple[Place, Sizes]]:
-    """The sizes that shapes fix on open axes."""
     fed = [name for name in graph.inputs if name not in graph.initializers]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     for given, shape in read.items():
@@ -234,7 +219,6 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
 
 
 def _lacking(kind: str, name: str, told: str) -> MismatchError:
-    """The error about a shape or size of something that the model does not have."""
     return MismatchError(told, {(kind, name): told})
 
 
@@ -261,7 +245,6 @@ def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
 
 
 def _is_open(item: object) -> bool:
-    """Whether an item of a shape leaves an axis open."""
     if isinstance(item, str) and item.strip() in {"", "?"}:
         return True
     return item is None or whole_number(item) == -1

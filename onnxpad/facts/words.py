@@ -14,8 +14,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words
 from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.errors import and_list
 from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
-from onnxpad.graph import Graph, Tensor
-from onnxpad.graph.walk import upstream
+from onnxpad.graph import Graph, Tensor, upstream
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.read_nodes import PadOp
@@ -168,7 +167,6 @@ def _pair(pair: ExtentPair, name: str) -> str:
 
 
 def _names(extents: Iterable[Extent]) -> list[str]:
-    """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
 

@@ -42,7 +42,7 @@ from onnxpad.file.skeleton import (
     read_file,
     read_proto,
 )
-from onnxpad.finding import Location
+from onnxpad.finding import Counts, Location
 from onnxpad.graph.model import (
     Model,
     contradiction,
@@ -79,6 +79,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 SHARE_LIMIT: Final = 1024  # bytes of an initializer that is added only once
 LIMIT: Final = 4096  # elements of a constant that is read
+_ENDLESS: Final = 1 << 20  # iterations of a Loop that has no end
 
 _STATE: Final = ("op", "attrs", "domain", "inputs", "outputs")
 _ABSENT: Final[State] = "", {}, None, (), ()  # of a node that is not in the graph
@@ -804,7 +805,6 @@ class Graph:
         return tuple(removed)
 
     def _drop(self, tensor: Tensor) -> Node | None:
-        """Removes the node or initializer of a tensor that nothing reads; returns the node."""
         if not self.holds(tensor) or not self._is_unused(tensor):
             return None
         if tensor.name in self.initializers:
@@ -1015,6 +1015,46 @@ def row_declared(graph: Graph, node: Node) -> declared.Row | None:
     return one if opset is not None and (not one.versions or opset in one.versions) else None
 
 
+def readable_graphs(graph: Graph) -> Iterator[Graph]:
+    """The bodies in a graph, and the functions of a main graph; a finding tells which are none."""
+    for node in graph.running():
+        for body in () if node.broken else graph.bodies(node):
+            yield body
+            yield from readable_graphs(body)
+    for function in graph.model.functions if graph.is_main else ():
+        if isinstance(function, Graph):
+            yield function
+            yield from readable_graphs(function)
+
+
+def counts_of(graph: Graph) -> Counts:
+    """The padding and the nodes of a model, bodies and functions included."""
+    pads = auto_pads = ceil_modes = nodes = 0
+    for each in (graph, *readable_graphs(graph)):
+        for node in each.nodes:
+            nodes += 1
+            pads += node.op == "Pad" and each.is_standard(node)
+            if attrs := node.attrs:
+                auto_pads += attrs.get("auto_pad", "") not in ("NOTSET", "")
+                ceil_modes += attrs.get("ceil_mode", 0) == 1
+    return Counts(pads, auto_pads, nodes, ceil_modes)
+
+
+def has_open_loop(graph: Graph) -> bool:
+    """Whether a model has a Loop that no constant stops within a million iterations or so."""
+    for each in (graph, *readable_graphs(graph)):
+        for node in each.nodes:
+            if node.op == "Loop" and each.names_standard(node):
+                count = node.operand(0)
+                try:
+                    value = None if count is None else each.constant(count)
+                except ModelError:  # its elements do not fit its shape
+                    value = None
+                if value is None or value.size != 1 or value.item() > _ENDLESS:
+                    return True
+    return False
+
+
 @contextmanager
 def _one_line(prefix: str) -> Iterator[None]:
     """Puts messages of errors on one line, whatever names they contain, after `prefix`."""
@@ -1038,5 +1078,4 @@ def _with(values: Mapping[str, Value], changed: Mapping[str, object | None]) -> 
 
 
 def _present(inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-    """Inputs of a node, with a nameless tensor for one that is left out."""
     return tuple([tensor or Tensor("") for tensor in inputs])

@@ -435,7 +435,6 @@ def _redeclared(graph: AnyGraph) -> Iterator[tuple[Record, list[Chunk]]]:
 
 
 def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of metadata that changed, each with its replacement; added ones too."""
     records = [record for record in skeleton.model if record.field == _METADATA]
     known = set()
     for entry, record in zip(skeleton.light.metadata_props, records, strict=True):

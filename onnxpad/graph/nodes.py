@@ -5,7 +5,7 @@ Both are compared by identity, not by name: two bodies may use the same name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
@@ -143,6 +143,76 @@ class Use(NamedTuple):
 
     node: Node
     index: int  # type: ignore[assignment]
+
+
+MOST: Final = 512
+"""Tensors after which a walk ends: no node so far away has to do with the one that asks."""
+
+
+def upstream(
+    tensors: Iterable[Tensor],
+    through: Callable[[Node], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Tensor | None]:
+    """The tensors upstream of some, and these themselves, each once; None at last if cut short.
+
+    It goes on with the inputs that `through` has of a node, once what it computes was given.
+    """
+
+    def onward(tensor: Tensor) -> Iterable[Tensor]:
+        node = tensor.producer
+        return () if node is None else through(node)
+
+    return _reached(tensors, onward, most)
+
+
+def nodes_upstream(
+    tensors: Iterable[Tensor],
+    through: Callable[[Node], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Node | None]:
+    """The nodes that compute these tensors, each once; None at last if cut short."""
+    seen: set[Node | None] = {None}
+    for tensor in upstream(tensors, through, most):
+        node = None if tensor is None else tensor.producer
+        if tensor is None or node not in seen:
+            seen.add(node)
+            yield node
+
+
+def downstream(
+    tensors: Iterable[Tensor],
+    through: Callable[[Use], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Tensor | None]:
+    """The tensors downstream of some, and these themselves, each once; None at last if cut short.
+
+    It goes on with the outputs that `through` has of a node that reads a tensor.
+    """
+
+    def onward(tensor: Tensor) -> Iterator[Tensor]:
+        return (each for use in tuple(tensor.uses) for each in through(Use(*use)))
+
+    return _reached(tensors, onward, most)
+
+
+def _reached(
+    tensors: Iterable[Tensor], onward: Callable[[Tensor], Iterable[Tensor]], most: int | None
+) -> Iterator[Tensor | None]:
+    pending = [each for each in tensors if each.name]
+    seen = {each.name for each in pending}
+    count = 0
+    while pending:
+        if count == most:
+            yield None
+            return
+        tensor = pending.pop()
+        count += 1
+        yield tensor
+        for each in onward(tensor):
+            if each.name and each.name not in seen:
+                seen.add(each.name)
+                pending.append(each)
 
 
 def written(node: Node) -> tuple[object, ...] | None:

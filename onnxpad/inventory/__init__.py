@@ -25,12 +25,11 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.graph import Graph, Node, describe
-from onnxpad.graph.walk import readable_graphs
+from onnxpad.graph import Graph, Node, describe, readable_graphs
 from onnxpad.padding.crops import Crops, Obstacle, Taking
 from onnxpad.padding.padding import Readers
 from onnxpad.padding.reading import SiteReader, added, steps_of
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.layers import (
     ExtentPair,

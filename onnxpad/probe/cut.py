@@ -7,13 +7,15 @@ shows. Channels are cut to one, and weights become small integers. Of open sizes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain, groupby
 from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import onnx
 from msgspec import Struct
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
@@ -27,15 +29,20 @@ from onnx.numpy_helper import from_array
 
 from onnxpad.arithmetic.size import Extent, Size, Symbol, Unknown, evaluate
 from onnxpad.declared import functions_of
-from onnxpad.errors import counted
+from onnxpad.errors import RUNTIME, counted
 from onnxpad.facts import Analysis
-from onnxpad.facts.rule_api import Shape
+from onnxpad.facts.shape_rules import Shape
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.copies import drawn, with_seeds
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
+from onnxpad.runtimes.sessions import AGREED, Answer, Array, Value, answers
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
+from onnxpad.validation import evidence
+from onnxpad.validation.compare import compare
+from onnxpad.validation.inputs import Draw
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
@@ -76,10 +83,7 @@ class Neighbourhood(Struct, frozen=True):
 class NeighbourhoodProbe:
     """Compares neighbourhoods before and after a change; equal ones run once.
 
-    Attributes:
-        count: How many changes were compared.
-        repaired: The tensors, by their names in the model, that the runtime computes after a change
-            alone.
+    `repaired` are the tensors, by name in the model, that the runtime computes only after a change.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -224,7 +228,6 @@ def _values(which: Symbol, shape: Sequence[Extent]) -> list[int]:
 
 
 def _number(size: Extent, symbols: Mapping[str, int], data: str) -> int:
-    """A size of a tensor as a number, given the values of symbols."""
     if not isinstance(size, int | Size):
         raise UnprobeableError(f"the shape of {data!r} is unknown")
     if isinstance(size, Size) and any(each.name not in symbols for each in size.symbols):
@@ -242,7 +245,6 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
 
 
 def _middle(dtype: int) -> int:
-    """A zero point around which quantised numbers are drawn."""
     return 128 if dtype == TensorProto.UINT8 else 0
 
 
@@ -350,7 +352,6 @@ class _Cutting:
         return tensor if tensor.name in self._names else self._graph.origin(tensor)
 
     def _add(self, node: Node, row: Operator | None, *, asks: bool) -> None:
-        """Adds a node whose inputs are there."""
         proto = self._graph.node_proto(node)
         kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
         kept.attribute.extend(proto.attribute)
@@ -380,7 +381,6 @@ class _Cutting:
         return self._node("ConstantOfShape", shaped, value=from_array(np.zeros(1, np.bool_)))
 
     def _fed(self, node: Node, row: Operator) -> dict[int, str]:
-        """The operands of a window, by their places: its data, and small constants beside it."""
         inputs = row.inputs
         names = {inputs.data: self._name(node.inputs[inputs.data])}
         scale = 1 / 8
@@ -410,7 +410,6 @@ class _Cutting:
         return names
 
     def _zero(self, node: Node, row: Operator) -> int:
-        """The zero point of the data of a window."""
         point = node.operand(row.inputs.zero_point or 0)
         known = (0,) if point is None else self._analysis.integers(point) or ()
         (found,) = known if len(known) == 1 else (_ANY_ZERO,)
@@ -457,7 +456,6 @@ class _Cutting:
         return dtype
 
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
-        """The sizes as numbers in this scene."""
         self.holds_sizes |= not all(isinstance(size, int) for size in sizes)
         return [_number(size, self._scene.symbols, data) for size in sizes]
 
@@ -489,3 +487,189 @@ class _Cutting:
         proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._new())
         self._proto.initializer.append(proto)
         return proto.name
+
+
+REACH = 8
+"""Data are the integers from minus this number to this number."""
+
+_SMALL = 1 << 12
+"""Elements up to which the data of inputs is kept: most probes have the same."""
+
+_SEEDS = 3
+_STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
+
+_Runs: TypeAlias = tuple[dict[Draw, dict[str, Value]], EngineError | None]
+"""The outputs for each of the inputs that a model ran on, and the first error."""
+_Pattern = Callable[[str, tuple[int, ...]], Array]
+_Inputs: TypeAlias = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
+"""Names and element types, with shapes."""
+
+
+class ProbeResult(Struct, frozen=True):
+    """The result of running both sides of a change on a number of inputs; `ok` even where on none.
+
+    `detail` is the first difference, or why nothing was run. It `repairs` if the runtime ran the
+    changed side, and refused the one before.
+    """
+
+    ok: bool
+    runs: int
+    detail: str
+    repairs: bool = False
+
+
+def compare_scenes(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    scenes: Sequence[_Shapes],
+    *,
+    specified: bool = False,
+) -> list[ProbeResult]:
+    """Whether two small models give the same outputs, bit for bit, on data that shows padding.
+
+    There is a result for each scene: the shapes of the inputs. The oracle is the runtime with
+    optimisation off, or onnx's reference evaluator, for operators that this computes right, where
+    the runtime cannot run `before`, or reads it otherwise than it is meant (`specified`).
+    """
+    names = [output.name for output in before.graph.output]
+    inputs = [(each.name, each.type.tensor_type.elem_type) for each in before.graph.input]
+    by_scene = [_draws(tuple(zip(inputs, shapes, strict=True))) for shapes in scenes]
+    feeds = [draw.feeds for draws in by_scene for draw in draws]
+    random = any(map(drawn, (before, after)))
+    one, other = map(with_seeds, (before, after)) if random else (before, after)
+    asked = partial(answers, outputs=names, fed=feeds, anew=random)
+    if specified:
+        ours: Sequence[Answer] | EngineError = EngineError(
+            f"{RUNTIME} reads the original otherwise"
+        )
+        (theirs,) = asked([other])
+    else:
+        ours, theirs = asked([one, other])
+    crashed = any(isinstance(each, CrashError) for each in (ours, theirs))
+    if crashed and len(scenes) > 1:  # not every scene crashes
+        each = partial(compare_scenes, before, after, specified=specified)
+        return [result for shapes in scenes for result in each([shapes])]
+    if isinstance(theirs, LimitError) and not isinstance(ours, EngineError):
+        with pool.longer(3):  # a change is not blamed for a slow machine
+            (theirs,) = asked([other])
+    results = []
+    for number, draws in enumerate(by_scene):
+        part = slice(number * len(draws), (number + 1) * len(draws))
+        mine, yours = (e if isinstance(e, EngineError) else e[part] for e in (ours, theirs))
+        runs = _by_draw(mine, draws), _by_draw(yours, draws)
+        results.append(_compared(one, other, names, draws, *runs, specified=specified))
+    return results
+
+
+def _compared(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    names: Sequence[str],
+    draws: Sequence[Draw],
+    ours: _Runs,
+    theirs: _Runs,
+    *,
+    specified: bool,
+) -> ProbeResult:
+    (expected, why), (found, trouble) = ours, theirs
+    repairs = bool(found) and not (specified or expected or isinstance(why, LimitError))
+    if not expected:
+        feeds = [draw.feeds for draw in draws]
+        expected, doubt = _by_draw(evidence.answers(before, names, feeds), draws)
+        if not expected:
+            return ProbeResult(True, 0, f"not probed: {why} ({doubt})", repairs)
+        worse = isinstance(trouble, CrashError) and not isinstance(why, CrashError)
+        if not found and not worse:
+            again = evidence.answers(after, names, [draw.feeds for draw in expected])
+            found, _ = _by_draw(again, [*expected])
+            lacks_kernel = trouble is not None and trouble.lacks_kernel
+            if not found and (str(trouble) == str(why) or lacks_kernel):
+                return ProbeResult(True, 0, f"not probed: {trouble}")
+    for draw in expected:
+        if draw not in found:
+            return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")
+        if found[draw] is AGREED:
+            continue
+        for name in names:
+            seen = compare(name, expected[draw][name], found[draw][name])
+            if not seen.equal:
+                detail = seen.detail or f"max abs difference {seen.max_abs:g}"
+                return ProbeResult(False, len(expected), f"{name}: {detail}, on {draw.label}")
+    return ProbeResult(True, len(expected), "", repairs)
+
+
+def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
+    if isinstance(answers_or_error, EngineError):
+        return {}, answers_or_error
+    answered: dict[Draw, dict[str, Value]] = {}
+    complaint = None
+    for draw, answer in zip(draws, answers_or_error, strict=True):
+        if isinstance(answer, EngineError):
+            complaint = complaint or answer
+        else:
+            answered[draw] = answer
+    return answered, complaint
+
+
+def _draws(inputs: _Inputs) -> Sequence[Draw]:
+    """Random data, then data that shows a fill that wins, a shift, and swapped sides or axes."""
+    is_small = sum(prod(shape) for _, shape in inputs) <= _SMALL
+    return (_each_draw if is_small else _each_draw.__wrapped__)(inputs)
+
+
+@lru_cache(maxsize=64)
+def _each_draw(inputs: _Inputs) -> Sequence[Draw]:
+    patterns: dict[str, _Pattern] = {
+        **{f"random integers, seed {n}": _random(n, -REACH, REACH) for n in range(_SEEDS)},
+        "negative integers": _random(_SEEDS, -REACH, -1),
+        "positive integers": _random(_SEEDS, 1, REACH),
+        "a ramp": lambda _, shape: _ramp(shape),
+        "marked borders": lambda _, shape: _borders(shape),
+    }
+    draws = []
+    for label, pattern in patterns.items():
+        feeds = {name: _typed(pattern(name, shape), dtype) for (name, dtype), shape in inputs}
+        draws.append(Draw(feeds, label))
+    return draws
+
+
+def _random(seed: int, low: int, high: int) -> _Pattern:
+    def pattern(name: str, shape: tuple[int, ...]) -> Array:
+        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        return generator.integers(low, high, shape, endpoint=True)
+
+    return pattern
+
+
+def _ramp(shape: tuple[int, ...]) -> Array:
+    """A ramp along every axis, with a step of its own for each, wrapped to stay small."""
+    total = np.zeros(shape, np.int64)
+    for axis, size in enumerate(shape):
+        places = np.arange(size).reshape(-1, *[1] * (len(shape) - axis - 1))
+        total += _STEPS[axis % len(_STEPS)] * places
+    return total % (2 * REACH + 1) - REACH
+
+
+def _borders(shape: tuple[int, ...]) -> Array:
+    """Zeros inside; the first and last position of each axis have marks of their own."""
+    marks = np.zeros(shape, np.int64)
+    for axis, size in enumerate(shape):
+        if size:
+            places = marks.swapaxes(0, axis)
+            places[0] += axis + 1
+            places[-1] -= axis + 2
+    return np.clip(marks, -REACH, REACH)
+
+
+def _typed(integers: Array, elem_type: int) -> Array:
+    """`integers` as an element type; for an unsigned type, shifted to begin at 0."""
+    integers = np.asarray(integers)  # without axes, it is a scalar
+    if elem_type == TensorProto.STRING:
+        return integers.astype(np.str_).astype(np.object_)
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
+    if dtype.kind == "b":
+        return np.asarray(integers > 0)
+    if dtype.kind == "u":
+        return np.asarray(integers + REACH).astype(dtype)
+    # bfloat16 and float8 convert from float32
+    return integers.astype(np.float32).astype(dtype, copy=False)

@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from onnxpad.declared import Row, op_types, operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
-from onnxpad.graph import Graph, Node, Tensor, Touched
+from onnxpad.graph import Graph, Node, Tensor, Touched, nodes_upstream
 from onnxpad.graph.graph import row_declared
-from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN, Facts, refine
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term, Terms

@@ -20,10 +20,9 @@ from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite, telling
-from onnxpad.facts.shapes import KEEPING
+from onnxpad.facts.shape_rules import KEEPING
 from onnxpad.finding import Assumption, Trust
-from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import upstream
+from onnxpad.graph import Graph, Node, Tensor, Use, upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from onnxpad.errors import counted
 from onnxpad.finding import Finding
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.run import Run, RunResult
-from onnxpad.rewrite.transaction import Barred, Key, Made, kept_back
+from onnxpad.rewrite.run import Barred, Key, Made, Run, RunResult, kept_back
 from onnxpad.validation.result import Validation, not_validated
 
 

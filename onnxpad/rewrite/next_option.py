@@ -15,11 +15,10 @@ from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
 from onnxpad.finding import Counts, Finding, NextOption
-from onnxpad.graph import Graph
-from onnxpad.graph.walk import counts_of
+from onnxpad.graph import Graph, counts_of
 from onnxpad.options import Options
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 
 _USUAL: Final = 224

@@ -23,8 +23,7 @@ from onnxpad.options import Options
 from onnxpad.passes import LATER, PASSES
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 
 _CODE: Final = r"(?!PAD)[A-Z]{2,12}[0-9]{3}"
 _own: dict[str, type[Pass]] = {}

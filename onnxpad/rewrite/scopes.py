@@ -24,7 +24,7 @@ from onnxpad.facts.feasible import AnalysedDomains, SizeDomain
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,
@@ -94,7 +94,6 @@ class _Finder:
             hide(context, each, branches[id(context.graph.owner)], self.found, callers)
 
     def _enter(self, context: Context) -> None:
-        """Adds the bodies in a graph, and notes its calls of functions."""
         graph = context.graph
         for node in graph.running():
             if graph.is_function(node):
@@ -182,7 +181,6 @@ class _Finder:
 
     @cached_property
     def _originals(self) -> dict[int, Context]:
-        """The contexts of the graphs before all edits."""
         return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 

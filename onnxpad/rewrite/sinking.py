@@ -24,7 +24,7 @@ from onnxpad.padding.padding import Readers, data_inputs, readers_of
 from onnxpad.padding.write import check_pads, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import (
     Layer,
     Layers,
@@ -285,11 +285,8 @@ class Sinking:
 class Behind(Struct, frozen=True):
     """A layer of padding behind a node, and the node on data without it; or behind a `Pad`.
 
-    Attributes:
-        layer: The layer around each output.
-        shape: The second input of the node on such data, where it has to be another one.
-        steps: All nodes between `Pad`s and the layer, in order, this one last.
-        data: What a `Pad` pads; None for a step.
+    `shape` is the second input of the node on such data, where it has to be another one, `steps`
+    all nodes from the `Pad`s on, this one last, and `data` what a `Pad` pads.
     """
 
     layer: Layer

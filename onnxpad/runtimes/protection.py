@@ -15,7 +15,7 @@ from onnxpad.runtimes.onnxruntime.guard import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.rewrite.context import Context
+    from onnxpad.rewrite.pass_api import Context
     from onnxpad.runtimes.deployed import Exposed
 
 __all__ = [

@@ -12,7 +12,7 @@ from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
 from onnxpad.padding.crops import crop_of
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade

@@ -14,8 +14,7 @@ from onnxpad.options import Options
 from onnxpad.passes.auto_pad import DropValid
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.pads import MergePads
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.run import Run
 from tests.broken import Lost
 from tests.random_models.draw import draw_model

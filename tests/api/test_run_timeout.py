@@ -13,7 +13,7 @@ import pytest
 import onnxpad
 from onnxpad.api import kinds
 from onnxpad.graph import Graph
-from onnxpad.graph.walk import has_open_loop
+from onnxpad.graph.graph import has_open_loop
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.validation import answers, whole

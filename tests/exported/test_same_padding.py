@@ -19,7 +19,7 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory import sites_in
 from onnxpad.padding.reading import Site, SiteReader, added
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from tests.support import EXPORTED, FEW
 from tests.support.rows import one_in

@@ -5,7 +5,7 @@ from typing import Any
 from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.facts import Analysis, Value
 from onnxpad.facts.engine import common
-from onnxpad.facts.rule_api import NOTHING, PassedFacts, elements
+from onnxpad.facts.shape_rules import NOTHING, PassedFacts, elements
 from onnxpad.graph import Graph
 from tests.support import parsed
 from tests.support.rows import each_row

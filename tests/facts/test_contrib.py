@@ -4,7 +4,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.facts import Analysis
-from onnxpad.facts.shapes import SHAPES
+from onnxpad.facts.shape_rules import SHAPES
 from onnxpad.graph import Graph
 from onnxpad.semantics.operators import OPERATORS
 from tests.support import Array, one, run

@@ -11,7 +11,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.quasi_affine import Sizes
 from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
-from onnxpad.facts.rule_api import fit
+from onnxpad.facts.shape_rules import fit
 from onnxpad.semantics import numbers
 from onnxpad.semantics.numbers import ZERO, Ratio, Real
 from onnxpad.semantics.rows import FORMATS, INTEGERS

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.shapes import DTYPES, SEVERAL, SHAPES, resized
+from onnxpad.facts.shape_rules import DTYPES, SEVERAL, SHAPES, resized
 from onnxpad.graph import Graph
 from tests.facts.agreement import REFUSALS, compare, single, together
 from tests.strategies import examples

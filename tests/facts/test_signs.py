@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import onnxpad
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import BOUNDS, telling
-from onnxpad.facts.rule_api import BOUND
+from onnxpad.facts.shape_rules import BOUND
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.strategies import examples
 from tests.support import Array, one, parsed, run
 from tests.support.rows import each_row

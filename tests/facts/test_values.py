@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.rule_api import FLOAT
+from onnxpad.facts.shape_rules import FLOAT
 from onnxpad.graph import Graph
 from onnxpad.semantics import numbers as floats
 from tests.facts.agreement import compare, single, together

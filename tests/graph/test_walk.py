@@ -4,8 +4,8 @@ from operator import attrgetter
 
 import pytest
 
-from onnxpad.graph import Graph, Tensor, Use
-from onnxpad.graph.walk import MOST, downstream, nodes_upstream, upstream
+from onnxpad.graph import Graph, Tensor, Use, downstream, nodes_upstream, upstream
+from onnxpad.graph.nodes import MOST
 from tests.support import one
 
 

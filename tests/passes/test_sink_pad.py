@@ -8,8 +8,7 @@ import pytest
 
 import onnxpad
 from onnxpad.passes.sink_pad import SinkPad
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match
+from onnxpad.rewrite.pass_api import Context, Match
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
 

@@ -10,8 +10,14 @@ import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.probe import cut as cutting
-from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
-from onnxpad.probe.run import ProbeResult, compare_scenes
+from onnxpad.probe.cut import (
+    Neighbourhood,
+    NeighbourhoodProbe,
+    ProbeResult,
+    Scene,
+    UnprobeableError,
+    compare_scenes,
+)
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
 from onnxpad.rewrite.pass_api import Pass

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxpad.probe.run import REACH, ProbeResult, _borders, _draws, _ramp
+from onnxpad.probe.cut import REACH, ProbeResult, _borders, _draws, _ramp
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in

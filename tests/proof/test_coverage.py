@@ -17,8 +17,7 @@ from onnxpad.proof.certificate import settle
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts
 from onnxpad.proof.term import DiffersError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match
+from onnxpad.rewrite.pass_api import Context, Match
 from onnxpad.rewrite.run import Run
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from onnxpad.rewrite.heal import heal
-from onnxpad.rewrite.transaction import Barred, Key
+from onnxpad.rewrite.run import Barred, Key
 from onnxpad.validation.result import Comparison, Run, Validation
 from tests.support.lines import Lines
 

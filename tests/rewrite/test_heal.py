@@ -18,9 +18,8 @@ from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof import certificate
 from onnxpad.proof.term import Equal
-from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.heal import heal
-from onnxpad.rewrite.pass_api import Match
+from onnxpad.rewrite.pass_api import Context, Match
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.validation.result import Run, Validation
 from tests.support import feeds_of, one, onnxpad_runs, run

@@ -1,7 +1,7 @@
 """Which `Pad`s and Slices have results whose sizes onnxruntime does not infer."""
 
 from onnxpad.graph import Graph
-from onnxpad.rewrite.transaction import _hides
+from onnxpad.rewrite.run import _hides
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -12,7 +12,7 @@ import pytest
 import onnxpad
 from onnxpad.api.fix import graph_of
 from onnxpad.finding import Counts
-from onnxpad.graph.walk import counts_of
+from onnxpad.graph import counts_of
 from onnxpad.report.documents.fix_document import next_line
 from onnxpad.rewrite.scopes import contexts
 from tests.rewrite.test_advice import COMPUTED, SAME, net

@@ -10,8 +10,8 @@ from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.rewrite import next_option as module
-from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.next_option import _gains, _most_named, _shapes, next_option
+from onnxpad.rewrite.pass_api import Context
 from tests.support import parsed
 from tests.support.rows import each_row
 

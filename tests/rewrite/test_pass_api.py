@@ -8,8 +8,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.rewrite.pass_api import Context, Match, Pass
 from tests.support import one
 from tests.support.rows import each_row
 

@@ -12,7 +12,7 @@ import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.support import MODELS, PADS, W, one, onnxpad_runs
 from tests.support.rows import one_in
 

@@ -16,8 +16,7 @@ from onnxpad.options import OptionKeywords, Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Pass
+from onnxpad.rewrite.pass_api import Context, Pass
 from onnxpad.rewrite.run import Run
 from onnxpad.rewrite.scopes import contexts
 from tests.broken import (

@@ -14,9 +14,8 @@ from onnxpad.passes.conv_transpose import TakeCrop
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.pads import DropEmptyPad
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.rewrite.transaction import Editor
+from onnxpad.rewrite.pass_api import Context, Match, Pass
+from onnxpad.rewrite.run import Editor
 from tests.benchmarks.growth import Model, pads_in_a_row, same
 from tests.broken import Swapped
 from tests.support import BORDER, PADS, W, assert_graph, one, work

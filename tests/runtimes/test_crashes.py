@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.probe.run import compare_scenes
+from onnxpad.probe.cut import compare_scenes
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError

@@ -4,7 +4,7 @@ from typing import Any
 
 import onnx
 
-from onnxpad.probe.run import ProbeResult, compare_scenes
+from onnxpad.probe.cut import ProbeResult, compare_scenes
 
 
 def compare_runs(

@@ -20,7 +20,7 @@ from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
 

@@ -16,7 +16,7 @@ from onnxpad.arithmetic.window import pads_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit, Likeness

@@ -47,12 +47,11 @@ from onnxpad.frameworks.repadding.sites import (
 )
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
-from onnxpad.graph import Graph
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.semantics.layers import Pairs

@@ -15,7 +15,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.padding.write import attributes, set_amounts
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp

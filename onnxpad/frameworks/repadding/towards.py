@@ -20,11 +20,10 @@ from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
-from onnxpad.graph import Graph, Node
-from onnxpad.graph.walk import downstream
+from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import Pairs, is_padded
 

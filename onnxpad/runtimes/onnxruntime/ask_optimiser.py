@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed

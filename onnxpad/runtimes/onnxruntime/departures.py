@@ -32,8 +32,7 @@ from onnxpad.arithmetic.window import Window, meets_data, pool_output_size
 from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import upstream
+from onnxpad.graph import Graph, Node, Tensor, upstream
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.semantics.engines import Placed, onnxruntime, specification
 from onnxpad.semantics.layers import Pair

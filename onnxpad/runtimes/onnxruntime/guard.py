@@ -26,10 +26,9 @@ import numpy as np
 import onnx
 
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.graph.walk import downstream, nodes_upstream, upstream
+from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, normal_domain, upstream
 from onnxpad.padding.padding import readers_of
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies

@@ -28,12 +28,11 @@ from onnxpad.errors import RUNTIME, ModelError, let_through
 from onnxpad.facts import Analysis, is_constant
 from onnxpad.facts.engine import KNOWN, passed_to_body
 from onnxpad.facts.feasible import conditions_of
-from onnxpad.facts.rule_api import FLOAT
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.facts.shape_rules import FLOAT
+from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.graph.model import schema_of
-from onnxpad.graph.walk import downstream
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
 from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import is_transposed

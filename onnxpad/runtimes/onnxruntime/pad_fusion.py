@@ -22,9 +22,8 @@ from msgspec import Struct
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
-from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph import Graph, Node, Tensor, Use, downstream, upstream
 from onnxpad.graph.nodes import held_bodies
-from onnxpad.graph.walk import downstream, upstream
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.layers import is_padded, is_plain_zero
 from onnxpad.semantics.operators import Operator, operator_of

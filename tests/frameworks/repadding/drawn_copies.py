@@ -12,7 +12,7 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.probe.drawn_cuts import model_text
 from tests.support import parsed
 from tests.support.lines import Lines

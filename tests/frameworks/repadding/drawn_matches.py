@@ -25,7 +25,7 @@ from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
 from onnxpad.semantics.layers import pairs_of

@@ -10,7 +10,7 @@ from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.support import parsed
 from tests.support.rows import each_row
 

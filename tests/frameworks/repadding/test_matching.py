@@ -23,7 +23,7 @@ from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation.inputs import Draw
 from tests.support import one

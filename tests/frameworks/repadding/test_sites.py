@@ -12,7 +12,7 @@ from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.support import one
 from tests.support.rows import each_row
 

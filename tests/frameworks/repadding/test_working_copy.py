@@ -14,7 +14,7 @@ from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session
 from tests.support import Array, one, parsed

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import shield
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.runtimes.onnxruntime.drawn import GIVEN, INPUTS, POOL

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import ask_optimiser
 from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded

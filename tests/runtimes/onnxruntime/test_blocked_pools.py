@@ -2,7 +2,7 @@
 
 from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from tests.support import one
 from tests.support.rows import each_row
 

@@ -4,7 +4,7 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.read_nodes import UnreadableError
