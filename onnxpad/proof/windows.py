@@ -7,7 +7,9 @@ the same elements.
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -303,13 +305,15 @@ def _compared(
             if found and error.code is Reason.NOT_CERTIFIED:
                 error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
             raise
+    reads, trusts = found[0].first, {} if trust is None else {"trusts": str(trust)}
+    axes, outside = _Axes(old.form, reads.axes, sizes), [_said(e.fill) for e in reads.layers]
     equal = Equal(
         "windows",
         frozenset() if trust is None else frozenset({trust.assumption}),
-        _facts(old.form, found[0].first, sizes, repair, trust),
+        {"axes": axes, "outside": outside, "repair": repair, **trusts},
         known_sizes(sizes),
         repair,
-        f"with {_text(found[0].first.layers)} outside{REPAIRED * repair}",
+        f"with {_text(reads.layers)} outside{REPAIRED * repair}",
     )
     return Comparison(tuple(found), equal)
 
@@ -331,27 +335,26 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     return DiffersError(said, engine=engine)
 
 
-def _facts(
-    form: WindowForm, first: Canonical, sizes: Sizes, repair: bool, trust: Trust | None
-) -> Mapping[str, Any]:
-    """An original in canonical form, as data; by remainder, where its axes vary."""
-    axes = []
-    for axis, read, size, window in zip(form.spatial, first.axes, sizes, form.axes, strict=True):
-        varies = {"start": read.start, "windows": read.windows, "size": size}
-        table = table_of({"size": size, **varies}, size)
-        axes.append(
-            {
-                "axis": axis,
-                **{name: _datum(extent) for name, extent in varies.items()},
-                "kernel": window.kernel,
-                "stride": window.stride,
-                "dilation": window.dilation,
-                **({} if table is None else {"cases": table}),
-            }
-        )
-    outside = [_said(layer.fill) for layer in first.layers]
-    found = {"axes": axes, "outside": outside, "repair": repair}
-    return found if trust is None else {**found, "trusts": str(trust)}
+class _Axes(UserList[Mapping[str, Any]]):
+    """The axes of an original in canonical form, as data; by remainder, where they vary.
+
+    It is made when it is asked for: only pages and JSON show it.
+    """
+
+    def __init__(self, form: WindowForm, reach: tuple[Reach, ...], sizes: Sizes) -> None:
+        self._read = form, reach, sizes
+
+    @cached_property
+    def data(self) -> list[Mapping[str, Any]]:  # type: ignore[override]  # it is not set
+        return [*map(_axis, self._read[0].spatial, self._read[0].axes, *self._read[1:])]
+
+
+def _axis(axis: int, window: Window, read: Reach, size: Extent) -> Mapping[str, Any]:
+    varies = {"start": read.start, "windows": read.windows, "size": size}
+    table = table_of({"size": size, **varies}, size)
+    said = {name: n if isinstance(n, int) else str(n) for name, n in varies.items()}
+    slides = {"kernel": window.kernel, "stride": window.stride, "dilation": window.dilation}
+    return {"axis": axis, **said, **slides, **({} if table is None else {"cases": table})}
 
 
 def _as_read(
@@ -469,7 +472,3 @@ def _text(layers: Layers) -> str:
     fills = [_said(layer.fill) for layer in layers]
     told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
     return ", then ".join(told) or "nothing"
-
-
-def _datum(extent: Extent) -> int | str:
-    return extent if isinstance(extent, int) else str(extent)

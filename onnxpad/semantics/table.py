@@ -1,7 +1,7 @@
 """All that is known of operators, one row each.
 
 Without a row, nothing is proved through an operator; nor of a version, an attribute or a type that
-its row does not name. Rows that few models need are imported with the first node that needs one.
+its row does not name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ _PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS, 
 
 def rows() -> dict[tuple[str, str], Row]:
     """All rows by domain and op type, but those of users."""
-    from onnxpad.semantics.table import STEPS
-
     return {**_PADDING, **{("", op): row for op, row in STEPS.items()}}
 
 
@@ -67,8 +65,6 @@ def row_of(graph: Graph, node: Node) -> Row | None:
     found = padding_row(graph, node)
     if found is not None or not graph.is_standard(node):
         return found
-    from onnxpad.semantics.table import STEPS
-
     return STEPS.get(node.op)
 
 
