@@ -14,7 +14,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, SitePass
 from onnxpad.semantics.layers import onnx_order
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.operators import WindowOp
 
 
 class ResolveAutoPad(SitePass):

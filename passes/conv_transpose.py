@@ -14,7 +14,7 @@ from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
-from onnxpad.semantics.read_nodes import TransposedOp
+from onnxpad.semantics.operators import TransposedOp
 
 
 class FormPass(SitePass):

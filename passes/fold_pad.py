@@ -10,8 +10,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Choice, PadBefore, SitePass
 from onnxpad.semantics.layers import onnx_order
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.operators import Fill, WindowOp
 
 
 class FoldPad(PadBefore):

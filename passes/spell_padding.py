@@ -13,7 +13,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
 
 
 class SpellPadding(Pass):

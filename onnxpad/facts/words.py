@@ -18,7 +18,7 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.layers import ExtentPair
-from onnxpad.semantics.read_nodes import PadOp
+from onnxpad.semantics.operators import PadOp
 
 _OWN: Final = "the size it reads"
 

@@ -40,7 +40,7 @@ from onnxpad.semantics.layers import (
     onnx_order,
     total,
 )
-from onnxpad.semantics.read_nodes import TransposedOp
+from onnxpad.semantics.operators import TransposedOp
 
 _MOST_STEPS: Final = 32
 _BESIDE: Final = ((0, 0),) * 2

@@ -15,12 +15,12 @@ from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
-from onnxpad.semantics.operators import operator_named
-from onnxpad.semantics.read_nodes import (
+from onnxpad.semantics.operators import (
     PadOp,
     TransposedOp,
     UnreadableError,
     WindowOp,
+    operator_named,
     read_pad,
     read_transposed,
     read_window,

@@ -23,7 +23,7 @@ from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.layers import Pairs
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
 
 
 class Match(Struct, frozen=True):

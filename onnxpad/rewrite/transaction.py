@@ -35,8 +35,15 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.registry import failed, is_own
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
-from onnxpad.semantics.operators import Layout, gathering
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.semantics.operators import (
+    Layout,
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    gathering,
+    is_pad,
+)
 from onnxpad.semantics.table import over_axes
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from onnxpad.runtimes.onnxruntime.departures import (
 )
 from onnxpad.semantics.engines import onnxruntime, specification
 from onnxpad.semantics.operators import OPERATORS as ROWS
-from onnxpad.semantics.read_nodes import WindowOp, read_window
+from onnxpad.semantics.operators import WindowOp, read_window
 from tests.semantics.test_read import graph_of
 from tests.support.rows import each_row
 
