@@ -32,7 +32,6 @@ from onnxpad.arithmetic.window import Window, meets_data
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
-from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
@@ -48,7 +47,14 @@ from onnxpad.semantics.layers import (
     total,
     without_sign,
 )
-from onnxpad.semantics.window import WindowForm
+from onnxpad.semantics.window import (
+    ENGINES,
+    ONNXRUNTIME,
+    SPECIFICATION,
+    Placed,
+    WindowForm,
+    divides_by_kernel,
+)
 
 Sizes: TypeAlias = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""

@@ -13,11 +13,17 @@ from onnx import helper, numpy_helper
 from onnxpad.arithmetic.size import Unknown, evaluate
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from onnxpad.semantics.engines import divides_by_kernel, onnxruntime
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand
 from onnxpad.semantics.rows import Call, Passed, Row, UnreadError
 from onnxpad.semantics.transposed import spread_of
-from onnxpad.semantics.window import TRANSPOSED, WINDOWS, WindowForm, form_of
+from onnxpad.semantics.window import (
+    TRANSPOSED,
+    WINDOWS,
+    WindowForm,
+    divides_by_kernel,
+    form_of,
+    onnxruntime,
+)
 from tests.support import Array
 
 ROWS: Final = {**WINDOWS, **TRANSPOSED}

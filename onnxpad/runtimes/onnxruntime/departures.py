@@ -35,7 +35,6 @@ from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.engines import Placed, onnxruntime, specification
 from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import (
     Fill,
@@ -47,7 +46,7 @@ from onnxpad.semantics.operators import (
     read_window,
     windowed,
 )
-from onnxpad.semantics.window import WindowForm
+from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
 
 if TYPE_CHECKING:
     from onnxpad.semantics.operators import WindowOp
