@@ -240,8 +240,8 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
 def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
     """The sizes for which a proof without a window holds: those from which amounts may come."""
     plain = not isinstance(term.head, Stepped | Spread)
-    shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
-    axes = enumerate(() if shape is None else shape)
+    tensor, padded = facts.reader.holder(term.bare if plain else term), touched_axes(term.layers)
+    axes = enumerate((tensor and facts.analysis.shape(tensor)) or ())
     return known_sizes(tuple([size for axis, size in axes if axis > 1 or axis in padded]))
 
 

@@ -244,7 +244,6 @@ class Reader:
         return found
 
     def _constant(self, graph: Graph, tensor: Tensor) -> Term | None:
-        """The term of a short constant."""
         declared = graph.declared(tensor)
         if declared is None or declared.shape is None:
             return None

@@ -342,10 +342,7 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
 
 
 class _Axes(UserList[Mapping[str, Any]]):
-    """The axes of an original in canonical form, as data; by remainder, where they vary.
-
-    It is made when it is asked for: only pages and JSON show it.
-    """
+    """The axes of an original as data, made when asked for: only pages and JSON show them."""
 
     def __init__(self, form: WindowForm, reach: tuple[Reach, ...], sizes: Sizes) -> None:
         self._read = form, reach, sizes
@@ -369,7 +366,6 @@ def _as_read(
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> Compared:
-    """Compares two windows, each as one of the engines reads it."""
     (judge, engine), defined = engines, runs_where(places[0])
     old, new = (window.form for window in pair)
     for axis, some, each in zip(old.spatial, defined, places[1], strict=True):

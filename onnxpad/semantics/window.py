@@ -71,24 +71,11 @@ SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
 class WindowForm(Struct, frozen=True, eq=False):
     """How the window of one node slides; nodes that slide alike have one form.
 
-    They are compared by identity: `Terms.form` gives the one object of a form.
-
-    Attributes:
-        kind: The operator, with its domain where that is not ONNX's own.
-        version: The version of the operator.
-        window: How all windows of this operator slide.
-        axes: The window along each spatial axis.
-        before: The number of axes before the spatial ones.
-        after: The number of axes after them.
-        auto_pad: The attribute `auto_pad`.
-        pads: (begin, end) per spatial axis, which apply where `auto_pad` is NOTSET.
-        pads_written: Whether the node has the attribute `pads`.
-        ceil: Whether the number of windows rounds up.
-        counts: Whether its own padding counts in the divisor of an average.
-        own: The fill of its own padding; an operand by its place.
-        has_indices: Whether it has an output for the positions of maxima.
-        empty: Names of attributes that are empty lists, which not every runtime takes.
-        others: All other attributes, each with its name, type and value.
+    They are compared by identity: `Terms.form` gives the one object of a form. `before` and `after`
+    count the axes beside the spatial ones. `pads` apply where `auto_pad` is NOTSET. `counts` says
+    whether its own padding, whose fill is `own`, is in the divisor of an average; `has_indices`,
+    whether there is an output for the positions of maxima. `empty` names the attributes that are
+    empty lists, which not every runtime takes; `others` has all others, with type and value.
     """
 
     kind: str
@@ -265,7 +252,6 @@ def form_of(call: Call) -> WindowForm:
 
 
 def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
-    """How a node slides, given the fill that stands for 0."""
     node, row = call.node, call.row
     if window.declaration is not None and any(output.name for output in node.outputs[1:]):
         raise UnreadError("nothing is declared of its further outputs")
