@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import shorten
 from typing import Final
@@ -84,6 +83,8 @@ def cells(text: str) -> int:
     text = unmarked(text)
     if text.isascii():
         return len(text)
+    import unicodedata  # which takes longer to load than most reports to lay out
+
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
 

@@ -5,7 +5,6 @@ The trial rewrites the result further, as the option asks, counts what that gain
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -100,6 +99,8 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
 
 def _shapes(graph: Graph) -> tuple[str, Mapping[str, Any]]:
     """Usual sizes for all open axes of the inputs, as typed and as values."""
+    import shlex
+
     given = [name for name in graph.inputs if name not in graph.initializers]
     fixed, typed = dict[str, Any](), list[str]()
     for name in dict.fromkeys(axis.tensor for axis in open_axes(graph.inputs)):

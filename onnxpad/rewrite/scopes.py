@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 import onnx
@@ -208,6 +207,10 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bo
 
 def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
     """The indices of functions, each after all that call it; none if they call in a circle."""
+    if not functions:
+        return []
+    from graphlib import CycleError, TopologicalSorter
+
     calling = defaultdict[Key, set[int]](set)
     for place, each in enumerate(functions):
         for key in called_in(each.node):
