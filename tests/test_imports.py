@@ -130,9 +130,7 @@ def named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 STATEMENT: Final = re.compile(
     r"^[ \t]*(?:from [\w.]+ import (?:\([^)]*\)|[\w., *]+)|import [\w., ]+)", re.MULTILINE
 )
-"""An import, which by the formatter stands on lines of its own: to parse all else takes a second.
-
-It may match in a text too: see `is_statement`."""
+"""An import, which has lines of its own, or a text alike: to parse all else takes a second."""
 
 
 @cache
