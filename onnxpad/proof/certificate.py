@@ -207,7 +207,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
     pending = [(start, 0)]
-    seen: set[Tensor] = set()
+    seen = set[Tensor]()
     while pending:
         at, pads = pending.pop()
         if at in seen:

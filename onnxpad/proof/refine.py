@@ -52,7 +52,6 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.semantics.table import padding_row, row_of
 
-_LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 LOST_SIGN: Final = "lost-sign"
 """The rule that holds of a tensor, for all that reads it, and not of its term."""
 _LOST_SIGN: Final = Equal(
@@ -84,7 +83,7 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
     if new is old:
         return Equal("same")
     found, pending = _ruled(Pair(new, old, at, trust, facts))
-    seen: set[tuple[Term, Term]] = set()
+    seen = set[tuple[Term, Term]]()
     while pending:
         pair = pending.pop()
         if pair[0] is pair[1] or pair in seen:
@@ -363,7 +362,7 @@ def _check_loses(
 
 def _least_number(dtype: int | None) -> float:
     """A number that is above no element of a type but infinities; -inf where that is unknown."""
-    if dtype in _LOWEST_FINITE:
+    if dtype in {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}:
         return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
     found = None if dtype is None else lowest(dtype)
     return -math.inf if found is None else found

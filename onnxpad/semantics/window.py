@@ -36,7 +36,7 @@ from onnxpad.arithmetic.window import Window as AxisWindow
 from onnxpad.arithmetic.window import window_of
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
+from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand, pairs_of
 from onnxpad.semantics.rows import INTS, ZERO, Call, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
@@ -292,7 +292,7 @@ def _slide(node: Node, kernel: tuple[int, ...], crops: bool) -> Slide:
     pads = integers(node, "pads", 2 * rank)
     if pads and not crops and min(pads) < 0:
         raise UnreadError(f"its pads {pads} are negative, which the specification forbids")
-    pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
+    pairs = pairs_of(pads) if pads else ((0, 0),) * rank
     axes = tuple(map(window_of, kernel, strides, dilations))
     return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil)
 
