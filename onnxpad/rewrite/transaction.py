@@ -157,13 +157,12 @@ class Editor:
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
+        now, way = _written(context, node, results[0], roots[0])
         for each, hazard in hiding:
-            if hazard is not None and not (each.alive and _hides(graph, each)):
+            if hazard is not None and not (each in way and _hides(graph, each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
-
-        now, _ = _written(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = frozenset(map(context.label, fresh))
         mark = graph.mark()
