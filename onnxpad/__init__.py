@@ -7,8 +7,6 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from onnxpad._version import __version__ as __version__
-
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult as CheckResult
     from onnxpad.api.check import check as check
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from onnxpad.rewrite.pass_api import Match as Match
     from onnxpad.rewrite.pass_api import Pass as Pass
 
+__version__ = "0.1.0"
 _MODULES = {
     "arguments": {"ModelSource"},
     "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}

@@ -13,7 +13,7 @@ from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, SitePass
 from onnxpad.semantics.layers import onnx_order
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.operators import WindowOp
 
 
 class ResolveAutoPad(SitePass):

@@ -13,7 +13,7 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
-from onnxpad.semantics.read_nodes import TransposedOp
+from onnxpad.semantics.operators import TransposedOp
 
 
 class FormPass(SitePass):

@@ -9,8 +9,7 @@ from onnxpad.padding.padding import has_amounts, split
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, PadBefore, SitePass
 from onnxpad.semantics.layers import onnx_order
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.operators import Fill, WindowOp
 
 
 class FoldPad(PadBefore):

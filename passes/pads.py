@@ -17,7 +17,7 @@ from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of, onnx_order
-from onnxpad.semantics.read_nodes import PadOp, is_pad
+from onnxpad.semantics.operators import PadOp, is_pad
 
 
 class DropEmptyPad(Pass):

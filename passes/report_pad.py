@@ -12,8 +12,14 @@ from onnxpad.graph import Graph, Node, Use
 from onnxpad.padding.padding import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
-from onnxpad.semantics.operators import MICROSOFT, crops, gathering, windowed
-from onnxpad.semantics.read_nodes import PadOp, UnreadableError
+from onnxpad.semantics.operators import (
+    MICROSOFT,
+    PadOp,
+    UnreadableError,
+    crops,
+    gathering,
+    windowed,
+)
 
 MOST_READERS: Final = 4
 """A reason names at most this many readers."""

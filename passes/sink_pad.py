@@ -11,8 +11,7 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import gathering
-from onnxpad.semantics.read_nodes import PadOp
+from onnxpad.semantics.operators import PadOp, gathering
 
 
 class SinkPad(Pass):

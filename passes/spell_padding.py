@@ -12,7 +12,7 @@ from onnxpad.errors import and_list
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
 
 
 class SpellPadding(Pass):

@@ -34,7 +34,7 @@ from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
 from onnxpad.semantics.layers import LEAST
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.operators import WindowOp
 from onnxpad.semantics.rows import ZERO, Call
 from onnxpad.semantics.table import STEPS, amounts_of, pad_of
 from onnxpad.semantics.window import WINDOWS

@@ -24,7 +24,7 @@ from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "errors", "finding", "reasons",
+    "errors", "finding", "reasons",
     "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
@@ -117,6 +117,8 @@ def named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Full names of what an import statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
+    elif [alias.name for alias in node.names] == ["__version__"]:
+        return  # a package has it before anything is imported
     elif node.module and node.module.partition(".")[0] == "onnxpad":
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif node.level:
@@ -128,9 +130,7 @@ def named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 STATEMENT: Final = re.compile(
     r"^[ \t]*(?:from [\w.]+ import (?:\([^)]*\)|[\w., *]+)|import [\w., ]+)", re.MULTILINE
 )
-"""An import, which by the formatter stands on lines of its own: to parse all else takes a second.
-
-It may match in a text too: see `is_statement`."""
+"""An import, which has lines of its own, or a text alike: to parse all else takes a second."""
 
 
 @cache
@@ -195,8 +195,8 @@ def test_no_module_is_in_a_circle() -> None:
             if isinstance(node, ast.Import):
                 reads[module_of(path)] |= {alias.name for alias in node.names} & modules
             elif isinstance(node, ast.ImportFrom) and node.module:
-                inner = {f"{node.module}.{alias.name}" for alias in node.names}
-                found = (inner & modules) or ({node.module} & modules)
+                inner = {*named(node)}
+                found = (inner & modules) or ({node.module} & modules if inner else set())
                 reads[module_of(path)] |= found - {module_of(path)}
     TopologicalSorter(reads).prepare()  # raises CycleError, which names a circle
 

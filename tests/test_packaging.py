@@ -40,7 +40,7 @@ def folders() -> dict[str, Path]:
 def test_version() -> None:
     """Written once, in the package; an installed copy has the same."""
     assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+|\.dev\d+)?", onnxpad.__version__)
-    assert configured()["dynamic"]["version"] == {"attr": "onnxpad._version.__version__"}
+    assert configured()["dynamic"]["version"] == {"attr": "onnxpad.__version__"}
     try:
         installed = importlib.metadata.version("onnxpad")
     except importlib.metadata.PackageNotFoundError:

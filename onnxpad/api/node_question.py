@@ -25,12 +25,13 @@ from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import Layout, operator_of
-from onnxpad.semantics.read_nodes import (
+from onnxpad.semantics.operators import (
+    Layout,
     PadOp,
     TransposedOp,
     UnreadableError,
     WindowOp,
+    operator_of,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 from onnxpad.errors import UsageError
 from onnxpad.process import was_interrupted

@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.errors import OnnxpadError
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME

@@ -20,8 +20,7 @@ from onnx import TensorProto
 
 from onnxpad.facts.shape_rules import BOOL, NONE, Bound, Call, named
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream
-from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of
-from onnxpad.semantics.read_nodes import pad_giving
+from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of, pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
 Rule: TypeAlias = Callable[[Call], Bound]

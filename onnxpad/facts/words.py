@@ -17,7 +17,7 @@ from onnxpad.facts import Analysis, OpenAxis, is_constant, open_axes
 from onnxpad.graph import Graph, Tensor, upstream
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.layers import ExtentPair
-from onnxpad.semantics.read_nodes import PadOp
+from onnxpad.semantics.operators import PadOp
 
 _OWN: Final = "the size it reads"
 

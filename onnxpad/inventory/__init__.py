@@ -40,8 +40,15 @@ from onnxpad.semantics.layers import (
     onnx_order,
     pairs_of,
 )
-from onnxpad.semantics.operators import operator_named, windowed
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.semantics.operators import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_pad,
+    operator_named,
+    windowed,
+)
 from onnxpad.validation.result import PaddingDifference
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]

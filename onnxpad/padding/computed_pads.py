@@ -25,8 +25,7 @@ from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
 from onnxpad.semantics.layers import Pairs, is_padded
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.operators import Fill, PadOp, WindowOp
 
 Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""

@@ -28,7 +28,6 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import (
-    ENDLESS,
     Layer,
     Pair,
     Pairs,
@@ -38,7 +37,8 @@ from onnxpad.semantics.layers import (
     onnx_order,
     total,
 )
-from onnxpad.semantics.read_nodes import TransposedOp
+from onnxpad.semantics.operators import TransposedOp
+from onnxpad.semantics.window import LONGEST
 
 _MOST_STEPS: Final = 32
 _BESIDE: Final = ((0, 0),) * 2
@@ -163,7 +163,7 @@ class Crops:
         graph, node = self._graph, self._op.node
         cut = [(axis, *pair) for axis, pair in zip(self._op.axes, rest, strict=True) if any(pair)]
         axes, begins, ends = map(list, zip(*cut, strict=True))
-        bounds = {"starts": begins, "ends": [-end or ENDLESS for end in ends], "axes": axes}
+        bounds = {"starts": begins, "ends": [-end or LONGEST for end in ends], "axes": axes}
         name = f"{node.name or node.outputs[0].name}_crop"
         if graph.opset < _BY_INPUTS:
             return graph.insert("Slice", [tensor], bounds, before=node, name=name)

@@ -23,8 +23,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
-from onnxpad.semantics.operators import MICROSOFT, key_of, windowed
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import MICROSOFT, PadOp, TransposedOp, WindowOp, key_of, windowed
 from onnxpad.semantics.rows import places_of
 from onnxpad.semantics.table import row_of
 

@@ -32,8 +32,9 @@ from onnxpad.semantics.layers import (
     number_of,
     numbers_of,
 )
-from onnxpad.semantics.operators import Fill, Operator
-from onnxpad.semantics.read_nodes import (
+from onnxpad.semantics.operators import (
+    Fill,
+    Operator,
     PadOp,
     TransposedOp,
     UnreadableError,

@@ -44,8 +44,7 @@ from onnxpad.semantics.layers import (
     numbers_of,
     onnx_order,
 )
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, WindowOp, pad_giving
+from onnxpad.semantics.operators import Fill, PadOp, WindowOp, pad_giving
 
 
 class Sites:

@@ -34,8 +34,7 @@ from onnxpad.semantics.layers import (
     is_plain_zero,
     onnx_order,
 )
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import Fill, PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.table import amounts_attribute
 

@@ -22,7 +22,7 @@ def axis_pictures(facts: Mapping[str, object]) -> Html:
     """Pictures of the windows of a certificate; axes that are alike are drawn once."""
     axes = facts.get("axes")
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for axis in axes if isinstance(axes, list) else []:
+    for axis in axes if isinstance(axes, Sequence) else ():
         groups.setdefault(repr(_without_names(axis)), []).append(axis)
     return join(_pictures(group) for group in groups.values())
 

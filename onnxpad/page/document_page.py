@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.page.markup import NOTHING, Html, badge, el, esc, folded, join, names, table
 from onnxpad.page.style import STYLE
 from onnxpad.report.documents import (

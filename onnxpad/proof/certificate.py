@@ -206,7 +206,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
     pending = [(start, 0)]
-    seen: set[Tensor] = set()
+    seen = set[Tensor]()
     while pending:
         at, pads = pending.pop()
         if at in seen:
@@ -239,8 +239,8 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
 def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
     """The sizes for which a proof without a window holds: those from which amounts may come."""
     plain = not isinstance(term.head, Stepped | Spread)
-    shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
-    axes = enumerate(() if shape is None else shape)
+    tensor, padded = facts.reader.holder(term.bare if plain else term), touched_axes(term.layers)
+    axes = enumerate((tensor and facts.analysis.shape(tensor)) or ())
     return known_sizes(tuple([size for axis, size in axes if axis > 1 or axis in padded]))
 
 

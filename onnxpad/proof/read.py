@@ -42,7 +42,7 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.read_nodes import PadOp, read_window
+from onnxpad.semantics.operators import PadOp, read_window
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
 from onnxpad.semantics.window import WindowForm, check_limit
@@ -244,7 +244,6 @@ class Reader:
         return found
 
     def _constant(self, graph: Graph, tensor: Tensor) -> Term | None:
-        """The term of a short constant."""
         declared = graph.declared(tensor)
         if declared is None or declared.shape is None:
             return None

@@ -51,9 +51,6 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.semantics.table import padding_row, row_of
 
-_LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
-
-
 LOST_SIGN: Final = "lost-sign"
 """The rule that holds of a tensor, for all that reads it, and not of its term."""
 _LOST_SIGN: Final = Equal(
@@ -85,7 +82,7 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
     if new is old:
         return Equal("same")
     found, pending = _ruled(Pair(new, old, at, trust, facts))
-    seen: set[tuple[Term, Term]] = set()
+    seen = set[tuple[Term, Term]]()
     while pending:
         pair = pending.pop()
         if pair[0] is pair[1] or pair in seen:
@@ -309,7 +306,10 @@ def _check_zeros(pair: Pair, dtype: int | None, floor: float) -> bool:
     """Whether data that is not below a number may hold zeros; raises where their signs may tell."""
     if dtype not in {None, *FLOATS} or floor > 0:
         return False
-    pair.facts.check_zeros_unseen(pair.at)
+    tensor = pair.at
+    if teller := "something" if tensor is None else telling(pair.facts.analysis, tensor):
+        said = f"{teller} downstream may tell 0.0 from -0.0"
+        raise DiffersError(said, Reason.FILL_WINS, value=0)
     return True
 
 
@@ -361,7 +361,7 @@ def _check_loses(
 
 def _least_number(dtype: int | None) -> float:
     """A number that is above no element of a type but infinities; -inf where that is unknown."""
-    if dtype in _LOWEST_FINITE:
+    if dtype in {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}:
         return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
     found = None if dtype is None else lowest(dtype)
     return -math.inf if found is None else found
@@ -422,11 +422,6 @@ class Facts:
                 found[place] = symbol(f"{name}[{place}]", Range(least))
         return tuple(found)
 
-    def shape(self, term: Term) -> tuple[Extent, ...] | None:
-        """The shape of a term; None where it is unknown."""
-        tensor = self.reader.holder(term)
-        return None if tensor is None else self.analysis.shape(tensor)
-
     def dtype(self, data: Term) -> int | None:
         """The element type of data; None where it is unknown."""
         held = self.reader.around(data)
@@ -466,12 +461,6 @@ class Facts:
                 self.check_finite(each.bare)
         else:
             raise DiffersError("nothing is known about the data")
-
-    def check_zeros_unseen(self, tensor: Tensor | None) -> None:
-        """Raises where something downstream may tell 0.0 from -0.0."""
-        if teller := "something" if tensor is None else telling(self.analysis, tensor):
-            said = f"{teller} downstream may tell 0.0 from -0.0"
-            raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
         """Raises unless each reader of a tensor adds it to 0.0, so that no sign of a zero shows."""

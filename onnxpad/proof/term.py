@@ -121,15 +121,10 @@ class Terms:
 
 
 class Equal(Struct, frozen=True):
-    """Both terms compute the same, wherever the original is defined.
+    """Both terms compute the same, wherever the original is defined, as a `Certificate` says it.
 
-    Attributes:
-        rule: The rule that decided at the place where they differ; `same` where they do not.
-        assumptions: What it rests on beyond the specification.
-        facts: The proof as data, as `Certificate.facts` has it.
-        sizes: The sizes of the data for which it holds; None for every size of an axis.
-        repair: Whether onnxruntime does not run the original, so that the specification decided.
-        words: What is the same, in words.
+    `rule` is the one that decided at the place where they differ; `same` where they do not. With
+    `repair`, onnxruntime does not run the original, so that the specification decided.
     """
 
     rule: str

@@ -7,7 +7,9 @@ the same elements.
 
 from __future__ import annotations
 
+from collections import UserList
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -30,7 +32,6 @@ from onnxpad.arithmetic.window import Window, meets_data
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
-from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
@@ -46,7 +47,14 @@ from onnxpad.semantics.layers import (
     total,
     without_sign,
 )
-from onnxpad.semantics.window import WindowForm
+from onnxpad.semantics.window import (
+    ENGINES,
+    ONNXRUNTIME,
+    SPECIFICATION,
+    Placed,
+    WindowForm,
+    divides_by_kernel,
+)
 
 Sizes: TypeAlias = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""
@@ -303,13 +311,15 @@ def _compared(
             if found and error.code is Reason.NOT_CERTIFIED:
                 error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
             raise
+    reads, trusts = found[0].first, {} if trust is None else {"trusts": str(trust)}
+    axes, outside = _Axes(old.form, reads.axes, sizes), [_said(e.fill) for e in reads.layers]
     equal = Equal(
         "windows",
         frozenset() if trust is None else frozenset({trust.assumption}),
-        _facts(old.form, found[0].first, sizes, repair, trust),
+        {"axes": axes, "outside": outside, "repair": repair, **trusts},
         known_sizes(sizes),
         repair,
-        f"with {_text(found[0].first.layers)} outside{REPAIRED * repair}",
+        f"with {_text(reads.layers)} outside{REPAIRED * repair}",
     )
     return Comparison(tuple(found), equal)
 
@@ -331,27 +341,23 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     return DiffersError(said, engine=engine)
 
 
-def _facts(
-    form: WindowForm, first: Canonical, sizes: Sizes, repair: bool, trust: Trust | None
-) -> Mapping[str, Any]:
-    """An original in canonical form, as data; by remainder, where its axes vary."""
-    axes = []
-    for axis, read, size, window in zip(form.spatial, first.axes, sizes, form.axes, strict=True):
-        varies = {"start": read.start, "windows": read.windows, "size": size}
-        table = table_of({"size": size, **varies}, size)
-        axes.append(
-            {
-                "axis": axis,
-                **{name: _datum(extent) for name, extent in varies.items()},
-                "kernel": window.kernel,
-                "stride": window.stride,
-                "dilation": window.dilation,
-                **({} if table is None else {"cases": table}),
-            }
-        )
-    outside = [_said(layer.fill) for layer in first.layers]
-    found = {"axes": axes, "outside": outside, "repair": repair}
-    return found if trust is None else {**found, "trusts": str(trust)}
+class _Axes(UserList[Mapping[str, Any]]):
+    """The axes of an original as data, made when asked for: only pages and JSON show them."""
+
+    def __init__(self, form: WindowForm, reach: tuple[Reach, ...], sizes: Sizes) -> None:
+        self._read = form, reach, sizes
+
+    @cached_property
+    def data(self) -> list[Mapping[str, Any]]:  # type: ignore[override]  # it is not set
+        return [*map(_axis, self._read[0].spatial, self._read[0].axes, *self._read[1:])]
+
+
+def _axis(axis: int, window: Window, read: Reach, size: Extent) -> Mapping[str, Any]:
+    varies = {"start": read.start, "windows": read.windows, "size": size}
+    table = table_of({"size": size, **varies}, size)
+    said = {name: n if isinstance(n, int) else str(n) for name, n in varies.items()}
+    slides = {"kernel": window.kernel, "stride": window.stride, "dilation": window.dilation}
+    return {"axis": axis, **said, **slides, **({} if table is None else {"cases": table})}
 
 
 def _as_read(
@@ -360,7 +366,6 @@ def _as_read(
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> Compared:
-    """Compares two windows, each as one of the engines reads it."""
     (judge, engine), defined = engines, runs_where(places[0])
     old, new = (window.form for window in pair)
     for axis, some, each in zip(old.spatial, defined, places[1], strict=True):
@@ -469,7 +474,3 @@ def _text(layers: Layers) -> str:
     fills = [_said(layer.fill) for layer in layers]
     told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
     return ", then ".join(told) or "nothing"
-
-
-def _datum(extent: Extent) -> int | str:
-    return extent if isinstance(extent, int) else str(extent)

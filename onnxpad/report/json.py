@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption, Page, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import (

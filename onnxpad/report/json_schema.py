@@ -21,7 +21,7 @@ from typing import (
 
 from msgspec import Struct
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis
 from onnxpad.finding import Certificate, Change, Counts, Finding, Location, Page, Severity
 from onnxpad.frameworks.conventions.by_size import Parting

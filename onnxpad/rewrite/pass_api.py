@@ -29,12 +29,12 @@ from onnxpad.padding.write import write
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.semantics.layers import Pairs
-from onnxpad.semantics.operators import operator_named
-from onnxpad.semantics.read_nodes import (
+from onnxpad.semantics.operators import (
     PadOp,
     TransposedOp,
     UnreadableError,
     WindowOp,
+    operator_named,
     read_pad,
     read_transposed,
     read_window,

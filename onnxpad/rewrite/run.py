@@ -39,8 +39,15 @@ from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
-from onnxpad.semantics.operators import Layout, gathering
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.semantics.operators import (
+    Layout,
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    gathering,
+    is_pad,
+)
 from onnxpad.semantics.table import over_axes
 
 if TYPE_CHECKING:

@@ -36,8 +36,7 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
-from onnxpad.semantics.operators import Fill, gathering
-from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
+from onnxpad.semantics.operators import Fill, UnreadableError, gathering, is_pad, read_window
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 

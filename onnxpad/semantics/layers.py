@@ -9,10 +9,11 @@ the inside out.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import chain
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -110,10 +111,7 @@ def touched_axes(layers: Layers) -> frozenset[int]:
 
 def total(amounts: Iterable[Extent]) -> Extent:
     """The sum of amounts."""
-    found: Extent = 0
-    for amount in amounts:
-        found = found + amount
-    return found
+    return reduce(operator.add, amounts, 0)
 
 
 def around(layers: Layers, axis: int) -> Extent:
@@ -233,11 +231,10 @@ Pairs: TypeAlias = tuple[Pair, ...]
 ExtentPair: TypeAlias = tuple[Extent, Extent]
 ExtentPairs: TypeAlias = tuple[ExtentPair, ...]
 """(begin, end) for each axis, which may depend on sizes."""
-ENDLESS: Final = 2**31 - 1
-"""The end of a Slice beyond every axis, which fits an int32."""
+_T = TypeVar("_T")
 
 
-def pairs_of(pads: Sequence[int]) -> Pairs:
+def pairs_of(pads: Sequence[_T]) -> tuple[tuple[_T, _T], ...]:
     """ONNX order (all begins, then all ends) as one (begin, end) per axis."""
     half = len(pads) // 2
     return tuple(zip(pads[:half], pads[half:], strict=True))

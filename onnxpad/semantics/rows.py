@@ -87,13 +87,9 @@ INTS: Final = (int,)
 class Passed(Struct, frozen=True):
     """What a step makes of padded data: the step of the data alone, and layers around its result.
 
-    Attributes:
-        key: All that the step does to data without the layers and to `others`; with equal keys, it
-            does the same.
-        layers: The layers around the result, over its axes.
-        others: The places of the other operands that it reads, but for those that the key says.
-        runs: Whether onnxruntime runs it, where that is known.
-        disputed: Whether this is what onnxruntime computes, and the specification leaves it open.
+    With an equal `key`, it does the same to data without the layers and to the operands at the
+    places of `others`. `runs` says whether onnxruntime runs it, where that is known; `disputed`,
+    that it computes this, and the specification leaves it open.
     """
 
     key: tuple[object, ...]
@@ -115,12 +111,11 @@ class Window(Struct, frozen=True):
     """How the window of an operator slides over axes of its first input.
 
     Attributes:
-        weight: The input whose axes from the third on are the kernel; None for an attribute.
+        weight: The input whose axes from the third on are the kernel.
         rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
         own: The fill of its own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which `count_include_pad`
             turns into `ZERO`.
         zero_point: The input with the value that stands for `ZERO` in the data; None for 0.
-        bias: The input that holds the bias, if there is one.
         last: Whether the channels are the last axis; None where `channels_last` says that.
         declaration: What a user declared of it, which is all that is known; None for others.
         rounds_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the data
@@ -147,16 +142,13 @@ class Row(Struct, frozen=True):
     """All that is known of one operator.
 
     Attributes:
-        op: Its name.
         versions: The versions with this meaning, by the schema's `since_version`; without a schema,
             by its domain's version. None for a user's operator of which any version is declared.
         attributes: Each attribute of these versions: its default, or its type where it has none.
         inputs: The most inputs that it has; None for any number.
-        domain: Its domain; empty for ONNX's own.
         step: What it makes of a padding; None where it is no step.
         data: The inputs whose padding a step hands on: `first`, `all`, or `operand` for the one
             that is no constant.
-        window: How its window slides; None where it has none.
         transposed: The inputs that hold the weight and the bias of an operator that spreads its
             elements over windows; None for others.
         others: Whether it may have other attributes, of which nothing is known: a user's may.

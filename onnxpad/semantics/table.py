@@ -1,13 +1,13 @@
 """All that is known of operators, one row each.
 
 Without a row, nothing is proved through an operator; nor of a version, an attribute or a type that
-its row does not name. Rows that few models need are imported with the first node that needs one.
+its row does not name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Final, TypeGuard
 
@@ -19,7 +19,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import moving, pointwise
-from onnxpad.semantics.layers import ExtentPair, ExtentPairs
+from onnxpad.semantics.layers import ExtentPair, ExtentPairs, pairs_of
 from onnxpad.semantics.rows import INTS, Call, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
@@ -36,8 +36,6 @@ _PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS, 
 
 def rows() -> dict[tuple[str, str], Row]:
     """All rows by domain and op type, but those of users."""
-    from onnxpad.semantics.table import STEPS
-
     return {**_PADDING, **{("", op): row for op, row in STEPS.items()}}
 
 
@@ -67,8 +65,6 @@ def row_of(graph: Graph, node: Node) -> Row | None:
     found = padding_row(graph, node)
     if found is not None or not graph.is_standard(node):
         return found
-    from onnxpad.semantics.table import STEPS
-
     return STEPS.get(node.op)
 
 
@@ -176,7 +172,7 @@ def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> ExtentPair
         raise MalformedError(f"{len(flat)} pads, where each axis needs a begin and an end")
     if any(isinstance(amount, int) and abs(amount) > LONGEST for amount in flat):
         raise UnreadError(f"its pads are beyond {LONGEST}")
-    return tuple(zip(flat[:half], flat[half:], strict=True))
+    return pairs_of(flat)
 
 
 _TYPED: Final = (21, 23, 24, 25)  # versions that only added element types
@@ -187,14 +183,7 @@ def _unary(op: str, *versions: int, step: Step, **attributes: Any) -> Row:
     return Row(op, frozenset(versions), attributes, step=step)
 
 
-def _operated(op: str) -> Row:
-    return Row(op, frozenset({7, 13, 14}), _NONE, 2, step=pointwise.operated, data="operand")
-
-
-def _keeps_zero(op: str, *versions: int, **attributes: Any) -> Row:
-    return Row(op, frozenset(versions), attributes, step=pointwise.keeps_zero)
-
-
+_keeps_zero = partial(_unary, step=pointwise.keeps_zero)
 _STEPS: Final = (
     Row("Identity", frozenset({1, 13, 14, 16, 19, *_TYPED}), _NONE, step=moving.unchanged),
     Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": INTS}, step=moving.transpose),
@@ -246,7 +235,10 @@ _STEPS: Final = (
         inputs=3,
         step=pointwise.clip,
     ),
-    *(_operated(op) for op in ("Add", "Sub", "Mul", "Div")),
+    *(
+        Row(op, frozenset({7, 13, 14}), _NONE, 2, step=pointwise.operated, data="operand")
+        for op in ("Add", "Sub", "Mul", "Div")
+    ),
     Row(
         "QuantizeLinear",
         frozenset({10, 13, 19, *_TYPED, 28}),

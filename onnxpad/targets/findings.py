@@ -14,7 +14,7 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp, is_pad
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 

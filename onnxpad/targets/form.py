@@ -18,7 +18,7 @@ from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.semantics.operators import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.rows import lowest
 
 BESIDE: Final = frozenset(

@@ -7,7 +7,7 @@ from onnxpad.graph import Graph
 from onnxpad.padding.crops import form_of
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.read_nodes import TransposedOp, read_transposed
+from onnxpad.semantics.operators import TransposedOp, read_transposed
 from tests.support import one
 from tests.support.rows import each_row
 

@@ -6,7 +6,7 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import SiteReader, steps_of
-from onnxpad.semantics.read_nodes import read_window
+from onnxpad.semantics.operators import read_window
 from tests.support import one
 
 

@@ -10,7 +10,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, UnreadableError, WindowOp
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 

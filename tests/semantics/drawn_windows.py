@@ -13,14 +13,14 @@ from onnx import helper, numpy_helper
 from onnxpad.arithmetic.size import Unknown, evaluate
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from onnxpad.semantics.engines import divides_by_kernel, onnxruntime
+from onnxpad.semantics import window as meaning
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand
 from onnxpad.semantics.rows import Call, Passed, Row, UnreadError
 from onnxpad.semantics.transposed import spread_of
-from onnxpad.semantics.window import TRANSPOSED, WINDOWS, WindowForm, form_of
+from onnxpad.semantics.window import WindowForm
 from tests.support import Array
 
-ROWS: Final = {**WINDOWS, **TRANSPOSED}
+ROWS: Final = {**meaning.WINDOWS, **meaning.TRANSPOSED}
 TYPES: Final = {
     "MaxPool": ("float32", "float64", "float16", "int8", "uint8"),
     "NhwcMaxPool": ("uint8", "int8"),
@@ -166,7 +166,7 @@ def computed(drawn: Drawn) -> Array | None:
     call, data = drawn.call(), drawn.inputs[0]
     if call.row.transposed is not None:
         return _spread(spread_of(call), drawn.inputs)
-    form = form_of(call)
+    form = meaning.form_of(call)
     axes: list[_Axis] = []
     for axis, place in enumerate(form.spatial):
         placed = _placed(form, axis, data, place, drawn.sizes)
@@ -192,7 +192,7 @@ def _placed(
 ) -> _Axis | None:
     """The windows along an axis; None where onnxruntime does not run the node."""
     size, window = data.shape[place], form.axes[axis]
-    found = onnxruntime(form, axis, size, helper.np_dtype_to_tensor_dtype(data.dtype))
+    found = meaning.onnxruntime(form, axis, size, helper.np_dtype_to_tensor_dtype(data.dtype))
     if found is None:
         return None
     if isinstance(found.windows, Unknown):
@@ -218,7 +218,7 @@ def _read(
     elif fill == LEAST:
         fill = (np.finfo if data.dtype.kind == "f" else np.iinfo)(data.dtype).min
     own = form.own != EXCLUDED
-    beyond = own and (form.window.own != EXCLUDED or divides_by_kernel(form))
+    beyond = own and (form.window.own != EXCLUDED or meaning.divides_by_kernel(form))
     values, counted = data, np.ones(data.shape, bool)
     for number, (places, first, stop) in enumerate(axes):
         at = 2 + 2 * number

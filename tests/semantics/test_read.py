@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.semantics.read_nodes import (
+from onnxpad.semantics.operators import (
     PadOp,
     TransposedOp,
     UnreadableError,

@@ -15,7 +15,6 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.proof.term import Terms
 from onnxpad.reasons import Reason
-from onnxpad.semantics.engines import divides_by_kernel, onnxruntime, specification
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Layer, Operand
 from onnxpad.semantics.rows import Call, Row, UnreadError
 from onnxpad.semantics.transposed import spread_of
@@ -26,7 +25,10 @@ from onnxpad.semantics.window import (
     WindowForm,
     check_limit,
     declared_row,
+    divides_by_kernel,
     form_of,
+    onnxruntime,
+    specification,
 )
 from tests.support import one
 from tests.support.rows import each_row

@@ -22,7 +22,7 @@ from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.operators import PadOp, WindowOp
 
 _SHORT: Final[Mapping[Likeness, str]] = {
     "none": "",

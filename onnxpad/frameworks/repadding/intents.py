@@ -26,8 +26,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.runtimes.deployed import CHANGED, misreads_same
 from onnxpad.semantics.layers import Pair
-from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.operators import Fill, PadOp, WindowOp
 
 
 def op_of(site: Site) -> Op | None:

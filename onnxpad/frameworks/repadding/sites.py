@@ -17,8 +17,7 @@ from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs
-from onnxpad.semantics.operators import operator_of
-from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, operator_of
 
 _PAD_AS_INPUT = 11
 """The first opset whose Pad takes its amounts as an input."""

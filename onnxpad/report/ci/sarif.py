@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from onnxpad._version import __version__
+from onnxpad import __version__
 from onnxpad.errors import place_in
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.report import CheckReport, FileReport

@@ -25,7 +25,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
-from onnxpad.semantics.read_nodes import UnreadableError
+from onnxpad.semantics.operators import UnreadableError
 
 _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.

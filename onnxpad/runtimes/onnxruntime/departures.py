@@ -34,14 +34,21 @@ from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor, upstream
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.engines import Placed, onnxruntime, specification
 from onnxpad.semantics.layers import Pair
-from onnxpad.semantics.operators import Fill, Operator, operator_of, windowed
-from onnxpad.semantics.read_nodes import UnreadableError, WindowOp, pad_giving, read_window
-from onnxpad.semantics.window import WindowForm
+from onnxpad.semantics.operators import (
+    Fill,
+    Operator,
+    UnreadableError,
+    WindowOp,
+    operator_of,
+    pad_giving,
+    read_window,
+    windowed,
+)
+from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
 
 if TYPE_CHECKING:
-    from onnxpad.semantics.read_nodes import WindowOp
+    from onnxpad.semantics.operators import WindowOp
 
 
 Type: TypeAlias = Callable[[], int | None]

@@ -33,7 +33,7 @@ from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
-from onnxpad.semantics.read_nodes import PadOp
+from onnxpad.semantics.operators import PadOp
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""

@@ -34,8 +34,7 @@ from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
-from onnxpad.semantics.operators import operator_of
-from onnxpad.semantics.read_nodes import is_transposed
+from onnxpad.semantics.operators import is_transposed, operator_of
 
 Call: TypeAlias = tuple[Context, Node]
 """A call of a function, or a node with a body, with the graph that it is in."""

@@ -26,8 +26,15 @@ from onnxpad.graph import Graph, Node, Tensor, Use, downstream, upstream
 from onnxpad.graph.nodes import held_bodies
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.layers import is_padded, is_plain_zero
-from onnxpad.semantics.operators import Operator, operator_of
-from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp, read_pad, read_window
+from onnxpad.semantics.operators import (
+    Operator,
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    operator_of,
+    read_pad,
+    read_window,
+)
 from onnxpad.semantics.window import auto_pad_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]

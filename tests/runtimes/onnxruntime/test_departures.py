@@ -18,9 +18,9 @@ from onnxpad.runtimes.onnxruntime.departures import (
     runtime_pads,
     why_not_run,
 )
-from onnxpad.semantics.engines import onnxruntime, specification
 from onnxpad.semantics.operators import OPERATORS as ROWS
-from onnxpad.semantics.read_nodes import WindowOp, read_window
+from onnxpad.semantics.operators import WindowOp, read_window
+from onnxpad.semantics.window import onnxruntime, specification
 from tests.semantics.test_read import graph_of
 from tests.support.rows import each_row
 

@@ -7,7 +7,7 @@ from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
-from onnxpad.semantics.read_nodes import UnreadableError
+from onnxpad.semantics.operators import UnreadableError
 from tests.support import BORDER, W, one, parsed
 from tests.support.rows import each_row
 
