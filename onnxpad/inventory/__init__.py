@@ -331,7 +331,8 @@ class _Collector:
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):
             source, sizes, total = op.data, site.sizes, own
-            taking, left = self._crops[id(op.node)]
+            crops = Crops(self._graph, self._context.analysis, op)
+            taking, left = self._crops.get(id(op.node)) or crops.taking()
             if behind := taking.taken:
                 total = taking.form.crop
             behind += [left[0]] if left is not None and left[0] not in behind else []

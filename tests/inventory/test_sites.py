@@ -312,6 +312,19 @@ def test_a_malformed_output_shape_is_shown_as_written() -> None:
     assert (site.kind, site.written) == ("malformed", "output_shape=[1, 1, 16, 16]")
 
 
+def test_bounds_that_no_tensor_has_are_told_at_the_operator_that_they_crop() -> None:
+    end = helper.make_tensor("e", TensorProto.INT64, [1], [5])
+    model = of(
+        node("Constant", "", "e", value=end),
+        node("ConvTranspose", "x w", "t"),
+        node("Slice", "t e e e", "y"),
+    )
+    model.graph.node[0].attribute[0].t.dims[:] = [1, -5]
+    found = onnxpad.show(model)
+    assert not found.is_checked
+    assert [site.kind for site in found.sites] == ["malformed"]
+
+
 def test_a_path_that_reads_as_an_option() -> None:
     assert command_text(FIX, "-a b") == "onnxpad fix './-a b'"
     assert command_text(FIX, "") == "onnxpad fix MODEL"
