@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.facts import LARGEST_SIZE, Analysis
-from onnxpad.facts.recorded import _known, _listed, given_domain, shape_of, sizes_of
+from onnxpad.facts.recorded import given_domain, shape_of, sizes_of
 from onnxpad.file.skeleton import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
@@ -590,10 +590,3 @@ def test_what_a_shape_may_be(given: Any, expected: tuple[int | None, ...] | str)
         return
     with pytest.raises(UsageError):
         shape_of("x", given)
-
-
-def test_how_names_are_listed() -> None:
-    assert _known(list("abcdefgh")).endswith("'g', 'h'")
-    assert _known([]) == "none"
-    assert _listed([]) == "nothing"
-    assert _listed([1, None, "a"]) == "1,?,a"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxpad.probe.cut import REACH, ProbeResult, _borders, _draws, _ramp
+from onnxpad.probe.cut import REACH, ProbeResult, _draws, _ramp
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in
@@ -301,16 +301,6 @@ def test_a_ramp_tells_every_shift_along_every_axis() -> None:
     for axis in range(5):
         assert set((np.diff(ramp, axis=axis) % span).flat) == {steps[axis]}
     assert sorted(_ramp((span,))) == list(range(-REACH, REACH + 1))
-
-
-def test_borders_have_marks_of_their_own_at_each_side_of_each_axis() -> None:
-    marks = _borders((3,) * 5)
-    sides = [np.moveaxis(marks, axis, 0)[end, 1, 1, 1, 1] for axis in range(5) for end in (0, -1)]
-    assert len({0, *sides}) == 11
-    assert marks[(1,) * 5] == 0
-    assert abs(marks).max() == REACH  # corners have more than fits
-    assert all(_borders((1,) * rank).all() for rank in range(1, 4))  # both ends at one place
-    assert _borders((0, 2)).shape == (0, 2)
 
 
 def test_inputs_of_any_size_begin_with_the_same_data() -> None:
