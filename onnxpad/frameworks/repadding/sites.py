@@ -75,8 +75,6 @@ def has_padding_to_vary(context: Context) -> bool:
 
 def _fixed(site: Site) -> str:
     """Why the padding of an operator cannot be varied; empty where it can."""
-    if not site.windows:
-        return "its kernel is unknown until run time"
     if site.row.declaration is not None:
         return "its operator is the user's own"
     if isinstance(site.op, WindowOp) and site.op.read.has_indices:

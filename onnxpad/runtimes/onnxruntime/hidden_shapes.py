@@ -60,7 +60,6 @@ class Disagreement(NamedTuple):
     """An operator whose output shape inference gives another size than the analysis derives."""
 
     node: Node
-    output: Tensor
     derived: Inferred
     inferred: Inferred
 
@@ -84,7 +83,7 @@ def disagreements(
             pairs = zip(derived, sizes or (), strict=False)
             differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
             if sizes is not None and (differ or len(derived) != len(sizes)):
-                yield Disagreement(node, tensor, derived, sizes)
+                yield Disagreement(node, derived, sizes)
                 break
 
 

@@ -26,7 +26,7 @@ def found(model: onnx.ModelProto) -> list[Disagreement]:
 
 
 def places(model: onnx.ModelProto) -> list[str]:
-    return [each.output.name for each in found(model)]
+    return [each.node.outputs[0].name for each in found(model)]
 
 
 def inferred(model: onnx.ModelProto, name: str = "y") -> list[int]:
@@ -120,7 +120,7 @@ def test_a_mistake_of_the_analysis_would_be_found(text: str) -> None:
     graph = Graph.from_proto(model)
     assert list(disagreements(graph, Analysis(graph))) == []
     (claim,) = disagreements(graph, Mistaken(graph))
-    assert claim.output.name == "y"
+    assert claim.node.outputs[0].name == "y"
 
 
 # Where it begins, and with what
