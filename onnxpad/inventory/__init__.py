@@ -287,13 +287,13 @@ class _Collector:
         self._graph = graph = context.graph
         self._findings = findings
         self._fitted = fitted
-        self._crops: dict[int, tuple[Taking, Obstacle | None]] = {}
+        crops: list[tuple[Taking, Obstacle | None]] = []
         for node in graph.nodes:
             with suppress(ModelError):  # which its site tells
                 if isinstance(op := context.read(node), TransposedOp):
-                    self._crops[id(node)] = Crops(graph, context.analysis, op).taking()
-        taken = [node for taking, _ in self._crops.values() for node in taking.taken]
-        left = [each[0] for _, each in self._crops.values() if each is not None]
+                    crops.append(Crops(graph, context.analysis, op).taking())
+        taken = [node for taking, _ in crops for node in taking.taken]
+        left = [each[0] for _, each in crops if each is not None]
         self._taken = {id(node) for node in (*taken, *left)}  # what belongs to another site
         self._reader = SiteReader(graph, context.analysis, set(map(id, taken)))
         self._readers = Readers(graph)
@@ -331,8 +331,7 @@ class _Collector:
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):
             source, sizes, total = op.data, site.sizes, own
-            crops = Crops(self._graph, self._context.analysis, op)
-            taking, left = self._crops.get(id(op.node)) or crops.taking()
+            taking, left = Crops(self._graph, self._context.analysis, op).taking()
             if behind := taking.taken:
                 total = taking.form.crop
             behind += [left[0]] if left is not None and left[0] not in behind else []
