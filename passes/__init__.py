@@ -12,8 +12,7 @@ from onnxpad.passes.conv_transpose import (
     TakeOutputPadding,
 )
 from onnxpad.passes.fold_pad import FoldPad, RecogniseSame, SplitPads
-from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, GuardPad, MergePads
 from onnxpad.passes.report_pad import ReportAutoPad, ReportPad
 from onnxpad.passes.report_scopes import ReportScopes, ReportUnreadable
 from onnxpad.passes.sink_pad import SinkPad

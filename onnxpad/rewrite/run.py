@@ -29,7 +29,7 @@ from onnxpad.graph import Graph, Node, Tensor, counts_of
 from onnxpad.graph.nodes import MOST
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
-from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.passes.pads import GuardPad
 from onnxpad.process import gc_paused
 from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError

@@ -17,7 +17,7 @@ from msgspec.structs import astuple, replace
 
 from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
-from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.passes.pads import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.registry import every_pass
