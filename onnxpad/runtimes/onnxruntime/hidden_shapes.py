@@ -75,7 +75,7 @@ def disagreements(
         if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
             continue
         shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
-        if any(shape is None or Unknown in map(type, shape) for shape in shapes):
+        if shapes[0] is None or Unknown in map(type, shapes[0]):  # of positions none is known
             continue
         inferred = _inferred(graph, analysis, node) or {}
         for tensor, shape in zip(node.outputs, shapes, strict=True):
