@@ -12,14 +12,8 @@ from onnxpad.graph import Graph, Node, Use
 from onnxpad.padding.padding import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
-from onnxpad.semantics.operators import (
-    MICROSOFT,
-    PadOp,
-    UnreadableError,
-    crops,
-    gathering,
-    windowed,
-)
+from onnxpad.semantics.operators import MICROSOFT, PadOp, crops, gathering, windowed
+from onnxpad.semantics.rows import UnreadError
 
 MOST_READERS: Final = 4
 """A reason names at most this many readers."""
@@ -60,7 +54,7 @@ class ReportPad(Pass):
             if node.op != "Pad" or is_told or not node.outputs:
                 continue
             pad = context.pad(node) if graph.names_standard(node) else None
-            if isinstance(pad, UnreadableError):
+            if isinstance(pad, UnreadError):
                 continue  # the rule on unreadable nodes reports it
             found, path = readers.of(node.outputs[0]), readers.path(node.outputs[0])
             if causes := [*_causes(context, found, node, pad, path)]:
@@ -127,7 +121,7 @@ def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | N
         return RefusalError(Reason.READ_AS_OPERAND, f"{told} reads it as input {index}")
     if gathering(graph, node) is None:
         return _way(graph, (use,))
-    if isinstance(op := context.window(node), UnreadableError):
+    if isinstance(op := context.window(node), UnreadError):
         return RefusalError(Reason.READER_UNREADABLE, f"{told}: it cannot be read itself: {op}")
     is_plain = pad is not None and pad.mode == "constant"
     if is_plain and context.style_of(node) in {"pad", "symmetric"}:

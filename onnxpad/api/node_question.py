@@ -25,14 +25,8 @@ from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import (
-    Layout,
-    PadOp,
-    TransposedOp,
-    UnreadableError,
-    WindowOp,
-    operator_of,
-)
+from onnxpad.semantics.operators import Layout, PadOp, TransposedOp, WindowOp, operator_of
+from onnxpad.semantics.rows import UnreadError
 
 
 def node_question(
@@ -70,7 +64,7 @@ def node_question(
             f"node {label!r} is a {node.op}, which has no window; explain takes Conv, "
             "ConvTranspose, MaxPool, AveragePool and operators like them"
         )
-    if isinstance(read, UnreadableError):
+    if isinstance(read, UnreadError):
         raise UsageError(f"node {label!r} ({node.op}) cannot be read: {read}")
     windows = tuple(window for window in read.windows if isinstance(window, Window))
     if len(windows) != len(read.windows):
@@ -139,7 +133,7 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
     raise UsageError(f"there is no node {name!r}{near}")
 
 
-def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadableError | None:
+def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadError | None:
     """Reads a node, or says why it cannot be read; None if it has no window."""
     found = context.read(node)
     return None if isinstance(found, PadOp) else found

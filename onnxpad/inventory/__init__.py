@@ -43,12 +43,12 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.operators import (
     PadOp,
     TransposedOp,
-    UnreadableError,
     WindowOp,
     is_pad,
     operator_named,
     windowed,
 )
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.validation.result import PaddingDifference
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
@@ -314,7 +314,7 @@ class _Collector:
                     return self._pad(pad)
                 case None:
                     return _as_written(self._graph, "other", [node], self._findings)
-                case UnreadableError() as error:
+                case UnreadError() as error:
                     why = error
                 case op:
                     return self._slides(op)

@@ -37,11 +37,11 @@ from onnxpad.semantics.operators import (
     Operator,
     PadOp,
     TransposedOp,
-    UnreadableError,
     WindowOp,
     is_pad,
     read_pad,
 )
+from onnxpad.semantics.rows import UnreadError
 
 _MOST_NODES: Final = 96
 _UNKNOWN: Final = (Unknown("not known"),)
@@ -258,7 +258,7 @@ class SiteReader:
         for node in reversed(direct):
             try:
                 pad = read_pad(self._graph, self._analysis, node)
-            except UnreadableError:
+            except UnreadError:
                 amounts = None
                 continue
             own, is_known = pad.extents_over(rank), pad.mode == "constant" and pad.value is not None

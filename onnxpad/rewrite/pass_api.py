@@ -32,13 +32,13 @@ from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
     PadOp,
     TransposedOp,
-    UnreadableError,
     WindowOp,
     operator_named,
     read_pad,
     read_transposed,
     read_window,
 )
+from onnxpad.semantics.rows import UnreadError
 
 if TYPE_CHECKING:
     from onnxpad.padding.computed_pads import DynamicSites
@@ -225,12 +225,12 @@ class Context:
         """The readable transposed convolutions, in file order."""
         return self.each(TransposedOp)
 
-    def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
+    def unreadable(self) -> Iterator[tuple[Node, UnreadError]]:
         """The nodes that cannot be read, in file order, and why.
 
         They are operators with a window, `Pad`s, and all that contradict their schema.
         """
-        yield from self._reads().get(UnreadableError, ())
+        yield from self._reads().get(UnreadError, ())
 
     def each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
@@ -256,12 +256,12 @@ class Context:
                 if by is not self.analysis and (read := self.read(node)) is None:
                     node.notes[_NOTHING] = True
                 else:
-                    is_wrong = isinstance(read, UnreadableError)
+                    is_wrong = isinstance(read, UnreadError)
                     found[type(read)].append((node, read) if is_wrong else read)
             self._listed = version, found
         return self._listed[1]
 
-    def read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadableError | None:
+    def read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadError | None:
         """Reads a node, or says why not; None where it has no window and is no `Pad`, or is gone.
 
         Any other node that contradicts its schema comes with what is wrong, too.
@@ -273,23 +273,23 @@ class Context:
         row = operator_named(self.graph, node)
         if row is None:
             why = self.graph.contradiction(node)
-            return UnreadableError(why) if why else None
+            return UnreadError(why) if why else None
         return self._tried(read_transposed, node) if row.scatters else self.window(node)
 
-    def window(self, node: Node) -> WindowOp | UnreadableError:
+    def window(self, node: Node) -> WindowOp | UnreadError:
         """Reads a window operator's node, or says why it cannot be read."""
         return self._tried(read_window, node)
 
-    def pad(self, node: Node) -> PadOp | UnreadableError:
+    def pad(self, node: Node) -> PadOp | UnreadError:
         """Reads a `Pad` node, or says why it cannot be read."""
         return self._tried(read_pad, node)
 
     def _tried(
         self, reads: Callable[[Graph, Analysis, Node], _Read], node: Node
-    ) -> _Read | UnreadableError:
+    ) -> _Read | UnreadError:
         try:
             return reads(self.graph, self.analysis, node)
-        except UnreadableError as error:
+        except UnreadError as error:
             return error
 
     def misfolded(self) -> list[Exposed]:

@@ -39,15 +39,8 @@ from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
-from onnxpad.semantics.operators import (
-    Layout,
-    PadOp,
-    TransposedOp,
-    UnreadableError,
-    WindowOp,
-    gathering,
-    is_pad,
-)
+from onnxpad.semantics.operators import Layout, PadOp, TransposedOp, WindowOp, gathering, is_pad
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.table import over_axes
 
 if TYPE_CHECKING:
@@ -636,7 +629,7 @@ def _written(
     return SiteForm(tuple(reversed(steps))), way
 
 
-def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadableError | None) -> StepForm:
+def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadError | None) -> StepForm:
     if isinstance(op, WindowOp):
         return _window(node.op, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
     if not isinstance(op, TransposedOp):

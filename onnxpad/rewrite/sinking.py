@@ -36,7 +36,7 @@ from onnxpad.semantics.layers import (
     onnx_order,
 )
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
-from onnxpad.semantics.operators import Fill, UnreadableError, gathering, is_pad, read_window
+from onnxpad.semantics.operators import Fill, gathering, is_pad, read_window
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
@@ -262,7 +262,7 @@ class Sinking:
         graph, sites, style = self._graph, self._context.sites, self._context.style_of(reader)
         try:
             op = read_window(graph, self._analysis, reader)
-        except UnreadableError as error:
+        except UnreadError as error:
             raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
         if graph.origin(op.data) is not padded:
             raise refused(graph, reader, "stands between")

@@ -303,10 +303,6 @@ def operator_named(graph: Graph, node: Node) -> Operator | None:
     return None if row is None or row.op == "Pad" else laid_out(row, node.attrs)
 
 
-UnreadableError = UnreadError
-"""A node that cannot be interpreted, although it may be legal; the message says why."""
-
-
 class WindowOp(Struct, frozen=True):
     """A window operator's node, with defaults for absent attributes, and its form as it was read.
 
@@ -458,7 +454,7 @@ def _kept(read: Callable[[Call], _Read]) -> Callable[[Graph, Known, Node], _Read
             known: _Read = reading[1]
             return known
         if name := graph.refers(node):
-            raise UnreadableError(
+            raise UnreadError(
                 f"its {name} is an attribute of the function, which each call may set differently"
             )
         row = row_named(graph, node)
@@ -468,7 +464,7 @@ def _kept(read: Callable[[Call], _Read]) -> Callable[[Graph, Known, Node], _Read
         except MalformedError as error:
             raise ModelError(f"{node.op} {describe(node)!r}: {error}") from error
         if why := graph.contradiction(node):
-            raise UnreadableError(why)
+            raise UnreadError(why)
         if _is_settled(found):
             node.reading = analysis, found
         return found
@@ -536,7 +532,7 @@ def read_pad(call: Call) -> PadOp:
         if rank is not None and over_axes(amounts, axes, rank) is None:
             if axes is None:
                 raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
-            raise UnreadableError(f"of {rank} axes of data, it pads {axes}")
+            raise UnreadError(f"of {rank} axes of data, it pads {axes}")
         node.notes[key] = numbers_of(amounts)
     return PadOp(node, form.mode, axes, amounts, value, node.notes[key], form)
 
@@ -559,5 +555,5 @@ def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:
         return None
     try:
         return read_pad(graph, analysis, node)
-    except UnreadableError:
+    except UnreadError:
         return None

@@ -18,8 +18,8 @@ from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
-from onnxpad.semantics.operators import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
-from onnxpad.semantics.rows import lowest
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
+from onnxpad.semantics.rows import UnreadError, lowest
 
 BESIDE: Final = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
@@ -452,7 +452,7 @@ class _Forms:
                 return "empty"
         elif "value" not in node.attrs:
             return "absent"
-        value = None if isinstance(pad, UnreadableError) or pad is None else pad.value
+        value = None if isinstance(pad, UnreadError) or pad is None else pad.value
         if value is None:
             return "open"
         dtype = self._analysis.dtype(node.inputs[0])

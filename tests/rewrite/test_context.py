@@ -10,7 +10,8 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.semantics.operators import PadOp, TransposedOp, UnreadableError, WindowOp
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
+from onnxpad.semantics.rows import UnreadError
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 
@@ -97,7 +98,7 @@ def test_what_is_read_in_file_order() -> None:
     )
     v = "float[3, 2, 1, 1] v = {1, 2, 3, 4, 5, 6}"
     context = Context(Graph.from_proto(one(body, initializers=f"{W}, {BORDER}, {v}")))
-    assert set(context._reads()) == {PadOp, WindowOp, TransposedOp, UnreadableError}
+    assert set(context._reads()) == {PadOp, WindowOp, TransposedOp, UnreadError}
     assert [op.node.outputs[0].name for op in context.windows()] == ["b", "y"]
     assert [op.node.outputs[0].name for op in context.pads()] == ["a"]
     assert [op.node.outputs[0].name for op in context.transposed()] == ["c"]

@@ -550,10 +550,8 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
     )
     nodes = nodes if more else nodes.replace("r = Slice", "z = Slice")
     held = (
-        f"float[2, 2, 3, 1] w = {{{', '.join(['1'] * 12)}}}, int64[1] one = {{1}},"
-        " int64[1] two = {2}, int64[1] far = {99}, float[1, 2, 8, 4] v = {"
-        + ", ".join(["2"] * 64)
-        + "}"
+        f"float[2, 2, 3, 1] w = {{{', '.join('1' * 12)}}}, int64[1] one = {{1}}, int64[1] two ="
+        f" {{2}}, int64[1] far = {{99}}, float[1, 2, 8, 4] v = {{{', '.join('2' * 64)}}}"
     )
     model = onnx.parser.parse_model(
         f"{HEAD.replace('17', '10')} g (float[1, 2, {size + more}, 4] x, bool on) => (float[] y)"

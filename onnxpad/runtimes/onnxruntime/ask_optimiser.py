@@ -25,7 +25,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
-from onnxpad.semantics.operators import UnreadableError
+from onnxpad.semantics.rows import UnreadError
 
 _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.
@@ -164,7 +164,7 @@ def _as_ours(
     graph = context.graph
     node = graph.tensor(output).producer
     pad = None if node is None else context.pad(node)
-    if node is None or pad is None or isinstance(pad, UnreadableError):
+    if node is None or pad is None or isinstance(pad, UnreadError):
         return []
     if pad.value is None:  # take the value that onnxruntime's constant folding found
         pad = replace(pad, value=met.pad.value)

@@ -38,13 +38,13 @@ from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import (
     Fill,
     Operator,
-    UnreadableError,
     WindowOp,
     operator_of,
     pad_giving,
     read_window,
     windowed,
 )
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ class BlockedPools:
             rows = ((node, operator_of(graph, node)) for node in graph.nodes)
             self._pools = [node for node, row in rows if row and runs_in_blocks(row)]
         for node in self._pools:
-            with suppress(UnreadableError):
+            with suppress(UnreadError):
                 if node.alive:
                     yield read_window(graph, self._analysis, node)
 

@@ -74,17 +74,16 @@ def disagreements(
     for node in islice(graph.nodes, NODES) if among is None else among:
         if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
             continue
-        shapes = [analysis.shape(tensor) if tensor.name else () for tensor in node.outputs]
-        if shapes[0] is None or Unknown in map(type, shapes[0]):  # of positions none is known
+        result = node.outputs[0]  # positions, where a pool gives them, are as many
+        shape = analysis.shape(result)
+        if shape is None or Unknown in map(type, shape):
             continue
-        inferred = _inferred(graph, analysis, node) or {}
-        for tensor, shape in zip(node.outputs, shapes, strict=True):
-            derived, sizes = _sizes(shape or ()), inferred.get(tensor.name)
-            pairs = zip(derived, sizes or (), strict=False)
-            differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
-            if sizes is not None and (differ or len(derived) != len(sizes)):
-                yield Disagreement(node, derived, sizes)
-                break
+        derived = _sizes(shape)
+        sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
+        pairs = zip(derived, sizes or (), strict=False)
+        differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+        if sizes is not None and (differ or len(derived) != len(sizes)):
+            yield Disagreement(node, derived, sizes)
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:

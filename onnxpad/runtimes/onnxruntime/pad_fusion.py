@@ -29,12 +29,12 @@ from onnxpad.semantics.layers import is_padded, is_plain_zero
 from onnxpad.semantics.operators import (
     Operator,
     PadOp,
-    UnreadableError,
     WindowOp,
     operator_of,
     read_pad,
     read_window,
 )
+from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
@@ -568,13 +568,13 @@ class Fusion:
     def _read(self, node: Node) -> WindowOp | None:
         try:
             return read_window(self._graph, self._analysis, node)
-        except (UnreadableError, ModelError):
+        except (UnreadError, ModelError):
             return None
 
     def _pad(self, node: Node) -> PadOp | None:
         try:
             return read_pad(self._graph, self._analysis, node)
-        except (UnreadableError, ModelError):
+        except (UnreadError, ModelError):
             return None
 
 
@@ -621,7 +621,7 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
             return False  # its own padding is not counted, but the folded one would have to be
     try:
         return auto_pad_of(node) == "NOTSET"
-    except (ModelError, UnreadableError):
+    except (ModelError, UnreadError):
         return False
 
 

@@ -7,7 +7,7 @@ from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
-from onnxpad.semantics.operators import UnreadableError
+from onnxpad.semantics.rows import UnreadError
 from tests.support import BORDER, W, one, parsed
 from tests.support.rows import each_row
 
@@ -31,7 +31,7 @@ def test_what_was_edited_around_a_pad(edited: str, touched: bool) -> None:
     context = Context(Graph.from_proto(proto))
     nodes = {node.outputs[0].name: node for node in context.graph.nodes}
     pad = context.pad(nodes["a"])
-    assert not isinstance(pad, UnreadableError)
+    assert not isinstance(pad, UnreadError)
     if edited:
         context.graph.set_attributes(nodes[edited], {"added": 1})
     assert _is_touched(context, Exposed(pad, nodes["y"], (nodes["b"],), "")) is touched
@@ -44,7 +44,7 @@ def test_what_is_too_far_to_see_may_have_been_edited(length: int, touched: bool)
     context = Context(Graph.from_proto(one(nodes, initializers=BORDER)))
     found = {node.outputs[0].name: node for node in context.graph.nodes}
     pad = context.pad(found["a"])
-    assert not isinstance(pad, UnreadableError)
+    assert not isinstance(pad, UnreadError)
     assert _is_touched(context, Exposed(pad, found["y"], (), "")) is touched
 
 

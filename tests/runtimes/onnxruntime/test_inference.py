@@ -128,7 +128,7 @@ def test_a_mistake_of_the_analysis_would_be_found(text: str) -> None:
 
 def test_it_is_told_where_it_begins_and_not_behind() -> None:
     model = one(
-        f"""a = Relu (x) b = {POOL} (a) c = Sigmoid (b)
+        f"""a = Relu (x) b, positions = {POOL} (a) c = Sigmoid (b)
         d = {POOL} (c) y = AveragePool <kernel_shape = [2, 2]> (d)""",
         inputs="float[1, 2, 16, 12] x",
     )
@@ -184,6 +184,7 @@ y = If (c) <
 
 QUIET = [
     pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 9, 9] x"), id="an odd size"),
+    pytest.param(one(f"y, i = {POOL} (x)", inputs="float[1, 2, 9, 9] x"), id="positions"),
     pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 8, 8] x", opset=22), id="opset 22"),
     pytest.param(one(f"y = {POOL} (x)", inputs="float[0, 2, 8, 8] x"), id="a size of 0"),
     pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 0, 8] x"), id="a side of 0"),
