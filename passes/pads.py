@@ -113,16 +113,16 @@ class MergePads(Pass):
             label = context.graph.label(producer)
             message = f"Pad of Pad {label!r}"
             try:
-                amounts, kept = self._sum(context, first, second)
+                amounts = self._sum(context, first, second)
             except RefusalError as refusal:
                 yield self.refused(context, second.node, message, refusal)
             else:
                 becomes = f"one Pad {axes_text(amounts)}"
-                plan = first, amounts, kept
+                plan = first.data, amounts
                 yield self.found(context, second.node, message, plan, becomes=becomes)
 
-    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pairs, PadOp]:
-        """The sum of both amounts, over all axes, and the `Pad` whose value stays; or a refusal."""
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
+        """The sum of both amounts, over all axes; or a refusal."""
         graph, between = context.graph, first.node.outputs[0]
         layers = layers_of(graph, context.analysis, first.node, second.node)
         given = list[int]()
@@ -132,33 +132,26 @@ class MergePads(Pass):
             given += chain.from_iterable(pad.constant_amounts)
         if layers is None and min(given) >= 0:
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
-        if len({layer.fill for layer in layers or ()}) > 1:
+        fills = {layer.fill for layer in layers or ()}
+        says = None if second.value is None else fill_of(second.value)
+        if len(fills) > 1 or (says is not None and not fills <= {says}):
             told = {} if first.value is None else {"value": first.value}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
-        if layers is None or len(layers) > 1:
+        if layers is None or len(layers) != 1:
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said)
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             said = "the first is read elsewhere too"
             raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=between.name)
-        inner = layers or layers_of(graph, context.analysis, first.node)
-        assert inner is not None
-        amounts = numbers_of(inner[0].amounts)
+        amounts = numbers_of(layers[0].amounts)
         assert amounts is not None
-        amounts = amounts if layers else ((0, 0),) * len(amounts)
-        says = None if second.value is None else fill_of(second.value)
-        return amounts, second if says in {layer.fill for layer in layers} else first
+        return amounts
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Gives the second the sum, over all axes, and the first's input."""
-        first, amounts, kept = match.plan
-        graph, node = context.graph, match.node
-        set_amounts(graph, node, amounts)
-        if kept is first and graph.opset < 11:
-            graph.set_attribute(node, "value", first.node.attrs.get("value"))
-        elif kept is first and (len(node.inputs) > 2 or first.node.operand(2) is not None):
-            graph.set_input(node, 2, first.node.operand(2))
-        graph.set_input(node, 0, first.data)
+        data, amounts = match.plan
+        set_amounts(context.graph, match.node, amounts)
+        context.graph.set_input(match.node, 0, data)
 
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
