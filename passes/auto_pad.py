@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import pads_text
+from onnxpad.arithmetic.window import odd_side, pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
@@ -63,10 +63,14 @@ class ResolveAutoPad(SitePass):
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
-        formula = context.open_sites.told(op, cast("list[int]", refusal.facts["axes"]))
+        from onnxpad.padding.computed_pads import check_computed
+
+        axes = cast("list[int]", refusal.facts["axes"])
+        windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
+        formula = context.sites.wording.same(windows, odd_side(op.auto_pad))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
-            context.open_sites.check_computed(op)
+            check_computed(context.sites, op)
         except RefusalError as other:
             hindrance, hindered = f"; no Pad can compute them: {other}", {"no_pad": other.code}
         if not hindrance and dynamic == "pad":

@@ -196,7 +196,7 @@ class FixAmounts(Pass):
             message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
-                    resolved = map(context.open_sites.resolves, context.windows())
+                    resolved = map(context.sites.resolves, context.windows())
                     elsewhere = {id(other.node) for other in resolved if other is not None}
                 is_same = id(pad.node) in elsewhere
                 if context.wanted(pad.node).dynamic == "pad" or not is_same:
