@@ -162,7 +162,7 @@ class RoundDown(SitePass):
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""
         floor, decides = context.sites.floored(op, context.style_of(op.node), context.trust)
-        pads = op.pads if floor.is_same else floor.numbers
+        pads = floor.numbers
         becomes, facts = f"pads {pads_text(pads)} without it", {"pads": onnx_order(pads)}
         # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.
         wrong = pads != op.pads and op.count_include_pad and context.graph.opset < 19

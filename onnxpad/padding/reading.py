@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,12 +22,12 @@ from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
+from onnxpad.proof.term import Applied, Copied
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import (
     ExtentPairs,
     Operand,
     Pairs,
-    fill_of,
     is_padded,
     number_of,
     numbers_of,
@@ -39,9 +39,7 @@ from onnxpad.semantics.operators import (
     TransposedOp,
     WindowOp,
     is_pad,
-    read_pad,
 )
-from onnxpad.semantics.rows import UnreadError
 
 _MOST_NODES: Final = 96
 _UNKNOWN: Final = (Unknown("not known"),)
@@ -248,28 +246,26 @@ class SiteReader:
         amounts: ExtentPairs | None = ((0, 0),) * rank
         if not self._pads:
             return Front((), amounts)
-        pads, at, direct = self._upstream(tensor), self._graph.origin(tensor), list[Node]()
-        while at.producer is not None and any(at.producer is path[0] for path in pads):
-            direct.append(at.producer)
-            at = self._graph.origin(at.producer.inputs[0])
-        steps = self._terms.read(at).layers if pads[len(direct) :] else ()
-        layers: list[tuple[ExtentPairs | None, float | int | str | Operand | None]]
-        layers = [(layer.amounts, layer.fill) for layer in steps]
-        for node in reversed(direct):
-            try:
-                pad = read_pad(self._graph, self._analysis, node)
-            except UnreadError:
-                amounts = None
-                continue
-            own, is_known = pad.extents_over(rank), pad.mode == "constant" and pad.value is not None
-            if own is None or is_padded(own):
-                layers.append((own, fill_of(pad.value or 0) if is_known else None))
-        for more, _ in layers:
-            amounts = added(amounts, more)
-        (fill, *others) = {None if isinstance(fill, Operand) else fill for _, fill in layers} or {
-            None
-        }
-        return Front(pads, amounts, None if fill is None or others else number_of(fill))
+        fills, term = set[Any](), self._terms.read(tensor)
+        while True:
+            for layer in term.layers:
+                amounts = added(amounts, layer.amounts)
+                fills.add(None if isinstance(layer.fill, Operand) else layer.fill)
+            match term.head:
+                case Copied(amounts=more):
+                    amounts = added(amounts, more)
+                case Applied(written=(0, "Pad", *said)):  # which is no layer
+                    known: Any = said[1] if len(said) == 4 else None
+                    amounts = added(amounts, known)
+                case _:
+                    break
+            fills.add(None)
+            term = term.args[0]
+        (fill, *others) = fills or {None}
+        fill = None if fill is None or others else number_of(fill)
+        pads = self._upstream(tensor)
+        is_cut = any(len(path) == _MOST_NODES for path in pads[-1:])
+        return Front(pads, None if is_cut else amounts, fill)
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
         """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""

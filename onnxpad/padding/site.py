@@ -30,7 +30,7 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, has_amounts, padding_of, split
+from onnxpad.padding.padding import Padding, has_amounts, split
 from onnxpad.padding.write import Judge
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
@@ -162,7 +162,7 @@ class Sites:
     def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
         """The least constant amounts that reach as far, if any; beside others, numbers stay."""
         count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
-        found, keeps = list[Pair](), numbers_of(given) is None
+        found = list[Pair]()
         each = zip(
             op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
         )
@@ -170,11 +170,10 @@ class Sites:
             count = count_of(size + begin + end, window, *own)
             if not isinstance(begin, int) or isinstance(count, Unknown):
                 return None
-            if not (keeps and isinstance(end, int)):
-                _, last = bounds(end_read(size, window, begin + own[0], count))
-                end = -1 if last is None else max(last - own[1], 0)
-                if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
-                    return None
+            _, last = bounds(end_read(size, window, begin + own[0], count))
+            end = -1 if last is None else max(last - own[1], 0)
+            if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+                return None
             found.append((begin, end))
         return tuple(found)
 
@@ -374,16 +373,11 @@ class Sites:
 
         The second is who is trusted, if the engines disagree.
         """
-        same = padding_of(op)
-        if same is not None and same.is_same:
-            self.judge.check(op, None, same, trust)
-            return same, None
-        pads = op.pads
-        if op.auto_pad != "VALID":
-            each = zip(self.spatial(op, op.data, 1), op.windows, pads, strict=True)
-            pads = tuple(
-                [(at[0], end_without_ceil(size, window, *at)) for size, window, at in each]
-            )
+        if op.auto_pad != "NOTSET":
+            said = f"{op.auto_pad} decides how many windows there are"
+            raise RefusalError(Reason.SAME_STAYS, said, auto_pad=op.auto_pad)
+        each = zip(self.spatial(op, op.data, 1), op.windows, op.pads, strict=True)
+        pads = tuple([(at[0], end_without_ceil(size, window, *at)) for size, window, at in each])
         refused: RefusalError | None = None
         proposed = [Padding(pads, counted=op.count_include_pad)]
         if op.count_include_pad:
