@@ -91,7 +91,7 @@ class TakeCrop(Pass):
             wanted, label = context.wanted(op.node), graph.label(op.node)
             behind_it = Crops(graph, context.analysis, op)
             taking, left = behind_it.taking(symmetric=wanted.symmetric_transpose)
-            taken, behind = taking.taken, f"behind {op.node.op} {label!r}"
+            taken, behind = taking.told, f"behind {op.node.op} {label!r}"
             wrong = context.misinferred(op.data, f"the {taking.last.op}") if taken else None
             if wrong:
                 left = taking.last, wrong

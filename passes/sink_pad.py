@@ -95,8 +95,6 @@ class SinkPad(Pass):
             becomes = "behind these" if len(labels) > 1 else "behind it"
             plan = sinking, step
             return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
-        if refusal is not None and padded.data is not pad.inputs[0]:
-            return self._match(context, Sinking(context, as_one=False), op)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:

@@ -326,7 +326,7 @@ class _Collector:
     def _slides(self, op: WindowOp | TransposedOp) -> PaddingSite:
         """An operator with the `Pad`s in front, or with what crops the result behind it."""
         site, behind, paths = self._reader.of(op), list[Node](), tuple[tuple[Node, ...], ...]()
-        source, sizes, own = site.source, site.source_sizes, site.in_effect
+        source, sizes, own = site.source, site.source_sizes, site.own
         said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):

@@ -83,6 +83,12 @@ class Taking(Struct, frozen=True):
         """The Slices and `Pad`s that are taken over."""
         return [stage.node for stage in self.stages if stage.added is not None]
 
+    @property
+    def told(self) -> list[Node]:
+        """The same but for `Pad`s of nothing, which have a rule of their own."""
+        each = ((stage.node, stage.added) for stage in self.stages if stage.added is not None)
+        return [node for node, added in each if node.op == "Slice" or is_padded(added)]
+
 
 Obstacle: TypeAlias = tuple[Node, RefusalError]
 """A Slice or `Pad` behind a transposed convolution that stays, and why."""

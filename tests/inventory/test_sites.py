@@ -338,7 +338,8 @@ def test_a_long_chain_of_pads() -> None:
     found = onnxpad.show(model).sites
     assert sum(max(len(site.outer), 1) for site in found) == 300
     conv = found[-1]
-    assert conv.pads is None
+    assert conv.pads == (0, 0, 0, len(conv.outer))
+    assert conv.axes[1].extent == 8 + 300 - len(conv.outer)
 
 
 def test_a_crop_that_is_not_in_the_total() -> None:

@@ -375,12 +375,6 @@ def test_many_pads_above() -> None:
     assert max(len(change.was.steps) for change in result.changes) < 20
 
 
-def test_a_pad_moves_by_itself_where_both_are_not_taken() -> None:
-    body = f"a = Pad (x, p) r = Relu (a) b = Pad (r, p) t = {TURN} (b)"
-    result = fixed(model(f"{body} y = MaxPool <kernel_shape = [3, 3]> (t)"))
-    assert [change.code for change in result.changes] == ["PAD207", "PAD207", "PAD207", "PAD203"]
-
-
 def test_a_step_before_one_reader_is_found_in_style_pad() -> None:
     before = model(f"a = Pad (x, p) t = {TURN} (a) y = Conv (t, w)")
     (_kept,) = onnxpad.check(before, style="pad").findings
