@@ -63,14 +63,12 @@ class ResolveAutoPad(SitePass):
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
-        from onnxpad.padding.computed_pads import check_computed
-
         axes = cast("list[int]", refusal.facts["axes"])
         windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
         formula = context.sites.wording.same(windows, odd_side(op.auto_pad))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
-            check_computed(context.sites, op)
+            context.sites.check_computed(op)
         except RefusalError as other:
             hindrance, hindered = f"; no Pad can compute them: {other}", {"no_pad": other.code}
         if not hindrance and dynamic == "pad":

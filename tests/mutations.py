@@ -21,7 +21,7 @@ from onnxpad.arithmetic import size, window
 from onnxpad.arithmetic.window import Window
 from onnxpad.facts import bounds, contents, shape_rules
 from onnxpad.facts.bounds import BOUNDS
-from onnxpad.padding import computed_pads, crops, padding, write
+from onnxpad.padding import crops, padding, write
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import Judge
@@ -231,17 +231,17 @@ _DYNAMIC: Final = (
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
     _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            computed_pads.write_computed, "enumerate(sides[formula.split])",
+            write.write_computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            computed_pads.write_computed, "if any(formula.surplus):", "if False:"),
+            write.write_computed, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
-            computed_pads.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
+            write.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            computed_pads.write_computed, "[pair[side] for pair in full]",
+            write.write_computed, "[pair[side] for pair in full]",
             "[0 for _ in full]"),
     _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
-            computed_pads.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+            write.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (

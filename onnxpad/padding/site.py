@@ -23,6 +23,7 @@ from onnxpad.arithmetic.window import (
     output_size,
     pads_text,
     pool_output_size,
+    same_pads,
 )
 from onnxpad.errors import RUNTIME, ModelError
 from onnxpad.facts import Analysis
@@ -31,10 +32,10 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
 from onnxpad.padding.padding import Padding, has_amounts, split
-from onnxpad.padding.write import Judge
+from onnxpad.padding.write import Judge, formula_of, unpadded
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.runtimes.deployed import Fusion, disagreement, runtime_pads, why_not_run
+from onnxpad.runtimes.deployed import Fusion, disagreement, misdeclared, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
     ExtentPairs,
     Pair,
@@ -253,6 +254,27 @@ class Sites:
                 raise
             return padding
         return None
+
+    def check_computed(self, op: WindowOp) -> None:
+        """Raises a `RefusalError` unless a SAME of open sizes can become a `Pad`."""
+        graph, analysis = self.graph, self.analysis
+        if graph.opset < 11:
+            said = "a Pad cannot compute its amounts before opset 11"
+            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=graph.opset, needs=11)
+        is_known = False
+        if Unknown not in map(type, analysis.shape(op.data) or (Unknown("no rank"),)):
+            each = zip(self.spatial(op, op.data, 1), op.windows, strict=True)
+            pairs = [same_pads(*pair, odd=odd_side(op.auto_pad)) for pair in each]
+            amounts = op.operator.layout.full(pairs, (0, 0))
+            self.judge.check(op, None, unpadded(op), self.trust, amounts)
+            is_known = formula_of(op) is not None
+        if not is_known:
+            said = "no formula is known for the sizes of the data"
+            raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
+        wrong = misdeclared(graph, analysis, op.data)
+        if wrong is not None:
+            said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
+            raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
         """The computed `Pad` before an operator, if in effect constant, or SAME, be it refused."""

@@ -24,7 +24,7 @@ from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
-from onnxpad.padding.write import write
+from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.semantics.layers import Pairs
@@ -552,9 +552,7 @@ class SitePass(Pass):
         """Writes the padding, computed in a `Pad` where none was chosen."""
         op, choice = match.plan
         if choice.padding is None:
-            from onnxpad.padding.computed_pads import write_computed
-
-            write_computed(context.sites, op)
+            write_computed(context.graph, context.analysis, op)
         else:
             write(context.graph, context.analysis, op, choice.padding, choice.pad)
 

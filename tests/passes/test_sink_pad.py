@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.passes.sink_pad import SinkPad
+from onnxpad.passes.pads import SinkPad
 from onnxpad.rewrite.pass_api import Context, Match
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
