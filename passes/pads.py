@@ -281,8 +281,8 @@ class FixAmounts(Pass):
         graph, elsewhere = context.graph, None
         for pad in context.pads():
             given = {at: each for at in (1, 3) if (each := pad.node.operand(at)) is not None}
-            outside = any(map(graph.is_external, given.values()))
-            wrong = [at for at, each in given.items() if outside or graph.constant(each) is None]
+            outside = [at for at, each in given.items() if graph.is_external(each)]
+            wrong = [at for at in given if at in outside or graph.constant(given[at]) is None]
             if not wrong:
                 continue
             kept = "keeps its amounts in another file" if outside else "has no constant amounts"

@@ -56,7 +56,6 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-_KINDS: Final[Mapping[type, Kind]] = {WindowOp: "window", TransposedOp: "transposed"}
 FIX: Final = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
 
@@ -343,9 +342,9 @@ class _Collector:
         is_part = total != own and found and _flat(found.pads) == _flat(own)
         if (pads or behind) and (own is None or is_part):
             found = None  # that its own part alone fits a framework says nothing of all of it
-        nodes, kind = [op.node, *pads, *behind], _KINDS[type(op)]
+        kind: Kind = "transposed" if site.is_transposed else "window"
         return replace(
-            self._written(kind, nodes),
+            self._written(kind, [op.node, *pads, *behind]),
             written=" + ".join(dict.fromkeys(said)),
             op=op,
             axes=_axes(op.axes, axis_names(len(sizes)), total, sizes),

@@ -321,9 +321,11 @@ class Judge:
         assert amounts is not None
         if pad.mode != "constant":
             return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        told = None if pad.value is None else fill_of(pad.value)
-        fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
-        return self._reader.terms.padded(data, Layer(amounts, fill))
+        if pad.value is None:
+            layer = Layer(amounts, Operand(self._reader.opaque(pad.node.inputs[2])))
+        else:
+            layer = Layer(amounts, fill_of(pad.value))
+        return self._reader.terms.padded(data, layer)
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""
