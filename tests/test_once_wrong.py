@@ -320,6 +320,21 @@ def test_a_stale_declaration_does_not_decide_computed_amounts() -> None:
     np.testing.assert_array_equal(run(rewritten, {"x": data}, "full")[0], expected[0])
 
 
+def test_a_size_inferred_wrongly_with_which_a_node_downstream_is_refused_stays_hidden() -> None:
+    model = one(
+        "s = Shape (x) g = Gather <axis = 0> (s, two) q = Mul (g, p) a = Pad (x, q)"
+        " m = MaxPool <ceil_mode = 1, kernel_shape = [1, 4], strides = [3, 2]> (a)"
+        " y = Squeeze (m, two)",
+        inputs="float[1, 2, 1, n] x",
+        initializers="int64[8] p = {0, 0, 0, 3, 0, 0, 1, 2}, int64[1] two = {2}",
+        opset=13,
+    )
+    for style in STYLES:
+        rewritten = onnxpad.fix(model, style=style, dynamic="pad", validate=False).model
+        feeds = {"x": np.arange(12, dtype=np.float32).reshape(1, 2, 1, 6)}
+        np.testing.assert_array_equal(run(rewritten, feeds)[0], run(model, feeds)[0])
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     "body",
