@@ -335,6 +335,24 @@ def test_a_size_inferred_wrongly_with_which_a_node_downstream_is_refused_stays_h
         np.testing.assert_array_equal(run(rewritten, feeds)[0], run(model, feeds)[0])
 
 
+def test_a_declared_shape_that_nothing_confirms_is_not_carried_on() -> None:
+    model = one(
+        "a = Pad (x, fed) r = Relu (a) q = Sub (more, less) b = Pad (r, q) c = Add (b, row)"
+        " y = MaxPool <kernel_shape = [2, 2]> (c)",
+        inputs="float[1, 1, 4, 4] x, int64[8] fed",
+        initializers="int64[8] fed = {0, 0, 0, 0, 0, 0, 0, 0}, float[5] row = {1, 2, 3, 4, 5},"
+        " int64[8] more = {1, 1, 1, 2, 1, 1, 1, 1}, int64[8] less = {1, 1, 1, 1, 1, 1, 1, 1}",
+        opset=13,
+    )
+    lie = onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [20, 22, 21, 24])
+    model.graph.value_info.append(lie)
+    feeds = {"x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)}
+    for style in STYLES:
+        rewritten = onnxpad.fix(model, style=style, validate=False).model
+        assert not rewritten.graph.value_info
+        np.testing.assert_array_equal(run(rewritten, feeds)[0], run(model, feeds)[0])
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     "body",
