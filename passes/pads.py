@@ -135,18 +135,18 @@ class MergePads(Pass):
         if layers is None and min(given) >= 0:
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
         fills = {layer.fill for layer in layers or ()}
-        says = None if second.value is None else fill_of(second.value)
-        if len(fills) > 1 or (says is not None and not fills <= {says}):
+        amounts = numbers_of(layers[0].amounts) if layers and len(layers) == 1 else None
+        if second.value is not None and max(map(max, amounts or ((0,),))) > 0:
+            fills.add(fill_of(second.value))
+        if len(fills) > 1:
             told = {} if first.value is None else {"value": first.value}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
-        if layers is None or len(layers) != 1:
+        if amounts is None:
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said)
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             said = "the first is read elsewhere too"
             raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=between.name)
-        amounts = numbers_of(layers[0].amounts)
-        assert amounts is not None
         return amounts
 
     def rewrite(self, match: Match, context: Context) -> None:
