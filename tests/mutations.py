@@ -173,7 +173,7 @@ _SITES: Final = (
             "op.operator.layout.full(padding.outside, (0, 0))",
             "(*padding.outside, (0, 0), (0, 0))"),
     _mutant("the Pad is left out", "Conv, pad", CERTIFY, write.write,
-            "elif outside is not None or computed is not None:", "elif False:"),
+            "if outside is not None or computed is not None:", "if False:"),
     _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", JUDGE, WindowOp.fill,
             "is Fill.LOWEST", "is Fill.ZERO"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, write.write,

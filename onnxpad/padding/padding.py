@@ -156,14 +156,11 @@ _MOST_NODES: Final = 64
 ASKING: Final = frozenset({"Shape", "Size"})
 """Operators that read of a tensor its sizes alone."""
 
-_DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
-"""What onnxruntime computes of an element depends on its place in the tensor."""
-
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
     row = row_of(graph, node)
-    if row is None or node.op in _DIFFER_BY_PLACE or graph.refers(node):
+    if row is None or graph.refers(node):
         return ()
     return places_of(graph, node, row)
 

@@ -277,23 +277,15 @@ class Sites:
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if in effect constant, or SAME, be it refused."""
+        """The computed `Pad` before an operator, if it is SAME, be it refused."""
         pad = self.pad_before(op)
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            is_same = self.in_effect_constant(op, pad) or self.same_of(op) is not None
+            is_same = self.same_of(op) is not None
         except RefusalError:
             return pad
         return pad if is_same else None
-
-    def in_effect_constant(self, op: WindowOp, pad: PadOp) -> bool:
-        """Whether constant amounts read what a computed `Pad` before an operator adds."""
-        try:
-            self.outside(op, pad)
-        except RefusalError:
-            return False
-        return True
 
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""

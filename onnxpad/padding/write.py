@@ -59,9 +59,7 @@ def write(
     if isinstance(op, WindowOp):
         source, data = op.data if pad is None else pad.data, op.operator.inputs.data
         outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else None
-        if pad is not None and outside is not None and pad.over(op.rank) == outside:
-            source = op.data  # the `Pad` stays, whatever it writes
-        elif outside is not None or computed is not None:
+        if outside is not None or computed is not None:
             amounts = computed or onnx_order(outside or ())
             dtype = analysis.dtype(source)
             fill = op.fill(dtype)
