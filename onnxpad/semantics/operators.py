@@ -324,18 +324,16 @@ class WindowOp(Struct, frozen=True):
     def form(self) -> WindowForm:
         """How its window slides, with what was replaced since it was read."""
         read = self.read
-        own, counts = read.own, self.count_include_pad
-        if read.window.own != EXCLUDED:
-            counts = read.counts
-        said = self.windows, self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
-        if said == (read.axes, read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
-            return read
-        if counts != read.counts:
+        own, counts = read.own, read.counts
+        if read.window.own == EXCLUDED and counts != self.count_include_pad:
+            counts = self.count_include_pad
             zero = Operand(read.window.zero_point) if self.zero is None else self.zero
             own = zero if counts else EXCLUDED
+        said = self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
+        if said == (read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
+            return read
         return replace(
             read,
-            axes=self.windows,
             auto_pad=AUTO_PADS[self.auto_pad],
             pads=self.pads,
             pads_written=self.pads_written,
