@@ -210,10 +210,10 @@ class Readers:
             for use in self.of(current):
                 if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
-                window = windowed(self._graph, use.node)
-                if window is not None and use.index == window.inputs.data:
+                is_window = windowed(self._graph, use.node)
+                if is_window and use.index == 0:
                     return (*steps, use)
-                if window is None and len(steps) < _MOST_STEPS and self._hands_on(use):
+                if not is_window and len(steps) < _MOST_STEPS and self._hands_on(use):
                     seen.add(id(use.node))
                     pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()

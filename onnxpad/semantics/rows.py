@@ -33,7 +33,7 @@ FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
 _KINDS: Final = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
 INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
     TensorProto.DataType.Value(kind): (int(held.min), int(held.max))
-    for kind, held in ((kind, np.iinfo(kind.lower())) for kind in _KINDS.split())
+    for kind, held in [(kind, np.iinfo(kind.lower())) for kind in _KINDS.split()]
 }
 """The least and the greatest number of each integer type."""
 FLOATS: Final = frozenset(FORMATS)
