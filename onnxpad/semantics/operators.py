@@ -315,11 +315,12 @@ class WindowOp(Struct, frozen=True):
             counts = self.count_include_pad
             zero = Operand(read.window.zero_point) if self.zero is None else self.zero
             own = zero if counts else EXCLUDED
-        said = self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
-        if said == (read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
+        said = self.windows, self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
+        if said == (read.axes, read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
             return read
         return replace(
             read,
+            axes=self.windows,
             auto_pad=AUTO_PADS[self.auto_pad],
             pads=self.pads,
             pads_written=self.pads_written,

@@ -50,7 +50,7 @@ def test_a_tensor_of_few_axes_has_no_spatial_ones(rank: int) -> None:
 
 
 def test_an_operator_is_covered_or_not() -> None:
-    assert not OPERATORS.keys() & NOT_REWRITTEN.keys()
+    assert NOT_REWRITTEN.isdisjoint(OPERATORS)
 
 
 SCHEMAS: dict[tuple[str, str], list[Any]] = {}
