@@ -366,7 +366,7 @@ _OPERATORS: Final = (
     _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, semantics_rows.lowest,
             'float("-inf")', "0.0"),
     _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, semantics_rows.lowest,
-            "np.iinfo(kind).min", "0"),
+            "INTEGERS.get(dtype, (None,))[0]", "0 if dtype in INTEGERS else None"),
 )
 
 _QUANTISED: Final = (

@@ -274,7 +274,7 @@ def _padding(graph: Graph) -> list[Node]:
         if node.op == "Pad"
         or not PADDING.isdisjoint(node.attrs)
         or operator_named(graph, node) is not None
-        or windowed(graph, node) is not None
+        or windowed(graph, node)
     ]
 
 
