@@ -20,10 +20,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.facts.shape_rules import (
     BOUND,
@@ -47,7 +46,6 @@ from onnxpad.facts.shape_rules import (
     ShapeRule,
     Value,
     constant_elements,
-    elements,
     is_constant,
     known,
     of_row,
@@ -125,7 +123,6 @@ class Analysis:
         self._edits = graph.model.journal
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
-        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -207,27 +204,11 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers that rest on undone edits, or that other edits may have made known.
-
-        Each mark has a number of edits, and how many answers there were before the last of them.
-        """
-        journal, marks, known = self._edits, self._marks, self._known
-        if undone := journal.undone[self._undone :]:
-            lengths = [*map(len, known)]
-            while marks and marks[-1][0] > min(undone):
-                _, lengths = marks.pop()
-            for memory, length in zip(known, lengths, strict=True):
-                while len(memory) > length:
-                    memory.popitem()
-        if journal.settled != self._settled:
-            for memory in known:
-                for tensor in [at for at, found in memory.items() if _is_open(found)]:
-                    del memory[tensor]
-            marks.clear()
-        if undone or not marks:
-            self._inside.clear()
-        if not marks or journal.mark() > marks[-1][0]:
-            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
+        """Forget answers after edits that were undone, or that may have made more known."""
+        journal = self._edits
+        if len(journal.undone) != self._undone or journal.settled != self._settled:
+            for memory in (*self._known, self._inside):
+                memory.clear()
         self._count, self._settled = journal.count, journal.settled
         self._undone = len(journal.undone)
 
@@ -339,9 +320,6 @@ class Analysis:
         return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
-        passed = self._input_facts.get(tensor.name)
-        if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
-            return passed.value
         dtype, shape = self.graph.declared(tensor) or (0, None)
         if shape is None or math.prod(known(shape)) > CONSTANT_LIMIT:
             return None
@@ -398,20 +376,9 @@ def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -
 
 
 def _key(facts: PassedFacts) -> object:
-    """Facts as a key: no analysis can tell two with equal keys apart."""
-    shape, value = facts.shape, facts.value
-    sizes = None if shape is None else tuple(map(_told, shape))
-    if value is None:
-        return facts.dtype, sizes
-    told = repr(value.flat) if is_constant(value) else tuple(map(_told, value.flat))
-    return facts.dtype, sizes, value.data.shape, told
-
-
-def _told(item: Any) -> object:
-    """A size or an element as a key, in which 0.0 and -0.0 differ; None for an unknown one."""
-    if isinstance(item, Unknown):
-        return None
-    return item if isinstance(item, int | Size) else (item, repr(item))
+    """Facts as a key, in which all unknown sizes are the same."""
+    known = [None if isinstance(size, Unknown) else size for size in facts.shape or ()]
+    return facts.dtype, facts.shape is None, *known
 
 
 def passed_to_function(
@@ -429,7 +396,7 @@ def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
     """What is known of a tensor; nothing of one that is left out."""
     if tensor is None or not tensor.name:
         return NOTHING
-    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor))
 
 
 def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
@@ -446,7 +413,7 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     names, given = [*body.inputs][2:], node.inputs[2:]
     if len(names) != len(given) or len(body.results) <= len(names):
         return {}
-    assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
+    assumed = [_facts(outer, tensor) for tensor in given]
     for _ in range(_ROUNDS):
         passed = dict(zip(names, assumed, strict=True))
         kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
@@ -480,22 +447,6 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
     """The facts that hold for both."""
     dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        shape = tuple(map(_common, one.shape, other.shape))
-    left, right = one.value, other.value
-    if left is None or right is None or left.data.shape != right.data.shape or dtype is None:
-        return PassedFacts(dtype, shape)
-    items = map(_common, left.flat, right.flat)
-    return PassedFacts(dtype, shape, Value(dtype, elements(items, left.data.shape)))
-
-
-def _common(one: Any, other: Any) -> Any:
-    told = _told(one)
-    return one if told is not None and told == _told(other) else Unknown("it varies")
-
-
-def _is_open(answer: Any) -> bool:
-    if isinstance(answer, Value):
-        answer = answer.flat
-    if isinstance(answer, tuple):
-        return Unknown in map(type, answer)
-    return answer is None or answer == NONE
+        pairs = zip(one.shape, other.shape, strict=True)
+        shape = tuple(a if a == b else Unknown("it varies") for a, b in pairs)
+    return PassedFacts(dtype, shape)
