@@ -104,6 +104,10 @@ def _conversion(source: int, target: int) -> Function:
     raise UnreadError("a cast between types that are not computed")
 
 
+def _sign(a: Extent) -> Extent:
+    return size.less(0, a) - size.less(a, 0)
+
+
 def _by(divide: Callable[[Extent, Extent], Extent]) -> Function:
     return lambda a, b: divide(a, b) if b != 0 else Unknown("a division by 0")
 
@@ -174,6 +178,7 @@ VALUES: dict[str, ValueRule] = {
     **named(lambda call: call.value_of(0).data.reshape(call.sizes), "Reshape Squeeze Unsqueeze"),
     "Concat": _joined,
     "ConstantOfShape": _constant_of_shape,
+    "Expand": lambda call: np.broadcast_to(call.value_of(0).data, call.sizes),
     "Gather": _gathered,
     "Identity": lambda call: call.value_of(0).data,
     "Pad": _padded,
@@ -183,6 +188,7 @@ VALUES: dict[str, ValueRule] = {
     "Split": _part,
     "Transpose": _transposed,
     "Add": _computed(operator.add, numbers.add),
+    "And": _told(size.minimum),
     "Cast": _cast,
     "Ceil": _computed(None, numbers.ceil, unary=True),
     "Clip": _clip,
@@ -197,7 +203,10 @@ VALUES: dict[str, ValueRule] = {
     "Mul": _computed(operator.mul, numbers.multiply),
     "Neg": _computed(operator.neg, numbers.negative, unary=True),
     "Not": _told(lambda a: 1 - a),
+    "Relu": _computed(partial(size.maximum, 0), partial(numbers.maximum, 0.0), unary=True),
+    "Sign": _computed(_sign, unary=True),
     "Sub": _computed(operator.sub, numbers.subtract),
     "Where": _where,
+    "Xor": _told(lambda a, b: 1 - size.equal(a, b)),
 }
 """Value rules by name."""
