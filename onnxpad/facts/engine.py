@@ -123,6 +123,7 @@ class Analysis:
         self._edits = graph.model.journal
         self._count, self._settled = self._edits.count, self._edits.settled
         self._undone = len(self._edits.undone)
+        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -204,11 +205,27 @@ class Analysis:
             tensor = node.inputs[0]
 
     def _follow(self) -> None:
-        """Forget answers after edits that were undone, or that may have made more known."""
-        journal = self._edits
-        if len(journal.undone) != self._undone or journal.settled != self._settled:
-            for memory in (*self._known, self._inside):
-                memory.clear()
+        """Forget answers that rest on undone edits, or that other edits may have made known.
+
+        Each mark has a number of edits, and how many answers there were before the last of them.
+        """
+        journal, marks, known = self._edits, self._marks, self._known
+        if undone := journal.undone[self._undone :]:
+            lengths = [*map(len, known)]
+            while marks and marks[-1][0] > min(undone):
+                _, lengths = marks.pop()
+            for memory, length in zip(known, lengths, strict=True):
+                while len(memory) > length:
+                    memory.popitem()
+        if journal.settled != self._settled:
+            for memory in known:
+                for tensor in [at for at, found in memory.items() if _is_open(found)]:
+                    del memory[tensor]
+            marks.clear()
+        if undone or not marks:
+            self._inside.clear()
+        if not marks or journal.mark() > marks[-1][0]:
+            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
         self._count, self._settled = journal.count, journal.settled
         self._undone = len(journal.undone)
 
@@ -450,3 +467,11 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
         pairs = zip(one.shape, other.shape, strict=True)
         shape = tuple(a if a == b else Unknown("it varies") for a, b in pairs)
     return PassedFacts(dtype, shape)
+
+
+def _is_open(answer: Any) -> bool:
+    if isinstance(answer, Value):
+        answer = answer.flat
+    if isinstance(answer, tuple):
+        return Unknown in map(type, answer)
+    return answer is None or answer == NONE
