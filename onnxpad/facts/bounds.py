@@ -70,7 +70,7 @@ def infinite(analysis: Facts, tensor: Tensor) -> Tensor | None:
             if _is_infinite(fill) or _is_pole(graph, node):
                 return at
             if node.op != "MaxPool" or _passes_fill(analysis, node):
-                read = node.inputs
+                read = node.inputs[: 1 if node.op in {"Clip", "Pad"} and not fills else None]
         for each in read:
             if each.name and each not in near and len(near) < _NEAR:
                 near.append(each)

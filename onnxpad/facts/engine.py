@@ -20,9 +20,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.facts.shape_rules import (
     BOUND,
@@ -46,6 +47,7 @@ from onnxpad.facts.shape_rules import (
     ShapeRule,
     Value,
     constant_elements,
+    elements,
     is_constant,
     known,
     of_row,
@@ -337,6 +339,9 @@ class Analysis:
         return found | {name: passed[name].shape for name in shapes if name in passed}
 
     def _constant_value(self, tensor: Any) -> Value | None:
+        passed = self._input_facts.get(tensor.name)
+        if passed is not None and passed.value is not None and tensor.name in self.graph.inputs:
+            return passed.value
         dtype, shape = self.graph.declared(tensor) or (0, None)
         if shape is None or math.prod(known(shape)) > CONSTANT_LIMIT:
             return None
@@ -393,9 +398,20 @@ def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -
 
 
 def _key(facts: PassedFacts) -> object:
-    """Facts as a key, in which all unknown sizes are the same."""
-    known = [None if isinstance(size, Unknown) else size for size in facts.shape or ()]
-    return facts.dtype, facts.shape is None, *known
+    """Facts as a key: no analysis can tell two with equal keys apart."""
+    shape, value = facts.shape, facts.value
+    sizes = None if shape is None else tuple(map(_told, shape))
+    if value is None:
+        return facts.dtype, sizes
+    told = repr(value.flat) if is_constant(value) else tuple(map(_told, value.flat))
+    return facts.dtype, sizes, value.data.shape, told
+
+
+def _told(item: Any) -> object:
+    """A size or an element as a key, in which 0.0 and -0.0 differ; None for an unknown one."""
+    if isinstance(item, Unknown):
+        return None
+    return item if isinstance(item, int | Size) else (item, repr(item))
 
 
 def passed_to_function(
@@ -413,7 +429,7 @@ def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
     """What is known of a tensor; nothing of one that is left out."""
     if tensor is None or not tensor.name:
         return NOTHING
-    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor))
+    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
 def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
@@ -430,7 +446,7 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     names, given = [*body.inputs][2:], node.inputs[2:]
     if len(names) != len(given) or len(body.results) <= len(names):
         return {}
-    assumed = [_facts(outer, tensor) for tensor in given]
+    assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
     for _ in range(_ROUNDS):
         passed = dict(zip(names, assumed, strict=True))
         kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
@@ -464,9 +480,17 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
     """The facts that hold for both."""
     dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        pairs = zip(one.shape, other.shape, strict=True)
-        shape = tuple(a if a == b else Unknown("it varies") for a, b in pairs)
-    return PassedFacts(dtype, shape)
+        shape = tuple(map(_common, one.shape, other.shape))
+    left, right = one.value, other.value
+    if left is None or right is None or left.data.shape != right.data.shape or dtype is None:
+        return PassedFacts(dtype, shape)
+    items = map(_common, left.flat, right.flat)
+    return PassedFacts(dtype, shape, Value(dtype, elements(items, left.data.shape)))
+
+
+def _common(one: Any, other: Any) -> Any:
+    told = _told(one)
+    return one if told is not None and told == _told(other) else Unknown("it varies")
 
 
 def _is_open(answer: Any) -> bool:

@@ -48,6 +48,7 @@ from onnxpad.semantics.moving import (
     at_least,
     bounds_of,
     broadcast,
+    product,
     remaining,
     slice_size,
 )
@@ -149,10 +150,11 @@ DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 
 
 class PassedFacts(Struct, frozen=True):
-    """Facts about an input or a result of a body or function."""
+    """Facts about an input or a result of a body or function; values of functions' inputs alone."""
 
     dtype: int | None = None
     shape: Shape | None = None
+    value: Value | None = None
 
 
 NOTHING: Final = PassedFacts()
@@ -321,6 +323,11 @@ def _reshape(call: Call) -> Shape:
         if shape is not None:
             result[axis] = remaining(shape, [*result[:axis], *result[axis + 1 :]])
     return tuple(result)
+
+
+def _flatten(call: Call) -> Shape:
+    shape, axis = call.shape_of(0), call.of("axis", 1)
+    return product(shape[:axis]), product(shape[axis:])
 
 
 def _squeeze(call: Call) -> Shape:
@@ -626,6 +633,7 @@ SHAPES: dict[str, ShapeRule] = {
     "ConstantOfShape": lambda call: call.integers(0),
     **named(_blocks, "DepthToSpace SpaceToDepth"),
     "Expand": lambda call: broadcast([call.shape_of(0), call.integers(1)]),
+    "Flatten": _flatten,
     "Gather": _gather,
     "MatMul": _matmul,
     "Pad": _pad,
