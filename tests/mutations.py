@@ -449,7 +449,7 @@ _SIGNS: Final = (
     _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
            BOUNDS["Exp"]),
     _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", VALIDATION,
-            bounds._clip, "return min(call.bound_of(1)", "return min(0"),
+            bounds._clip, "return min(low, high)", "return 0"),
     _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", VALIDATION, BOUNDS, "Sub",
            BOUNDS["Add"]),
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,

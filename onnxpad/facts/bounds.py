@@ -193,10 +193,12 @@ def _sign(of: Rule) -> Rule:
 
 
 def _clip(call: Call) -> Bound:
-    """The lower limit, unless the upper one is lower; a limit may be NaN."""
-    if call.kind not in FLOATS or not call.has(1):
+    """The lower limit or the data's bound, unless the upper one is lower; a limit may be NaN."""
+    if call.kind not in FLOATS or call.version < 11:
         return NONE
-    return min(call.bound_of(1), call.bound_of(2) if call.has(2) else math.inf)
+    low = max(call.bound_of(0), call.bound_of(1) if call.has(1) else NONE)
+    high = call.bound_of(2) if call.has(2) else math.inf
+    return min(low, high)
 
 
 def _pad(call: Call) -> Bound:
