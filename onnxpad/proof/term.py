@@ -123,16 +123,13 @@ class Terms:
 class Equal(Struct, frozen=True):
     """Both terms compute the same, wherever the original is defined, as a `Certificate` says it.
 
-    `rule` is the one that decided at the place where they differ; `same` where they do not. With
-    `repair`, onnxruntime does not run the original, so that the specification decided.
+    `rule` is the one that decided at the place where they differ; `same` where they do not.
     """
 
     rule: str
     assumptions: frozenset[Assumption] = frozenset()
     facts: Mapping[str, Any] = {}
     sizes: tuple[int | None, ...] = ()
-    repair: bool = False
-    words: str = "with the same fill at the same places"
 
 
 class DiffersError(RefusalError):
