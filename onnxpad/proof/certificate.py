@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.declared import Row, operator_name
+from onnxpad.declared import Row, op_types, operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
@@ -146,17 +146,15 @@ class Prover:
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        rest = f", with {found['outside']} outside" if "outside" in found else ""
-        if declared := self._declared(at, new, old):
+        if op_types() and (declared := self._declared(at, new, old)):
             users = sorted(set(map(operator_name, declared)))
             found |= {
                 "declared": users,
                 "runnable": all(each.body is not None for each in declared),
             }
             assumed = (*assumed, Assumption.DECLARED)
-            rest += f"; as declared of {', '.join(users)}"
         return Certificate(
-            f"{said} {names}{rest}",
+            f"{said} {names}",
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
             facts=found,

@@ -7,7 +7,9 @@ the same elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserList
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -237,16 +239,20 @@ def compare(
                 return _compared(old, new, sizes, dtype, trust)
             said = "auto_pad and pads are both there and disagree, which the specification forbids"
             raise DiffersError(said, Reason.AUTO_PAD_AND_PADS)
-    elif trust is not None and _is_disputed(old, sizes, dtype):
-        return _compared(old, new, sizes, dtype, trust)
     try:
-        return _compared(old, new, sizes, dtype, None)
+        found = _compared(old, new, sizes, dtype, None)
     except DiffersError as error:
-        is_of_engines = error.code in {Reason.NOT_CERTIFIED, Reason.DIVISOR_DIFFERS}
-        if is_of_engines and _is_disputed(old, sizes, dtype):
-            error.code = Reason.ENGINES_DISAGREE
-            error.facts = {**error.facts, "options": BY_TRUST}
-        raise
+        if not _is_disputed(old, sizes, dtype):
+            raise
+        if trust is None:
+            if error.code in {Reason.NOT_CERTIFIED, Reason.DIVISOR_DIFFERS}:
+                error.code = Reason.ENGINES_DISAGREE
+                error.facts = {**error.facts, "options": BY_TRUST}
+            raise
+    else:
+        if found.same or trust is None or not _is_disputed(old, sizes, dtype):
+            return found
+    return _compared(old, new, sizes, dtype, trust)
 
 
 def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
@@ -291,7 +297,7 @@ def _compared(
             raise
     reads = found[0].first
     facts = {
-        "axes": [*map(_axis, old.form.spatial, old.form.axes, reads.axes, sizes)],
+        "axes": _Axes(old.form.spatial, old.form.axes, reads.axes, sizes),
         "outside": _outside(reads.layers),
         "repair": len(ways) < len(ENGINES),  # the specification alone decides
     }
@@ -316,6 +322,17 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
             facts = {"axis": axis, "pads": pair, "kernel": slides.kernel}
             return DiffersError(said, Reason.PADS_NOT_BELOW_KERNEL, **facts)
     return DiffersError(said, engine=engine)
+
+
+class _Axes(UserList[Mapping[str, Any]]):
+    """The axes of an original as data, made when asked for: only pages and JSON show them."""
+
+    def __init__(self, *read: Iterable[Any]) -> None:
+        self._read = read
+
+    @cached_property
+    def data(self) -> list[Mapping[str, Any]]:  # type: ignore[override]  # it is not set
+        return [*map(_axis, *self._read)]
 
 
 def _axis(axis: int, window: Window, read: Reach, size: Extent) -> Mapping[str, Any]:
