@@ -231,11 +231,6 @@ class Change(Struct, frozen=True):
         return self.now.text
 
     @property
-    def forms(self) -> tuple[str, str]:
-        """Both without amounts, such as `Pad -> Conv` and `Conv pads`; empty for nothing."""
-        return self.was.form, self.now.form
-
-    @property
     def amounts(self) -> str:
         """The amounts, such as `H 1+2, W 1+2, pads [1, 1, 2, 2]`; empty if none are constant."""
         amounts = self.now.amounts or self.was.amounts

@@ -416,6 +416,8 @@ class _Cutting:
             kernel = node.attrs.get("kernel_shape", ())
         if not kernel:
             raise UnprobeableError("the kernel's size is known only at run time")
+        if prod(kernel) > _LARGE:
+            raise UnprobeableError("a kernel is too large")
         return _taps(*kernel)
 
     def _spread(

@@ -9,7 +9,7 @@ proved, and is: facts of a tensor are kept, so what gives it may be made anew, b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,6 +25,8 @@ from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
 
+_MOST_NODES: Final = 16
+"""Nodes after which a walk to the roots ends: no edit concerns so many."""
 _Domain: TypeAlias = tuple[AnalysedDomain, Mapping[str, Any], Facts]
 """A domain of sizes, its limits as data, and the facts of a graph there."""
 
@@ -184,7 +186,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             continue
         seen.add(at)
         node, term = at.producer, reader.read(at)
-        row = None if node is None else row_of(graph, node)
+        row = None if node is None or len(seen) > _MOST_NODES else row_of(graph, node)
         if node is None or row is None or not node.inputs:
             found.append(at.name)
             continue

@@ -177,11 +177,13 @@ def windows(pair: Pair) -> Found | None:
         assumptions, of_zeros = _check_loses(pair, found, sizes, dtype)
     else:
         assumptions = frozenset[Assumption]()
-        if form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}:
-            # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
-            for axis in form.axes:
-                if always(less_equal(axis.stride, axis.extent)) is not True:
-                    raise DiffersError("SAME may have to crop", Reason.INFINITE_DATA)
+        # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
+        spans = (always(less_equal(each.stride, each.extent)) is True for each in form.axes)
+        turned = form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}
+        if turned and not all(spans):
+            facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
+            _check_finite_layers((*old.layers, *new.layers))
+            assumptions = frozenset({Assumption.FINITE_DATA})
         # Padding of an average's own is in no sum, so one of -0.0 alone stays that.
         if form.window.own == EXCLUDED and old.layers != new.layers:
             of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
@@ -307,7 +309,12 @@ def _check_loses(
     assert isinstance(new, Slid)
     assert isinstance(old, Slid)
     pair.facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
-    floor = pair.facts.bound(data)
+    kept: Layers = ()
+    for layer, other in zip(old.layers, new.layers, strict=False):
+        if layer != other or isinstance(layer.fill, str | Operand) or not is_finite(layer.fill):
+            break
+        kept = (*kept, layer)
+    floor = min([pair.facts.bound(data), *(_least_of(each.fill) for each in kept)])
     most = max(floor, _least_number(dtype))
 
     def without(layer: Layer) -> Layer:
@@ -324,7 +331,7 @@ def _check_loses(
         if lost[0] != lost[1]:
             raise _winning(each.first.layers, dtype)
         _check_finite_layers(lost[0])
-        if (axis := blind_axis(old, sizes, each)) is not None:
+        if (axis := blind_axis(old, kept, sizes, each)) is not None:
             said = f"on axis {axis} a window may lie wholly in the padding"
             raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
         if dtype in FLOATS:

@@ -30,7 +30,7 @@ class Source(Struct, frozen=True):
 class Applied(Struct, frozen=True):
     """An operator applied to its operands, told by its output, op type, and all that is written.
 
-    A short constant has its elements; a `Pad` that is no layer its mode, and amounts if known.
+    A `Pad` that is no layer has its mode, and amounts if known.
     """
 
     written: tuple[object, ...]

@@ -235,7 +235,7 @@ def compare(
     if old.form.says_twice and not new.form.says_twice:
         explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
         if not _are_equal(explicit, new, sizes, dtype, None):
-            if trust is Trust.RUNTIME:
+            if trust is Trust.RUNTIME and placed(ONNXRUNTIME, old, sizes, dtype):
                 return _compared(old, new, sizes, dtype, trust)
             said = "auto_pad and pads are both there and disagree, which the specification forbids"
             raise DiffersError(said, Reason.AUTO_PAD_AND_PADS)
@@ -377,7 +377,7 @@ def _as_read(
     if differs and not old.compares:
         code, others = _why_fills_differ(old, new, first.layers, second.layers)
         reads, wanted = _outside(second.layers), _outside(first.layers)
-        said = f"according to {engine}, it would read {reads} outside of the data, not {wanted}"
+        said = f"according to {engine}, it would read {reads} instead of {wanted}"
         raise DiffersError(said, code, engine=engine, **others)
     return Compared(first, second, defined, differs)
 
@@ -398,12 +398,19 @@ def _why_fills_differ(
     return Reason.DIVISOR_DIFFERS, {}
 
 
-def blind_axis(old: Slid, sizes: Sizes, each: Compared) -> int | None:
-    """An axis on which a window may read no data; None without one. What is cropped is none."""
-    form = old.form
+def blind_axis(old: Slid, kept: Layers, sizes: Sizes, each: Compared) -> int | None:
+    """An axis on which a window may read no data, nor its innermost layers, which are kept.
+
+    None without one. What other layers crop counts as cropped from the data.
+    """
+    form, others = old.form, old.layers[len(kept) :]
     axes = zip(form.spatial, form.axes, each.first.axes, sizes, each.defined, strict=True)
     for axis, window, reach, size, some in axes:
-        begin, end = [total(minimum(e.amounts[axis][i], 0) for e in old.layers) for i in (0, 1)]
+        begin, end = [
+            total(layer.amounts[axis][side] for layer in kept)
+            + total(minimum(layer.amounts[axis][side], 0) for layer in others)
+            for side in (0, 1)
+        ]
         first = reach.start + begin
         last = first + (reach.windows - 1) * window.stride
         if not meets_data(window, size + begin + end, first, last, some):

@@ -100,7 +100,7 @@ def test_fields_that_are_left_out() -> None:
     change = Change("c", "n", "o", *forms, Certificate("s"))
     assert change == Change("c", "n", "o", *forms, Certificate("s", ""), (), "")
     assert (change.before, change.after) == ("Pad H 1+1 -> Conv without pads", "'x'")
-    assert (change.forms, change.amounts) == (("Pad -> Conv", ""), "H 1+1")
+    assert (change.was.form, change.now.form, change.amounts) == ("Pad -> Conv", "", "H 1+1")
     assert not change.repairs
     finding = Finding("c", Severity.INFO, "n", "o", "m")
     assert (finding.reason, finding.assumptions, finding.sizes) == ("", (), "")

@@ -161,6 +161,7 @@ FINITE = [
     f"a = Pad (x, p_1_2, low) {pool('', 'a')}",
     f"a = Pad (x, p_1_2, lowest) {pool('', 'a')}",
     f"n = Relu (x) a = Pad (n, p_1_2) {pool('', 'a')}",
+    'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1], strides = [2]> (x)',
 ]
 
 

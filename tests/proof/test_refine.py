@@ -85,6 +85,13 @@ FINITE = [
     ),
     (f"n = Relu (x) a = Pad (n, p_1_2) {POOL}",
      "n = Relu (x) y = MaxPool <kernel_shape = [3], pads = [1, 2]> (n)"),
+    *(
+        (
+            f'y = MaxPool <auto_pad = "{same}", kernel_shape = [1], strides = [2]> (x)',
+            "y = MaxPool <kernel_shape = [1], strides = [2]> (x)",
+        )
+        for same in ("SAME_UPPER", "SAME_LOWER")
+    ),
 ]  # fmt: skip
 
 
