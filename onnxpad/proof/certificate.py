@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from onnxpad.declared import Row, op_types, operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
-from onnxpad.graph import Graph, Node, Tensor, Touched
+from onnxpad.graph import Graph, Tensor, Touched
 from onnxpad.graph.graph import row_declared
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN, Facts, refine
@@ -307,18 +307,9 @@ def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
 def check_elsewhere(graph: Graph, mark: int) -> None:
     """Raises unless other graphs are as they were, but for what a body captured and is unused."""
     for each in graph.touched_elsewhere(mark):
-        was, now = each.before, each.node
-        if now.alive and (was is None or _says(was) != _says(now)):
+        now = each.node
+        if now.alive and now.state != each.was:
             raise DiffersError(
                 f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
                 touched=graph.label(now),
             )
-
-
-def _says(node: Node) -> tuple[object, ...]:
-    """Everything that defines a node; an empty name at the end means what its absence means."""
-    inputs = [tensor.name for tensor in node.inputs]
-    while inputs and not inputs[-1]:
-        inputs.pop()
-    outputs = [tensor.name for tensor in node.outputs]
-    return node.op, node.domain or "", dict(node.attrs), inputs, outputs

@@ -232,12 +232,8 @@ class Reader:
 
     def _source(self, tensor: Tensor) -> Term:
         """The term of an input, or of an initializer; one without a name for a left out operand."""
-        found = self.terms.sources.get(tensor)
-        if found is None:
-            graph, home = self._graph.home(tensor)
-            found = self.terms.make(Source(tensor.name and graph.unique(home.name)))
-            self.terms.sources[tensor] = found
-        return found
+        graph, home = self._graph.home(tensor)
+        return self.terms.make(Source(tensor.name and graph.unique(home.name)))
 
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         """The term of a node of which nothing is known but that it computes something."""

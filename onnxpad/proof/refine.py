@@ -116,7 +116,7 @@ def layers(pair: Pair) -> Found | None:
     new, old = pair.new, pair.old
     if new.bare is not old.bare:
         return None
-    _check_layers(pair, "the padding differs")
+    _check_layers(pair)
     return _LOST_SIGN, []
 
 
@@ -127,7 +127,7 @@ def scattered(pair: Pair) -> Found | None:
         return None
     if new.head.key[:-1] != old.head.key[:-1] or len(new.args) != len(old.args):
         raise DiffersError("the transposed convolution itself differs")
-    _check_layers(pair, "another part of the full result is the output")
+    _check_layers(pair)
     if new.head.key != old.head.key:
         said = "at some size nothing may be left of an axis of the transposed convolution"
         raise DiffersError(said, Reason.MAY_BE_EMPTY)
@@ -151,7 +151,7 @@ def steps(pair: Pair) -> Found | None:
         return None
     if new.head != old.head or len(new.args) != len(old.args):
         raise DiffersError("between the padding and the tensor other steps are computed")
-    _check_layers(pair, "the padding differs")
+    _check_layers(pair)
     return _LOST_SIGN, _arguments(pair)
 
 
@@ -245,41 +245,41 @@ def _arguments(pair: Pair) -> list[tuple[Term, Term]]:
     return [*zip(pair.new.args, pair.old.args, strict=True)]
 
 
-def _check_layers(pair: Pair, otherwise: str) -> None:
+def _check_layers(pair: Pair) -> None:
     """Raises unless the padding is the same, but for the signs of zeros that nothing can tell."""
     new, old = pair.new.layers, pair.old.layers
     if new == old:
         return
     if merged(without_sign(new)) != merged(without_sign(old)):
-        raise _differing(new, old, otherwise)
+        raise _differing(new, old)
     if pair.at is None:
         raise DiffersError("the signs of zeros in the padding differ")
     pair.facts.check_sign_is_lost(pair.at)
 
 
-def _differing(new: Layers, old: Layers, otherwise: str) -> DiffersError:
+def _differing(new: Layers, old: Layers) -> DiffersError:
     """Why layers differ: by what they fill in, or by amounts that crop."""
     now = {layer.fill for layer in new}
     fills = [each.fill for each in old if now and each.fill not in now]
     if fills:
         facts = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
-        return DiffersError(otherwise, Reason.FILL_DIFFERS, **facts)
+        return DiffersError("the padding differs", Reason.FILL_DIFFERS, **facts)
     is_cropped = any(crops(each.amounts) for each in (*new, *old))
-    return DiffersError(otherwise, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
+    said = "the padding differs"
+    return DiffersError(said, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
 
 
 def _check_same_window(new: Slid, old: Slid) -> None:
     one, other = old.form, new.form
-    if (one.kind, one.axes, one.others) != (other.kind, other.axes, other.others):
+    if new.output != old.output or any(
+        getattr(one, name) != getattr(other, name)
+        for name in ("kind", "axes", "others", "has_indices")
+    ):
         raise DiffersError("the window itself differs")
-    if new.output != old.output:
-        raise DiffersError("another output of the window")
     if not other.empty <= one.empty:
         raise DiffersError(f"{', '.join(other.empty - one.empty)} became an empty list")
     if other.says_twice and not one.says_twice:
         raise DiffersError("auto_pad and pads are both there, and engines differ on that")
-    if one.has_indices != other.has_indices:
-        raise DiffersError("the indices count positions of another tensor")
 
 
 def _check_finite_layers(layers: Iterable[Layer]) -> None:

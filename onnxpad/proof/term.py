@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from onnxpad.finding import Assumption
-from onnxpad.graph import Tensor
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import NO_LAYERS, ExtentPairs, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
@@ -91,11 +90,10 @@ class Term:
 
 
 class Terms:
-    """Makes terms, one for each content; `sources` are those of tensors that no node computes."""
+    """Makes terms, one for each content."""
 
     def __init__(self) -> None:
         """There are none at first."""
-        self.sources: dict[Tensor, Term] = {}
         self._made: dict[tuple[Any, ...], Term] = {}
         self._forms: dict[object, WindowForm] = {}
 

@@ -66,7 +66,7 @@ def test_a_change_says_what_was_and_what_is() -> None:
     change = made.change
     assert (change.code, change.node, change.op_type) == ("PAD201", "conv", "Conv")
     assert change.removed == ("pad",)
-    assert (change.was.form, change.now.form) == ("Pad -> Conv", "Conv pads")
+    assert change.forms == ("Pad -> Conv", "Conv pads")
     assert made.key == ("PAD201", "y")
     assert not made.wrote
     assert made.tensors == {"a", "y"}
