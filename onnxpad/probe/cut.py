@@ -8,7 +8,7 @@ shows. Channels are cut to one, and weights become small integers. Of open sizes
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from math import prod
@@ -492,7 +492,6 @@ _SEEDS = 3
 
 _Runs: TypeAlias = tuple[dict[Draw, dict[str, Value]], EngineError | None]
 """The outputs for each of the inputs that a model ran on, and the first error."""
-_Pattern = Callable[[str, tuple[int, ...]], Array]
 _Inputs: TypeAlias = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
 """Names and element types, with shapes."""
 
@@ -603,24 +602,16 @@ def _draws(inputs: _Inputs) -> Sequence[Draw]:
 
 @lru_cache(maxsize=64)
 def _each_draw(inputs: _Inputs) -> Sequence[Draw]:
-    patterns: dict[str, _Pattern] = {
-        **{f"random integers, seed {n}": _random(n, -REACH, REACH) for n in range(_SEEDS)},
-        "negative integers": _random(_SEEDS, -REACH, -1),
-        "positive integers": _random(_SEEDS, 1, REACH),
-    }
+    ranges = [(f"random integers, seed {n}", n, -REACH, REACH) for n in range(_SEEDS)]
+    ranges += [("negative integers", _SEEDS, -REACH, -1), ("positive integers", _SEEDS, 1, REACH)]
     draws = []
-    for label, pattern in patterns.items():
-        feeds = {name: _typed(pattern(name, shape), dtype) for (name, dtype), shape in inputs}
+    for label, seed, low, high in ranges:
+        feeds = {}
+        for (name, dtype), shape in inputs:
+            generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+            feeds[name] = _typed(generator.integers(low, high, shape, endpoint=True), dtype)
         draws.append(Draw(feeds, label))
     return draws
-
-
-def _random(seed: int, low: int, high: int) -> _Pattern:
-    def pattern(name: str, shape: tuple[int, ...]) -> Array:
-        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        return generator.integers(low, high, shape, endpoint=True)
-
-    return pattern
 
 
 def _typed(integers: Array, elem_type: int) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.declared import Row, op_types, operator_name
+from onnxpad.declared import op_types, operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Tensor, Touched
@@ -148,7 +148,9 @@ class Prover:
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        if op_types() and (declared := self._declared(at, new, old)):
+        nodes = [each.producer for each in (new, old) if op_types() and each.producer is not None]
+        own = {row_declared(self._graph, each) for each in nodes}
+        if declared := {*filter(None, own), *analysed.analysis.declared}:
             users = sorted(set(map(operator_name, declared)))
             found |= {
                 "declared": users,
@@ -163,12 +165,6 @@ class Prover:
             within={name: each.as_data() for name, each in domain.given.items() if is_limited},
             data=sizes,
         )
-
-    def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> set[Row]:
-        """The declarations that a proof may rest on: of what it read, and of what gave sizes."""
-        nodes = [each.producer for each in (new, old) if each.producer is not None]
-        own = {row_declared(self._graph, node) for node in nodes}
-        return {*filter(None, own), *at[0].analysis.declared}
 
 
 def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tuple[str, ...]:
