@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.errors import ModelError
-from onnxpad.finding import Finding, Location, Severity
-from onnxpad.graph import Graph, Node, function_label, held_bodies
+from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Graph, Node, held_bodies
 from onnxpad.passes.report_pad import reported_auto_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
@@ -51,7 +50,7 @@ class ReportScopes(Pass):
 
     ## What it does
     Names each `Pad` and `auto_pad` where no other rule looks: in bodies of custom operators, Scan
-    and SequenceMap, functions of an unknown opset, and malformed ones. It says where:
+    and SequenceMap, and functions of an unknown opset. It says where:
     `mine.While 'x' > body > Conv 'c'`.
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
@@ -79,28 +78,14 @@ class ReportScopes(Pass):
             yield from self._padding(graph, context.closed)
         for node in graph.running():
             yield from self._in_bodies(graph, node)
-        for index, light in enumerate(
-            graph.model.skeleton.light.functions if graph.is_main else ()
-        ):
-            try:
-                if pads(light.node):
-                    graph.function(index)
-            except ModelError as error:
-                place, reason = function_label(light), "the function is malformed"
-                yield self._match(place, Node("function", place, {}), str(error), reason)
 
     def _in_bodies(self, graph: Graph, node: Node, reason: str = "") -> Iterator[Match]:
         """The padding in the bodies of a node; without a reason only where others do not look."""
         if not any(pads(light.node) for _, light in held_bodies(node)):
             return
-        try:
-            found = [*graph.bodies(node)]
-        except ModelError as error:
-            yield self._match(graph, node, str(error), reason or "a body is malformed")
-            return
         if reason or not covers(graph, node):
             reason = reason or f"what {node.op} hands to its bodies is not known"
-            for body in found:
+            for body in graph.bodies(node):
                 yield from self._padding(body, reason)
                 for inner in body.running():
                     yield from self._in_bodies(body, inner, reason)
@@ -114,12 +99,8 @@ class ReportScopes(Pass):
                 facts = {"scope": graph.place, "auto_pad": auto_pad}
                 yield self._match(graph, node, f"auto_pad={auto_pad}", reason, **facts)
 
-    def _match(
-        self, place: Graph | str, node: Node, message: str, reason: str, **facts: object
-    ) -> Match:
-        """A finding about a node of a graph, or about a place whose graph cannot be read."""
-        label, location, code = str(place), Location((str(place),)), Reason.OTHER_SCOPE
-        if isinstance(place, Graph):
-            label, location = place.place_of(node), place.location(node)
-        said = self.code, Severity.INFO, label, node.op, message, reason, facts
+    def _match(self, graph: Graph, node: Node, message: str, reason: str, **facts: object) -> Match:
+        """A finding about a node of a graph."""
+        said = self.code, Severity.INFO, graph.place_of(node), node.op, message, reason, facts
+        location, code = graph.location(node), Reason.OTHER_SCOPE
         return Match(Finding(*said, reason_code=code, location=location), node)

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -84,15 +83,7 @@ PLACES = {
 
 def scopes(graph: Graph) -> dict[str, Graph]:
     """All graphs of a model by their place."""
-
-    def each() -> Iterator[Graph]:
-        yield graph
-        yield from graph.inside()
-        for function in graph.functions():
-            yield function
-            yield from function.inside()
-
-    return {scope.place: scope for scope in each()}
+    return {scope.place: scope for scope in (graph, *graph.inside())}
 
 
 def fold(scope: Graph) -> None:
@@ -163,7 +154,7 @@ class TestReading:
             text = FUNCTION.replace(
                 'opset_import: ["" : 17]> blur', f"opset_import: [{version}]> blur"
             )
-            function = next(Graph.from_proto(onnx.parser.parse_model(text)).functions())
+            function = Graph.from_proto(onnx.parser.parse_model(text)).model.functions[0]
             assert function.opset == 0
             assert not any(map(function.is_standard, function.nodes))
 
@@ -786,7 +777,7 @@ def find(graph: Graph, place: str) -> Graph | None:
                 return next(filter(None, map(within, scope.bodies(node))), None)
         return None
 
-    roots = graph.functions() if "::" in place.partition(" > ")[0] else [graph]
+    roots = graph.model.functions if "::" in place.partition(" > ")[0] else [graph]
     return next(filter(None, map(within, roots)), None)
 
 
