@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 import onnx
@@ -159,17 +159,12 @@ class _Finder:
 
     def _add(self, context: Context) -> None:
         graph = context.graph
-        context.load_original = lambda: self._originals[graph.offset]
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
         else:
             context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(context)
         self.found.append(context)
         self._enter(context)
-
-    @cached_property
-    def _originals(self) -> dict[int, Context]:
-        return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 
 def covers(graph: Graph, node: Node) -> bool:

@@ -233,7 +233,7 @@ class TestReading:
         ],
     )
     def test_what_is_no_graph_is_refused(self, body: str) -> None:
-        with pytest.raises(ModelError, match="^If 'if' > then_branch: "):
+        with pytest.raises(ModelError, match=r"^If 'if' > then_branch: "):
             Graph.from_proto(onnx.parser.parse_model(IF.replace(PAD_CONV, body)))
 
     def test_a_body_in_several_pieces_is_one(self) -> None:
