@@ -136,10 +136,9 @@ def _tellers(graph: Graph) -> frozenset[str]:
     notes = graph.model.notes
     if _tellers not in notes:
         main = graph.model.main
-        inside = (main, *main.inside(), *main.functions())
         notes[_tellers] = frozenset(
             node.op
-            for each in (*inside, *(body for one in main.functions() for body in one.inside()))
+            for each in (main, *main.inside())
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
