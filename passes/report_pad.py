@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.arithmetic.window import axes_text
-from onnxpad.errors import ModelError, and_list, few, without_names
+from onnxpad.errors import and_list, few, without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, Use, held_bodies
 from onnxpad.padding.padding import Readers
@@ -269,14 +269,9 @@ class ReportScopes(Pass):
         """The padding in the bodies of a node; without a reason only where others do not look."""
         if not any(pads(light.node) for _, light in held_bodies(node)):
             return
-        try:
-            found = [*graph.bodies(node)]
-        except ModelError as error:
-            yield self._match(graph, node, str(error), reason or "a body is malformed")
-            return
         if reason or not covers(graph, node):
             reason = reason or f"what {node.op} hands to its bodies is not known"
-            for body in found:
+            for body in graph.bodies(node):
                 yield from self._padding(body, reason)
                 for inner in body.running():
                     yield from self._in_bodies(body, inner, reason)
