@@ -59,9 +59,11 @@ class Runtime(Protocol):
     """A runtime that has one model open at most."""
 
     def open(
-        self, model: ModelFile, provider: str, optimisation: Optimisation, threads: int | None
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
     ) -> tuple[str, ...]:
         """Open a model, in place of the one before; returns the names of its outputs.
+
+        Where its nodes run is recorded only where it is to be told.
 
         Raises:
             EngineError: The runtime cannot load it; its reason in one line.

@@ -16,11 +16,10 @@ from google.protobuf.message import DecodeError, EncodeError  # type: ignore[imp
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
-from onnxpad.runtimes.worker import Desk
+from onnxpad.runtimes.worker import DEPLOYED, Desk
 
-CPU: Final = native.CPU
+CPU: Final = DEPLOYED.CPU
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array: TypeAlias = npt.NDArray[Any]
@@ -46,14 +45,10 @@ class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
     def __init__(
-        self,
-        model: ModelFile,
-        provider: str,
-        optimisation: Optimisation = "off",
-        threads: int | None = None,
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
     ) -> None:
         """Open the model."""
-        self._how = model, provider, optimisation, threads
+        self._how = model, provider, optimisation, profile
         self._worker: pool.Worker | None = None
         self._outputs: Sequence[str] = ()
         self._crashes = 0
@@ -85,14 +80,12 @@ class Session:
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> dict[str, Value]:
-        """Run the model once and return all outputs, or those named, by name.
-
-        After a crash the model is opened anew, a few times.
+        """All outputs, or those named, by name; after a crash the model is opened anew.
 
         Raises:
             CrashError: The run, or opening the model anew, crashed the worker.
             LimitError: It did not end within the limit (`pool.limited`).
-            EngineError: the runtime cannot run it on these inputs; its reason in one line.
+            EngineError: The runtime cannot run it on these inputs; its reason in one line.
         """
         return self.timed(feeds, outputs)[0]
 
@@ -142,26 +135,16 @@ def open_session(
     *,
     provider: str = CPU,
     optimisation: Optimisation = "off",
-    threads: int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    profile: bool = False,
 ) -> Session:
-    """Open a session of `source` on `provider`; raises if the runtime falls back to another.
+    """Opens a model; its nodes fall back to the CPU, and an EngineError says why it does not load.
 
-    Args:
-        source: A path (external data is found relative to it), serialized bytes, or a model.
-        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
-        optimisation: `off` fuses nothing and serves as the oracle. `full` is what is deployed;
-            `basic` is the part of it that is the same on every machine.
-        threads: Number of threads for a run; None leaves it to the runtime.
-        folder: Folder of the external data of a source in memory; None for the working directory.
-
-    Raises:
-        CrashError: Opening the model crashed the worker.
-        EngineError: the runtime cannot load the model; its reason in one line.
-        ModelError: The source is too large to pass in memory.
-        ProviderError: The provider is not installed, or does not start.
+    `off` fuses nothing and serves as the oracle, `full` is what is deployed, and `basic` the part
+    of it that is the same on every machine. External data of a source in memory lies in `folder`.
+    With `profile`, `Session.ran_on` tells where nodes run.
     """
-    return Session(_file(source, folder), provider, optimisation, threads)
+    return Session(_file(source, folder), provider, optimisation, profile)
 
 
 def answers(
@@ -171,20 +154,10 @@ def answers(
     *,
     anew: bool = False,
 ) -> list[list[Answer] | EngineError]:
-    """Run several small models on the same inputs, each with one thread, in one request.
+    """The outputs, or an error, of several small models for each set of inputs, in one request.
 
-    Outputs that are equal bit for bit in all models are not sent; `AGREED` stands for them.
-
-    Args:
-        sources: The models.
-        outputs: Names of the outputs to return.
-        fed: The sets of inputs.
-        anew: Whether to open the models though the same ones were open before, since operators that
-            draw numbers draw others whenever they run again.
-
-    Returns:
-        For each model, its outputs or error for each set of inputs; or one error, if the model
-        cannot be loaded or crashes on any of them.
+    There is one error of a model that does not load or crashes on any set. `AGREED` stands for what
+    is equal bit for bit in all models. Models that draw numbers have to be opened `anew`.
     """
     models = [_file(source) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
@@ -232,17 +205,7 @@ def optimised(
 ) -> bytes:
     """The serialized model as the runtime's optimiser rewrites it for the CPU.
 
-    Args:
-        source: A path (external data is found relative to it), serialized bytes, or a model.
-        optimisation: The level of optimisation.
-        disabled: Optimisations to leave out, by the runtime's names (`Pad_Fusion`); unknown names
-            are ignored.
-        folder: Folder of the external data of a source in memory; None for the working directory.
-
-    Raises:
-        CrashError: Optimising the model crashed the worker.
-        EngineError: the runtime cannot load the model; its reason in one line.
-        ModelError: The source is too large to pass in memory.
+    It leaves out what is `disabled`, by its own names (`Pad_Fusion`), and ignores unknown names.
     """
     model = _file(source, folder)
     with tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True) as place:
@@ -252,20 +215,12 @@ def optimised(
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is compiled into the runtime.
-
-    Raises:
-        ProviderError: It is not; the message names those that are.
-    """
-    pool.about(native.require_provider, provider)
+    """Raises a ProviderError unless `provider` is installed; it names those that are."""
+    pool.about(DEPLOYED.require_provider, provider)
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
-    """The model without its external data.
-
-    Raises:
-        ModelError: The source is not a readable ONNX model.
-    """
+    """The model without its external data; a ModelError says why it cannot be read."""
     if isinstance(source, onnx.ModelProto):
         return source
     if isinstance(source, InFolder):
@@ -292,11 +247,7 @@ def load_failure(source: Source, folder: Path | None, optimisation: Optimisation
 
 
 def payload(source: Source) -> str | bytes:
-    """The source in the form that the runtime opens: a path, or serialized bytes.
-
-    Raises:
-        ModelError: A model in memory is too large to serialize.
-    """
+    """The source as the runtime opens it: a path, or serialized bytes."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, InFolder):
@@ -313,12 +264,7 @@ def payload(source: Source) -> str | bytes:
 
 
 def folder_of(source: Source, otherwise: Path | None = None) -> Path | None:
-    """The folder in which the external data of a model lies.
-
-    Args:
-        source: The model.
-        otherwise: The folder for a model that does not say.
-    """
+    """The folder in which the external data of a model lies; `otherwise` where it does not say."""
     if isinstance(source, InFolder):
         return source.folder
     return Path(source).parent if isinstance(source, str | os.PathLike) else otherwise

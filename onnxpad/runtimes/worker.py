@@ -52,12 +52,12 @@ class Desk(Runtime):
         self._folder: str | None = None
 
     def open(
-        self, model: ModelFile, provider: str, optimisation: Optimisation, threads: int | None
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
     ) -> tuple[str, ...]:
         """Open a model, in place of the one before; returns the names of its outputs."""
         self.close()
         self._bound(provider)
-        self._open = native.Session(model, provider, optimisation, threads)
+        self._open = native.Session(model, provider, optimisation, profile=profile)
         return self._open.outputs
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
@@ -149,7 +149,7 @@ class Desk(Runtime):
     ) -> list[list[Any] | EngineError | None] | EngineError:
         known = self._kept.pop(model, None) if keeps else None
         try:
-            session = known or native.Session(model, native.CPU, "off", 1)
+            session = known or native.Session(model, native.CPU, threads=1)
         except EngineError as error:
             return error
         if keeps:

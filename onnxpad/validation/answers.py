@@ -130,6 +130,7 @@ def ask(
             provider=provider,
             optimisation=optimisation,
             folder=folder,
+            profile=elsewhere,
         ) as session:
             if elsewhere:
                 for inputs in draws:

@@ -70,7 +70,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
         def get_provider_graph_assignment_info(self) -> list[Any]:
             return [
                 SimpleNamespace(
-                    ep_name=CPU if node.op_type in device.left_to_cpu else CUDA,
+                    ep_name=CUDA if self.cuda and node.op_type not in device.left_to_cpu else CPU,
                     get_nodes=lambda node=node: [node],
                 )
                 for part in super().get_provider_graph_assignment_info()

@@ -30,7 +30,7 @@ def test_runs_without_a_word(optimisation: Optimisation, tmp_path: Path) -> None
     onnx.save(parsed(NOISY), path)
     data = np.ones(4, np.float32)
     for source in (path, str(path), path.read_bytes(), parsed(NOISY)):
-        with open_session(source, optimisation=optimisation, threads=1) as session:
+        with open_session(source, optimisation=optimisation) as session:
             outputs, seconds = session.timed({"x": data})
         assert np.array_equal(outputs["y"], -data)  # type: ignore[arg-type]
         assert seconds > 0

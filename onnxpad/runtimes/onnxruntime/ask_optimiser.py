@@ -22,10 +22,10 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
+from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.semantics.rows import UnreadError
 
 _NAME: Final = "onnxpad asks about Pad"
@@ -99,7 +99,7 @@ def _misfolded(
 def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
     """Whether the installed version folds `Pad`s wherever another one would."""
     ops = {*operators(model.graph.node, model.functions)}
-    return folds_as_any(pool.about(native.version), ops, opset)
+    return folds_as_any(pool.about(DEPLOYED.version), ops, opset)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:

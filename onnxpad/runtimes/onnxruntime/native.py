@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.rows import PROVIDERS, Plugin, plugins, row_of
+from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, Plugin, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
@@ -58,20 +58,15 @@ class Session:
         model: ModelFile,
         provider: str,
         optimisation: Optimisation = "off",
-        threads: int | None = None,
         *,
+        threads: int | None = None,
+        profile: bool = False,
         target: str = "",
         disabled: Sequence[str] = (),
     ) -> None:
-        """Open a session; raises if onnxruntime falls back to another provider.
+        """Open a model; nodes that the provider cannot run fall back to the CPU's.
 
-        Args:
-            model: The model.
-            provider: Execution provider; nodes that it cannot run fall back to the CPU's.
-            optimisation: Level of onnxruntime's optimiser.
-            threads: Number of threads for a run; None leaves it to onnxruntime.
-            target: File for the optimised model; empty to write none.
-            disabled: Optimisations to leave out, by onnxruntime's names.
+        The optimised model is written to `target`, without what is `disabled`, if there is one.
 
         Raises:
             EngineError: onnxruntime cannot load the model; its reason in one line.
@@ -93,6 +88,8 @@ class Session:
         if target:
             options.optimized_model_filepath = _native(target)
         more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
+        if profile:
+            options.add_session_config_entry(_PLACES, "1")
         more |= _provider(runtime, provider, options)
         source: object = model.data
         if isinstance(model.data, str) and isinstance(path := _native(model.data), bytes):
@@ -109,7 +106,7 @@ class Session:
                 f"libraries or its device are missing); use {' or '.join(started)}"
             )
         self._session = session
-        self._elsewhere = provider != CPU
+        self._profile = profile
         self._run_options = runtime.RunOptions()
         self._run_options.log_severity_level = _SILENT
         self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
@@ -136,10 +133,10 @@ class Session:
     def places(self) -> dict[str, str]:
         """The provider of each node, named as in `Pad_3 (Pad)`; unnamed ones have a number.
 
-        Empty on the CPU, and by onnxruntime before 1.24, which does not say.
+        Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
         """
         tell = getattr(self._session, "get_provider_graph_assignment_info", list)
-        if not self._elsewhere:
+        if not self._profile:
             return {}
         nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
         return {
@@ -156,7 +153,6 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
     if provider == CPU:
         return {"providers": [CPU]}
     os.environ.update(row.environment)
-    options.add_session_config_entry(_PLACES, "1")
     if provider in _built_in():
         return {"providers": [(provider, dict(row.options)), CPU]}
     options.add_provider_for_devices(_devices(runtime, provider)[:1], dict(row.options))
