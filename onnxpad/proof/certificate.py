@@ -148,8 +148,8 @@ class Prover:
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        nodes = [each.producer for each in (new, old) if op_types() and each.producer is not None]
-        own = {row_declared(self._graph, each) for each in nodes}
+        told = (new, old) if op_types() else ()
+        own = [row_declared(self._graph, each.producer) for each in told if each.producer]
         if declared := {*filter(None, own), *analysed.analysis.declared}:
             users = sorted(set(map(operator_name, declared)))
             found |= {
