@@ -261,7 +261,7 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "inside"),
     [
-        ("float", "s = Max (x, c)", ["Relu", "Add"]),
+        ("float", "s = Clip (x, c)", ["Relu", "Add"]),
     ],
 )
 def test_data_that_cannot_be_below_a_bound_is_not_given_so(
