@@ -84,16 +84,14 @@ class Session:
         if threads is not None:
             options.intra_op_num_threads = threads
         if model.folder is not None:
-            options.add_session_config_entry(_DATA_FOLDER, _native(model.folder))
+            options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         if target:
-            options.optimized_model_filepath = _native(target)
+            options.optimized_model_filepath = os.fsencode(target)
         more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
         if profile:
             options.add_session_config_entry(_PLACES, "1")
         more |= _provider(runtime, provider, options)
-        source: object = model.data
-        if isinstance(model.data, str) and isinstance(path := _native(model.data), bytes):
-            source = _BytesPath(path)
+        source = _Path(os.fsencode(model.data)) if isinstance(model.data, str) else model.data
         try:
             session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
@@ -135,9 +133,9 @@ class Session:
 
         Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
         """
-        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         if not self._profile:
             return {}
+        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
@@ -155,7 +153,10 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
     os.environ.update(row.environment)
     if provider in _built_in():
         return {"providers": [(provider, dict(row.options)), CPU]}
-    options.add_provider_for_devices(_devices(runtime, provider)[:1], dict(row.options))
+    devices = _devices(runtime, provider)
+    if not devices:
+        raise ProviderError(f"{_plugins()[provider].package} finds no device here that it supports")
+    options.add_provider_for_devices(devices[:1], dict(row.options))
     return {}
 
 
@@ -165,18 +166,15 @@ _loaded: set[str] = set()
 
 @cache
 def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
-    """The devices of a plugin, which is loaded; raises ProviderError if there are none."""
+    """The devices of a plugin, which is loaded."""
     plugin = _plugins()[provider]
     try:
         path = importlib.import_module(plugin.module).get_library_path()
         _loaded.add(provider)
         runtime.register_execution_provider_library(plugin.package, path)
-        found = [each for each in runtime.get_ep_devices() if each.ep_name == provider]
     except Exception as error:  # of a plugin, which may raise anything
         raise ProviderError(f"{plugin.package} does not load: {first_line(error)}") from None
-    if not found:
-        raise ProviderError(f"{plugin.package} finds no device here that it supports")
-    return found
+    return [each for each in runtime.get_ep_devices() if each.ep_name == provider]
 
 
 @cache
@@ -200,17 +198,8 @@ def _built_in() -> tuple[str, ...]:
     return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
-def _native(path: str) -> str | bytes:
-    """A path as onnxruntime's Python API takes it: bytes where it is not UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
-
-
-class _BytesPath(Struct, frozen=True):
-    """A path to a model that is not UTF-8; onnxruntime takes bytes alone for the model itself."""
+class _Path(Struct, frozen=True):
+    """A path to a model, which need not be UTF-8; bytes alone would be the model itself."""
 
     path: bytes
 
