@@ -83,9 +83,7 @@ class Session:
         """All outputs, or those named, by name; after a crash the model is opened anew.
 
         Raises:
-            CrashError: The run, or opening the model anew, crashed the worker.
-            LimitError: It did not end within the limit (`pool.limited`).
-            EngineError: The runtime cannot run it on these inputs; its reason in one line.
+            EngineError: The runtime cannot run it on these inputs, or crashed, or was too late.
         """
         return self.timed(feeds, outputs)[0]
 

@@ -209,10 +209,7 @@ class _Path(Struct, frozen=True):
 
 
 def named_providers() -> dict[str, str]:
-    """Every provider that onnxruntime has a name for or a plugin brings, by that in lower case.
-
-    Those of rows and plugins are also there by the name to ask for.
-    """
+    """Every provider with a name, by that in lower case and by the name to ask for."""
     known = (*_onnxruntime().get_all_providers(), *PROVIDERS, *_plugins())
     names = {each.lower(): each for each in known}
     names |= {row.name: row.own for row in PROVIDERS.values()}
@@ -253,11 +250,7 @@ def settings_text(provider: str) -> str:
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is installed: compiled into onnxruntime, or as a plugin.
-
-    Raises:
-        ProviderError: It is not; the message names those that are.
-    """
+    """Raises a ProviderError unless `provider` is installed; it names those that are."""
     if provider in _built_in():
         return  # nobody looks for plugins
     if provider not in (available := available_providers()):
