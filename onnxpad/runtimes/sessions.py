@@ -149,24 +149,21 @@ def answers(
     sources: Sequence[Source],
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
-    *,
-    anew: bool = False,
 ) -> list[list[Answer] | EngineError]:
     """The outputs, or an error, of several small models for each set of inputs, in one request.
 
     There is one error of a model that does not load or crashes on any set. `AGREED` stands for what
-    is equal bit for bit in all models. Models that draw numbers have to be opened `anew`.
+    is equal bit for bit in all models. Sessions of small runs are kept and run again.
     """
     models = [_file(source) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
     most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
-    keeps = not anew and most <= _LITTLE
     try:
-        given = pool.ask(Desk.answers, models, list(outputs), inputs, keeps)
+        given = pool.ask(Desk.answers, models, list(outputs), inputs, most <= _LITTLE)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
-        return [each for source in sources for each in answers([source], outputs, fed, anew=anew)]
+        return [each for source in sources for each in answers([source], outputs, fed)]
     return [
         some if isinstance(some, EngineError) else [_named(outputs, one) for one in some]
         for some in given
