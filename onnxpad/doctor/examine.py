@@ -62,7 +62,7 @@ class Machine:
 
     def plugins(self) -> tuple[str, ...]:
         """The distributions of onnxruntime's plugins."""
-        return tuple(plugin.package for plugin in plugins())
+        return tuple(module.replace("_", "-") for module in plugins().values())
 
     def providers(self) -> tuple[str, ...]:
         """The execution providers that are installed.

@@ -19,10 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, Plugin, plugins, row_of
+from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
@@ -91,7 +89,7 @@ class Session:
         if profile:
             options.add_session_config_entry(_PLACES, "1")
         more |= _provider(runtime, provider, options)
-        source = _Path(os.fsencode(model.data)) if isinstance(model.data, str) else model.data
+        source = _Path(model.data) if isinstance(model.data, str) else model.data
         try:
             session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
@@ -155,7 +153,7 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
         return {"providers": [(provider, dict(row.options)), CPU]}
     devices = _devices(runtime, provider)
     if not devices:
-        raise ProviderError(f"{_plugins()[provider].package} finds no device here that it supports")
+        raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
     options.add_provider_for_devices(devices[:1], dict(row.options))
     return {}
 
@@ -167,28 +165,28 @@ _loaded: set[str] = set()
 @cache
 def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
     """The devices of a plugin, which is loaded."""
-    plugin = _plugins()[provider]
+    name, module = _plugins()[provider]
     try:
-        path = importlib.import_module(plugin.module).get_library_path()
+        path = importlib.import_module(module).get_library_path()
         _loaded.add(provider)
-        runtime.register_execution_provider_library(plugin.package, path)
+        runtime.register_execution_provider_library(name, path)
     except Exception as error:  # of a plugin, which may raise anything
-        raise ProviderError(f"{plugin.package} does not load: {first_line(error)}") from None
+        raise ProviderError(f"the plugin {name} does not load: {first_line(error)}") from None
     return [each for each in runtime.get_ep_devices() if each.ep_name == provider]
 
 
 @cache
-def _plugins() -> dict[str, Plugin]:
-    """The installed plugins, by onnxruntime's name of their provider."""
+def _plugins() -> dict[str, tuple[str, str]]:
+    """The name and module of each installed plugin, by onnxruntime's name of its provider."""
     own = {row.name: row.own for row in PROVIDERS.values()}
     found = {}
-    for plugin in plugins():
-        provider = own.get(plugin.name)
+    for name, module in plugins().items():
+        provider = own.get(name)
         if provider is None:  # its module alone knows
             with contextlib.suppress(Exception):
-                provider = importlib.import_module(plugin.module).get_ep_names()[0]
+                provider = importlib.import_module(module).get_ep_names()[0]
         if provider is not None:
-            found[provider] = plugin
+            found[provider] = name, module
     return found
 
 
@@ -198,14 +196,14 @@ def _built_in() -> tuple[str, ...]:
     return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
-class _Path(Struct, frozen=True):
+class _Path:
     """A path to a model, which need not be UTF-8; bytes alone would be the model itself."""
 
-    path: bytes
+    def __init__(self, path: str) -> None:
+        self._path = os.fsencode(path)
 
     def __fspath__(self) -> bytes:
-        """The path."""
-        return self.path
+        return self._path
 
 
 def named_providers() -> dict[str, str]:
@@ -213,7 +211,7 @@ def named_providers() -> dict[str, str]:
     known = (*_onnxruntime().get_all_providers(), *PROVIDERS, *_plugins())
     names = {each.lower(): each for each in known}
     names |= {row.name: row.own for row in PROVIDERS.values()}
-    return names | {plugin.name: own for own, plugin in _plugins().items()}
+    return names | {name: own for own, (name, _) in _plugins().items()}
 
 
 def available_providers() -> tuple[str, ...]:
