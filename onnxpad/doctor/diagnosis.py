@@ -18,7 +18,7 @@ class Package(Struct, frozen=True):
 
 
 class Provider(Struct, frozen=True):
-    """An execution provider that is compiled into onnxruntime.
+    """An execution provider that is compiled into onnxruntime, or a plugin of it.
 
     Attributes:
         name: Its name, such as `CUDAExecutionProvider`.

@@ -21,6 +21,7 @@ from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Proble
 from onnxpad.errors import OnnxpadError
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME
+from onnxpad.runtimes.onnxruntime.provider_rows import plugins
 
 INSTALL_CUDA: Final = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 
@@ -59,8 +60,12 @@ class Machine:
             return " ".join(f"{type(error).__name__}: {error}".split())
         return ""
 
+    def plugins(self) -> tuple[str, ...]:
+        """The distributions of onnxruntime's plugins."""
+        return tuple(module.replace("_", "-") for module in plugins().values())
+
     def providers(self) -> tuple[str, ...]:
-        """The execution providers compiled into onnxruntime.
+        """The execution providers that are installed.
 
         Raises:
             OnnxpadError: onnxruntime cannot be imported.
@@ -146,7 +151,10 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         packages=(
             Package("onnxpad", __version__),
             *(Package(name, tried.version(name)) for name in _IMPORTED),
-            *(Package(name, tried.version(name)) for name in wheels or (NAME,)),
+            *(
+                Package(name, tried.version(name))
+                for name in (*(wheels or (NAME,)), *tried.plugins())
+            ),
         ),
         providers=providers,
         cuda=cuda,

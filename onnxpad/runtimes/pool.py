@@ -20,12 +20,15 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from multiprocessing.connection import Pipe
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME, let_through
 from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.runtime import CrashError, LimitError
 from onnxpad.runtimes.worker import Desk, detach, ignore_signals, serve
+
+if TYPE_CHECKING:
+    import subprocess
 
 _IDLE: Final = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
@@ -48,25 +51,13 @@ worker.serve_started(int(sys.argv[1]))
 
 _WINDOWS_INTERRUPT: Final = 0xC000013A
 
+_Process: TypeAlias = "_Forked | subprocess.Popen[bytes]"
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
-class _Process(Protocol):
-    """The part of `subprocess.Popen` that is used here."""
-
-    @property
-    def pid(self) -> int: ...
-
-    returncode: Any
-
-    def poll(self) -> int | None: ...
-
-    def kill(self) -> None: ...
-
-
 class _Forked:
-    """A child of this process."""
+    """A child of this process, as `subprocess.Popen` has it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -131,12 +122,11 @@ class Apart:
                 raise
 
     def ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
-        """The answer to a request, a method of `Desk`.
+        """The answer to a request, a method of `Desk`; what it raises is raised here.
 
         Raises:
             CrashError: The worker's process ended instead of answering.
             LimitError: It did not answer within the limit, and was ended.
-            Exception: Any exception that the request raised.
         """
         limit = _limit.get()
         if limit is not None and not self._answered:  # its imports are no part of a run
@@ -164,16 +154,16 @@ class Apart:
 
     def starts(self) -> bool:
         """Whether the worker has started and imported this package; waits until it is known."""
-        if not self._ready:
-            try:
+        try:
+            if not self._ready:
                 self._channel.receive()
-            except ClosedError:
-                self.end()
-                return False
-            except BaseException:
-                self.end()
-                raise
-            self._ready = True
+        except ClosedError:
+            self.end()
+            return False
+        except BaseException:
+            self.end()
+            raise
+        self._ready = True
         return True
 
     def _crash(self) -> CrashError:
@@ -250,12 +240,7 @@ def give_back(worker: Worker) -> None:
 
 
 def ask(call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
-    """The answer of any worker to one request, a method of `Desk`.
-
-    Raises:
-        CrashError: The worker's process ended instead of answering.
-        Exception: Any exception that the request raised.
-    """
+    """The answer of any worker to one request, as `Apart.ask` has it."""
     worker = borrow()
     try:
         return worker.ask(call, *arguments)
@@ -280,9 +265,8 @@ def warm() -> None:
 def fork_first() -> None:
     """Fork the first worker off this process, before it has threads or signal handlers.
 
-    Only the program `onnxpad` calls this, first of all: a forked worker need not start an
-    interpreter and import numpy. If a fork is not safe, nothing happens, and a worker is started
-    later as usual.
+    Only the program `onnxpad` calls this, first of all: it spares the start of an interpreter and
+    the import of numpy. If a fork is not safe, nothing happens.
     """
     if sys.platform != "linux":  # elsewhere system libraries do not survive a fork
         return

@@ -26,9 +26,8 @@ one_node (float[2] x) => (float[2] y) { y = Relu (x) }
 def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The providers that `names` ask for, each once, and notes on the choice.
 
-    Args:
-        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), the names of other rows and
-            of installed plugins, or the runtime's own names.
+    A name is `auto` (CUDA where it runs, and the CPU), that of a row or of an installed plugin, or
+    the runtime's own.
 
     Raises:
         UsageError: A name is unknown, or there is none.

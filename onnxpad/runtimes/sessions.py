@@ -83,9 +83,7 @@ class Session:
         """All outputs, or those named, by name; after a crash the model is opened anew.
 
         Raises:
-            CrashError: The run, or opening the model anew, crashed the worker.
-            LimitError: It did not end within the limit (`pool.limited`).
-            EngineError: The runtime cannot run it on these inputs; its reason in one line.
+            EngineError: The runtime cannot run it on these inputs, or crashed, or was too late.
         """
         return self.timed(feeds, outputs)[0]
 
@@ -155,7 +153,7 @@ def answers(
     """The outputs, or an error, of several small models for each set of inputs, in one request.
 
     There is one error of a model that does not load or crashes on any set. `AGREED` stands for what
-    is equal bit for bit in all models.
+    is equal bit for bit in all models. Sessions of small runs are kept and run again.
     """
     models = [_file(source) for source in sources]
     inputs = [dict(feeds) for feeds in fed]

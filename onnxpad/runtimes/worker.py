@@ -81,8 +81,8 @@ class Desk(Runtime):
     ) -> list[list[list[Any] | EngineError | None] | EngineError]:
         """The outputs named, or an error, of each model on each set of inputs.
 
-        None stands for outputs that are equal bit for bit in all models. `keeps` allows to run a
-        session again that ran before, which operators that draw numbers would notice.
+        None stands for outputs that are equal bit for bit in all models. With `keeps`, sessions
+        run again, which operators that draw numbers would notice.
         """
         self._bound(native.CPU)
         found = [self._answers(each, outputs, fed, keeps) for each in models]

@@ -57,6 +57,9 @@ class Fake(Machine):
     def import_error(self, module: str) -> str:
         return self.errors.get(module, "")
 
+    def plugins(self) -> tuple[str, ...]:
+        return ()
+
     def providers(self) -> tuple[str, ...]:
         if isinstance(self.compiled, ProviderError):
             raise self.compiled

@@ -19,10 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, Plugin, plugins, row_of
+from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
@@ -84,16 +82,14 @@ class Session:
         if threads is not None:
             options.intra_op_num_threads = threads
         if model.folder is not None:
-            options.add_session_config_entry(_DATA_FOLDER, _native(model.folder))
+            options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         if target:
-            options.optimized_model_filepath = _native(target)
+            options.optimized_model_filepath = os.fsencode(target)
         more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
         if profile:
             options.add_session_config_entry(_PLACES, "1")
         more |= _provider(runtime, provider, options)
-        source: object = model.data
-        if isinstance(model.data, str) and isinstance(path := _native(model.data), bytes):
-            source = _BytesPath(path)
+        source = _Path(model.data) if isinstance(model.data, str) else model.data
         try:
             session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
@@ -135,9 +131,9 @@ class Session:
 
         Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
         """
-        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         if not self._profile:
             return {}
+        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
@@ -155,7 +151,10 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
     os.environ.update(row.environment)
     if provider in _built_in():
         return {"providers": [(provider, dict(row.options)), CPU]}
-    options.add_provider_for_devices(_devices(runtime, provider)[:1], dict(row.options))
+    devices = _devices(runtime, provider)
+    if not devices:
+        raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
+    options.add_provider_for_devices(devices[:1], dict(row.options))
     return {}
 
 
@@ -165,32 +164,29 @@ _loaded: set[str] = set()
 
 @cache
 def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
-    """The devices of a plugin, which is loaded; raises ProviderError if there are none."""
-    plugin = _plugins()[provider]
+    """The devices of a plugin, which is loaded."""
+    name, module = _plugins()[provider]
     try:
-        path = importlib.import_module(plugin.module).get_library_path()
+        path = importlib.import_module(module).get_library_path()
         _loaded.add(provider)
-        runtime.register_execution_provider_library(plugin.package, path)
-        found = [each for each in runtime.get_ep_devices() if each.ep_name == provider]
+        runtime.register_execution_provider_library(name, path)
     except Exception as error:  # of a plugin, which may raise anything
-        raise ProviderError(f"{plugin.package} does not load: {first_line(error)}") from None
-    if not found:
-        raise ProviderError(f"{plugin.package} finds no device here that it supports")
-    return found
+        raise ProviderError(f"the plugin {name} does not load: {first_line(error)}") from None
+    return [each for each in runtime.get_ep_devices() if each.ep_name == provider]
 
 
 @cache
-def _plugins() -> dict[str, Plugin]:
-    """The installed plugins, by onnxruntime's name of their provider."""
+def _plugins() -> dict[str, tuple[str, str]]:
+    """The name and module of each installed plugin, by onnxruntime's name of its provider."""
     own = {row.name: row.own for row in PROVIDERS.values()}
     found = {}
-    for plugin in plugins():
-        provider = own.get(plugin.name)
+    for name, module in plugins().items():
+        provider = own.get(name)
         if provider is None:  # its module alone knows
             with contextlib.suppress(Exception):
-                provider = importlib.import_module(plugin.module).get_ep_names()[0]
+                provider = importlib.import_module(module).get_ep_names()[0]
         if provider is not None:
-            found[provider] = plugin
+            found[provider] = name, module
     return found
 
 
@@ -200,34 +196,22 @@ def _built_in() -> tuple[str, ...]:
     return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
-def _native(path: str) -> str | bytes:
-    """A path as onnxruntime's Python API takes it: bytes where it is not UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
+class _Path:
+    """A path to a model, which need not be UTF-8; bytes alone would be the model itself."""
 
-
-class _BytesPath(Struct, frozen=True):
-    """A path to a model that is not UTF-8; onnxruntime takes bytes alone for the model itself."""
-
-    path: bytes
+    def __init__(self, path: str) -> None:
+        self._path = os.fsencode(path)
 
     def __fspath__(self) -> bytes:
-        """The path."""
-        return self.path
+        return self._path
 
 
 def named_providers() -> dict[str, str]:
-    """Every provider that onnxruntime has a name for or a plugin brings, by that in lower case.
-
-    Those of rows and plugins are also there by the name to ask for.
-    """
+    """Every provider with a name, by that in lower case and by the name to ask for."""
     known = (*_onnxruntime().get_all_providers(), *PROVIDERS, *_plugins())
     names = {each.lower(): each for each in known}
     names |= {row.name: row.own for row in PROVIDERS.values()}
-    return names | {plugin.name: own for own, plugin in _plugins().items()}
+    return names | {name: own for own, (name, _) in _plugins().items()}
 
 
 def available_providers() -> tuple[str, ...]:
@@ -264,11 +248,7 @@ def settings_text(provider: str) -> str:
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is installed: compiled into onnxruntime, or as a plugin.
-
-    Raises:
-        ProviderError: It is not; the message names those that are.
-    """
+    """Raises a ProviderError unless `provider` is installed; it names those that are."""
     if provider in _built_in():
         return  # nobody looks for plugins
     if provider not in (available := available_providers()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -74,25 +74,16 @@ def row_of(provider: str) -> Provider:
     return PROVIDERS.get(provider) or Provider(provider, provider)
 
 
-class Plugin(NamedTuple):
-    """A provider that a package of its own brings: the name to ask for, package and module."""
-
-    name: str
-    package: str
-    module: str
-
-
-def plugins() -> list[Plugin]:
-    """The plugins that are installed; none is imported."""
+def plugins() -> dict[str, str]:
+    """The modules of the installed plugins, by the name to ask for; none is imported."""
     from importlib.metadata import distributions
 
-    found = []
+    found = {}
     for each in distributions():
         name = (each.name or "").lower().replace("_", "-")
         module = name.replace("-", "_")
         if name.startswith(_PREFIX) and any(
             file.parts[0] == module for file in each.files or () if file.suffix == ".py"
         ):
-            short = re.sub(r"^nv-|-cu\d+$", "", name.removeprefix(_PREFIX))
-            found.append(Plugin(short, name, module))
+            found[re.sub(r"^nv-|-cu\d+$", "", name.removeprefix(_PREFIX))] = module
     return found

@@ -1,0 +1,138 @@
+"""On OpenVINO's plugin: every model of `models/` against itself, and against planted faults.
+
+`.ci/providers` makes an environment that has it, and runs these; elsewhere they are skipped.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.runtimes.onnxruntime.provider_rows import plugins
+from onnxpad.runtimes.providers import chosen
+from tests.support import EXPORTED
+
+if "openvino" not in plugins():
+    pytest.skip("onnxruntime-ep-openvino is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.providers
+
+NAME = "OpenVINOExecutionProvider"
+DOES_NOT_TRANSLATE = {"inception_qdq_int8", "loop_tensorflow", "zeropad_opset10"}
+"""Models that OpenVINO 1.8 refuses to open."""
+QUANTISED = ("int8", "uint8", "qdq", "qoperator")
+
+
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_a_model_agrees_with_itself(path: Path) -> None:
+    found = onnxpad.validate(path, path, providers=["openvino"])
+    if path.stem in DOES_NOT_TRANSLATE:
+        assert any("does not run" in line for line in found.warnings)
+        return
+    assert found.ok, found
+    assert {place.provider for place in found.placements} == {NAME}
+    # What it computes otherwise than the CPU is told of the original, and is no failure.
+    apart = [run for run in found.runs if run.subject == "original" and not run.ok]
+    assert bool(apart) <= any("differ in output" in line for line in found.warnings)
+
+
+def moved(node: onnx.NodeProto) -> bool:
+    for attribute in node.attribute:
+        if attribute.name == "pads" and any(attribute.ints) and node.op_type == "Conv":
+            half = len(attribute.ints) // 2
+            axis = next(i for i, pad in enumerate(attribute.ints) if pad) % half
+            begin = attribute.ints[axis] > 0
+            attribute.ints[axis] += -1 if begin else 1
+            attribute.ints[axis + half] += 1 if begin else -1
+            return True
+    return False
+
+
+def other_side(node: onnx.NodeProto) -> bool:
+    sides = {b"SAME_UPPER": b"SAME_LOWER", b"SAME_LOWER": b"SAME_UPPER"}
+    for attribute in node.attribute:
+        if attribute.name == "auto_pad" and attribute.s in sides:
+            attribute.s = sides[attribute.s]
+            return True
+    return False
+
+
+def rounded_otherwise(node: onnx.NodeProto) -> bool:
+    for attribute in node.attribute:
+        if attribute.name == "ceil_mode" and attribute.i:
+            attribute.i = 0
+            return True
+    return False
+
+
+PLANTED: list[Callable[[onnx.NodeProto], bool]] = [moved, other_side, rounded_otherwise]
+
+
+def faulty(path: Path) -> list[tuple[str, onnx.ModelProto, onnx.NodeProto]]:
+    """The model with each kind of fault at the first node that shows it on the CPU."""
+    found = []
+    for plant in PLANTED:
+        for number in range(len(onnx.load(path, load_external_data=False).graph.node)):
+            model = onnx.load(path)
+            node = model.graph.node[number]
+            if plant(node) and onnxpad.validate(path, model).validation.outcome == "failed":
+                found.append((plant.__name__, model, node))
+                break
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in EXPORTED
+        if path.stem not in DOES_NOT_TRANSLATE and not any(each in path.stem for each in QUANTISED)
+    ],
+    ids=lambda path: path.stem,
+)
+def test_planted_faults_are_found_and_named(path: Path) -> None:
+    for kind, model, node in faulty(path):
+        found = onnxpad.validate(path, model, providers=["openvino"])
+        assert found.validation.outcome == "failed", kind
+        assert found.divergence is not None, kind
+        assert found.divergence.tensor in node.output, (kind, found.divergence)
+
+
+def command(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "onnxpad", *words],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+def test_a_fallback_is_counted_and_may_be_a_failure() -> None:
+    path = next(str(each) for each in EXPORTED if each.stem == "inception_fused")
+    asked = ("validate", path, path, "--provider", "openvino", "--format", "json")
+    ended = command(*asked)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    places = json.loads(ended.stdout)["validation"]["placements"]
+    assert [(each["nodes"], each["elsewhere"]) for each in places] == [
+        (19, ["node_conv2d (FusedConv)", "node_conv2d_5 (FusedConv)"])
+    ] * 2
+    ended = command(*asked, "--no-fallback")
+    assert ended.returncode == 5
+    assert "2 nodes of 19 of the rewritten model fell back to the CPU: node_conv2d" in ended.stderr
+
+
+def test_float32_is_demanded_and_told() -> None:
+    path = next(each for each in EXPORTED if each.stem == "mobilenet_keras")
+    found = onnxpad.validate(path, path, providers=["openvino"])
+    assert any("INFERENCE_PRECISION_HINT" in note for note in found.notes)
+    assert max(each.max_abs for run in found.runs for each in run.comparisons) < 1e-4
+
+
+def test_it_is_listed_and_chosen_by_name() -> None:
+    assert chosen(["openvino", "cpu"])[0] == (NAME, "CPUExecutionProvider")
+    report = json.loads(command("doctor", "--format", "json").stdout)
+    assert {"name": NAME, "usable": True, "trouble": ""} in report["providers"]
+    assert "onnxruntime-ep-openvino" in {each["name"] for each in report["packages"]}
