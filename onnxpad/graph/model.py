@@ -26,7 +26,7 @@ from onnxpad.file.external import (
     runnable,
     write_whole,
 )
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph.nodes import (
     AnyGraph,
@@ -125,7 +125,7 @@ class Model:
         self.standard_functions = set[str]()
         self.function_indices: dict[tuple[str, str], list[int]] = {}
         for index, each in enumerate(light.functions):
-            key = normal_domain(each.domain), each.name
+            key = key_of(each)
             self.function_indices.setdefault(key, []).append(index)
             if not key[0]:
                 self.standard_functions.add(each.name)

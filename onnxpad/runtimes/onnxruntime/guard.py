@@ -18,7 +18,7 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -27,10 +27,10 @@ import onnx
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, normal_domain, upstream
+from onnxpad.file.proto_walk import unfolded
+from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
@@ -95,13 +95,7 @@ def _inlined(context: Context) -> Context:
     functions = graph.model.skeleton.light.functions
     if not graph.is_main or not any(n.op_type in MEETING for each in functions for n in each.node):
         return context
-    order = callers_first(functions)
-    sizes: dict[tuple[str, str], int] = {}
-    for index in reversed(order):
-        each = functions[index]
-        sizes[normal_domain(each.domain), each.name] = _size(each.node, sizes)
-    size = _size(graph.model.skeleton.light.graph.node, sizes)
-    if size > _MOST_NODES or len(order) < len(functions):
+    if not 0 < unfolded(graph.model.skeleton.light) <= _MOST_NODES:
         return context
     from onnx.inliner import inline_local_functions
 
@@ -109,11 +103,6 @@ def _inlined(context: Context) -> Context:
         return Context(Graph.from_proto(inline_local_functions(graph.model.to_proto())))
     except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
         return context
-
-
-def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
-    """How many nodes there are once functions of these sizes are inlined."""
-    return sum(sizes.get(key, 1) for key in called_in(nodes))
 
 
 def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:
