@@ -8,7 +8,7 @@ happens inside never limits the sizes outside: a branch need not run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -23,12 +23,12 @@ from onnxpad.file.proto_walk import called_in, callers_first, key_of, walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
 from onnxpad.rewrite.pass_api import Context
+from onnxpad.runtimes.deployed import Exposed
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,
     Misjudged,
     at_border,
-    hide,
     misjudged,
     runs_otherwise,
 )
@@ -51,6 +51,35 @@ def contexts(
     each after those that call it.
     """
     return _Finder(Context(graph, options, domain, known=known)).found
+
+
+def original(context: Context) -> Context:
+    """The context of the same graph as it was loaded, at all sizes."""
+    model = context.graph.model
+    key = Context, model.main.trusted
+    if key not in model.notes:  # contexts come and go, and it stays as it is
+        found = contexts(model.main.pristine())
+        model.notes[key] = {each.graph.offset: each for each in found}
+    known: Mapping[int, Context] = model.notes[key]
+    return known[context.graph.offset]
+
+
+def misfolded(context: Context) -> list[Exposed]:
+    """The `Pad`s that the runtime certainly folds and must not, in the original graph too.
+
+    Those that edits exposed are left out: whoever edits takes care of them.
+    """
+    if next(context.pads(), None) is None:
+        return []
+    found = _certain(context)
+    if found and context.graph.version:
+        known = {each.ends for each in _certain(original(context))}
+        return [each for each in found if each.ends in known]
+    return found
+
+
+def _certain(context: Context) -> list[Exposed]:
+    return [*filter(None, map(context.sites.fusion.certain, context.graph.nodes))]
 
 
 class _Finder:
@@ -80,16 +109,9 @@ class _Finder:
             if key_of(functions[index]) in self._padding:
                 self._add_function(index)
         judged: dict[int, Misjudged] = {}
-        branches: dict[int, list[Context]] = defaultdict(list)
-        for context in self.found:
-            if (owner := context.graph.owner) is not None and owner.op == "If":
-                branches[id(owner)].append(context)
         for context in self.found:
             given = partial(self._captured, context)
-            holders = self._holders[id(context)]
-            each = judged[id(context)] = Misjudged(context, holders, given, judged)
-            callers = holders if context.outer is None else ()
-            hide(context, each, branches[id(context.graph.owner)], self.found, callers)
+            Misjudged(context, self._holders[id(context)], given, judged)
 
     def _enter(self, context: Context) -> None:
         graph = context.graph

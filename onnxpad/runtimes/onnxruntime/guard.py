@@ -27,10 +27,11 @@ import onnx
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import unfolded
+from onnxpad.file.proto_walk import MOST_NODES, unfolded
 from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
+from onnxpad.rewrite.scopes import original
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
@@ -42,8 +43,6 @@ Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 _VALUE: Final = 2
 _AXES: Final = 3
 _ROUNDS: Final = 6
-_MOST_NODES: Final = 100_000
-"""Most nodes that are looked at once functions are inlined; each call counts its function's."""
 
 
 def shield(
@@ -72,7 +71,7 @@ def shield(
         ready = [each for each in found if can_guard(context, each)]
         if not ready:
             break
-        _guard(context, _own(context, ready))
+        _guard(context, ready)
     return []
 
 
@@ -82,7 +81,7 @@ def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
     Where a rewrite writes neighbours anew, as many of that kind are gone.
     """
     found = _neighbours(_inlined(context))
-    before = _neighbours(_inlined(context.original)) if found else {}
+    before = _neighbours(_inlined(original(context))) if found else {}
     fresh = {key: nodes for key, nodes in found.items() if key not in before}
     gone = Counter(does for does, _ in before.keys() - found.keys())
     came = Counter(does for does, _ in fresh)
@@ -91,16 +90,15 @@ def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
 
 def _inlined(context: Context) -> Context:
     """A main graph with the functions in it that may hold such neighbours; others as they are."""
-    graph = context.graph
-    functions = graph.model.skeleton.light.functions
-    if not graph.is_main or not any(n.op_type in MEETING for each in functions for n in each.node):
-        return context
-    if not 0 < unfolded(graph.model.skeleton.light) <= _MOST_NODES:
+    model = context.graph.model
+    light = model.skeleton.light
+    meeting = any(node.op_type in MEETING for each in light.functions for node in each.node)
+    if not context.graph.is_main or not meeting or not 0 < unfolded(light) <= MOST_NODES:
         return context
     from onnx.inliner import inline_local_functions
 
     try:
-        return Context(Graph.from_proto(inline_local_functions(graph.model.to_proto())))
+        return Context(Graph.from_proto(inline_local_functions(model.to_proto())))
     except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
         return context
 
@@ -151,24 +149,9 @@ def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     for each in found:
         if can_guard(context, each):
             guard(context, each)
-        elif not _is_guarded(context, each):
+        else:
             left.append(each)
     return left
-
-
-def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
-    """Those that are wrong on their own if there are any, else all.
-
-    onnxruntime merges equal `Pad`s: once these are protected, their twins are not folded either.
-    """
-    known = {each.ends for each in context.sites.fusion.exposed()}
-    return [each for each in found if each.ends in known] or found
-
-
-def _is_guarded(context: Context, exposed: Exposed) -> bool:
-    """Whether another `Pad`'s protection protects this one too."""
-    takes_fill = takes_empty_fill(context, exposed.pad.node)
-    return not takes_fill and exposed.window.attrs.get("auto_pad", "") == "VALID"
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
@@ -178,10 +161,9 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     """
     if not found:
         return []
-    before = context.original
+    before = original(context)
     fusion = before.sites.fusion
-    windows = {each.ends[1] for each in found}
-    known = {_place(before, each): each for each in fusion.exposed(windows)}
+    known = {_place(before, each): each for each in fusion.exposed()}
 
     def is_like(each: Exposed) -> bool:
         was = known.get(_place(context, each))
@@ -276,7 +258,7 @@ def _name_all_axes(context: Context) -> None:
 
 def _is_between(context: Context, pad: PadOp) -> bool:
     """Whether Transposes may meet at a `Pad`, and a node around it or its readers were edited."""
-    graph, before = context.graph, context.original.graph
+    graph, before = context.graph, original(context).graph
     above = upstream([pad.data], lambda node: node.inputs)
     below = downstream(pad.node.outputs, lambda use: use.node.outputs)
     sides = [[*filter(None, above)], [*filter(None, below)]]
