@@ -322,7 +322,6 @@ def _moved(
         OutputError: A different file is already in its place, or a link leads out of the folder.
     """
     written: dict[Path, Content] = {}
-    sources: dict[Path, Path] = {}
     for path, source in files.items():
         place = path.resolve()
         if place == target.resolve():
@@ -333,11 +332,6 @@ def _moved(
             raise OutputError(
                 f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
                 "write to another folder, or remove that link"
-            )
-        if sources.setdefault(place, source.resolve()) != source.resolve():
-            raise OutputError(
-                f"{place} would be two different files of the model's external data, since "
-                "symbolic links lead to them; put the data inside the model (inline)"
             )
         if place.exists() and not _are_equal(place, source):
             raise OutputError(
@@ -437,8 +431,7 @@ def _place(temporary: Path, target: Path, made: list[Path]) -> None:
         temporary.unlink()
     else:
         raise OutputError(
-            f"{target} has appeared meanwhile, and differs from what goes there; write to "
-            "another folder"
+            f"{target} is there by now, and differs from what goes there; write to another folder"
         )
 
 
