@@ -180,7 +180,8 @@ class SinkPad(Pass):
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
     - Transpose; Unsqueeze, Squeeze with axes, Reshape and Flatten that only add or drop axes of
       size 1.
-    - Concat of data that is all padded alike, Split and Slice along other axes.
+    - Concat of data that is all padded alike, Split and Slice along other axes, and a Slice on a
+      side that is not padded.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
       does not vary along padded axes, if the value comes out as one certain number. Other functions
       only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.facts import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
@@ -34,7 +35,7 @@ from onnxpad.semantics.layers import (
     numbers_of,
     onnx_order,
 )
-from onnxpad.semantics.moving import check_free, cuts_of
+from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
 from onnxpad.semantics.operators import Fill, gathering, is_pad, read_window
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
@@ -306,9 +307,7 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]
         if node.op == "Squeeze" and call.axes() is None:
             raise UnreadError("what it does depends on the sizes of its data")
         if node.op == "Slice":
-            inner = (layers[0],)
-            crops, others = cuts_of(call, inner)
-            check_free(inner, {*crops, *dict(others)})
+            _check_slice(call, layers[0])
             return Behind(layers[0])
         (found,) = row.step(call, [(each,) for each in layers]).layers
         if isinstance(found.fill, Operand):
@@ -343,3 +342,22 @@ def _reshaped(call: Call, inner: Layer, outer: Layer) -> list[int]:
         stays = number == -1 or (number == 0 and before[axis : axis + 1] == [size])
         sizes.append(size if isinstance(size, int) and not stays else number)
     return sizes
+
+
+def _check_slice(call: Call, layer: Layer) -> None:
+    """Raises unless a Slice takes off bare data what it did: only on sides without padding."""
+    crops, others = cuts_of(call, (layer,))
+    shape, written = call.shape(), bounds_of(call, len(layer.amounts))
+    taken = set(dict(others))
+    for axis, cut in crops.items():
+        known = numbers_of([layer.amounts[axis], cut])
+        if known is None or shape is None:
+            taken.add(axis)
+            continue
+        pads, (begin, end) = known
+        start, stop, _ = written[axis]
+        is_kept = (not begin or start == -begin) and (not end or stop == end)
+        short = always(less_equal(sum(pads) - begin - end, shape[axis])) is not True
+        if (begin and pads[0]) or (end and pads[1]) or short or not is_kept:
+            taken.add(axis)
+    check_free((layer,), taken)

@@ -1,6 +1,6 @@
 """A `Pad` moves past what stands between it and its window, or stays with the reason."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx
@@ -139,14 +139,25 @@ def test_quantised_and_back() -> None:
     assert ops == ["QuantizeLinear", "DequantizeLinear", "Conv"]
 
 
-@pytest.mark.parametrize("amounts", ["0, 0, 0, 0, 0, 0, 1, 1", "0, 0, 1, 1, 0, 0, 1, 1"])
-def test_a_slice_along_a_padded_axis_is_not_passed(amounts: str) -> None:
+@pytest.mark.parametrize(
+    ("amounts", "starts", "ends", "pads"),
+    [
+        ("0, 0, 0, 0, 0, 0, 1, 1", "1, 1", f"{2**31 - 1}, {2**31 - 1}", [0, 0, 1, 1]),
+        ("0, 0, 1, 0, 0, 0, 0, 0", "0, 0", f"-1, {2**31 - 1}", [1, 0, 0, 0]),
+        ("0, 0, 1, 1, 0, 0, 1, 1", "1, 1", "-1, -1", None),
+    ],
+)
+def test_a_slice_crops_data_but_no_padding(
+    amounts: str, starts: str, ends: str, pads: Sequence[int] | None
+) -> None:
     given = (
-        f"{W}, int64[8] p = {{{amounts}}}, int64[2] from = {{1, 1}}, int64[2] to = {{9, 9}},"
-        " int64[2] on = {2, 3}"
+        f"{W}, int64[8] p = {{{amounts}}}, int64[2] from = {{{starts}}},"
+        f" int64[2] to = {{{ends}}}, int64[2] on = {{2, 3}}"
     )
     before = one("a = Pad (x, p) s = Slice (a, from, to, on) y = Conv (s, w)", initializers=given)
-    assert not onnxpad.fix(before, validate=False).changed
+    nodes = fixed(before).model.graph.node if pads else onnxpad.fix(before).model.graph.node
+    assert [node.op_type for node in nodes] == ["Pad"] * (pads is None) + ["Slice", "Conv"]
+    assert [list(a.ints) for a in nodes[-1].attribute if a.name == "pads"] == [pads] * bool(pads)
 
 
 def test_a_crop_of_an_axis_of_unknown_size_stays() -> None:
@@ -425,6 +436,20 @@ def test_a_pad_of_nan_is_padded_alike() -> None:
         validate=False,
     ).findings
     assert (finding.code, finding.reason_code) == ("PAD207", "fill-differs")
+
+
+def test_a_crop_beside_a_slice_that_may_be_longer_than_its_axis() -> None:
+    """n may be 1, of which 1:-1 leaves nothing."""
+    body = "a = Pad (x, p) s = Slice (a, from, to, on) i = Neg (s) y = Conv (i, v)"
+    given = (
+        "int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, int64[2] from = {1, 0}, int64[2] to = {-1, -1},"
+        " int64[2] on = {0, 2}, float[1, 2, 1, 1] v = {2, 3}"
+    )
+    before = one(body, inputs="float[n, 2, 8, 7] x", initializers=given)
+    result = onnxpad.fix(before, validate=False)
+    assert not result.undone
+    assert [node.op_type for node in result.model.graph.node] == ["Slice", "Neg", "Conv"]
+    fixed(before)
 
 
 def test_a_pad_that_may_crop_more_than_there_is_stays() -> None:
