@@ -267,7 +267,6 @@ class NextOption(Struct, frozen=True):
         keywords: The same for `onnxpad.fix`.
         before: The numbers of the result.
         after: Those that it would have.
-        hint: The user's part where numbers are only an example, as `give your own sizes`.
         taken: With targets, how many more paddings they take.
     """
 
@@ -275,7 +274,6 @@ class NextOption(Struct, frozen=True):
     keywords: Mapping[str, Any]
     before: Counts
     after: Counts
-    hint: str = ""
     taken: int = 0
 
     @property

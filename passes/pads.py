@@ -17,6 +17,7 @@ from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
+from onnxpad.rewrite.scopes import misfolded
 from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.runtimes.deployed import Exposed, folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
@@ -353,7 +354,7 @@ class GuardPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that is certainly and wrongly folded, in the original graph too."""
         graph = context.graph
-        for exposed in context.misfolded():
+        for exposed in misfolded(context):
             node, window = exposed.pad.node, exposed.window
             reader, row = graph.label(window), operator_of(graph, window)
             assert row is not None

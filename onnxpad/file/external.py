@@ -22,7 +22,7 @@ import onnx
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.proto_walk import is_external, tensors
-from onnxpad.file.skeleton import PARTS, Chunk, Record, Skeleton, encode, header, read_bytes, scan
+from onnxpad.file.skeleton import PARTS, Chunk, Skeleton, encode, read_bytes
 
 ExternalData: TypeAlias = Literal["copy", "inline"]
 Content: TypeAlias = Iterable[Chunk]
@@ -241,9 +241,7 @@ def contents(
 def inlined(model: Skeleton, folder: Path) -> list[Chunk]:
     """A model with all external tensors embedded, as read from the files in `folder`.
 
-    Raises:
-        OutputError: The model would be larger than protobuf can read.
-        ModelError: Elements cannot be read.
+    Raises OutputError where that is more than protobuf can read, ModelError as `internal`.
     """
     size = sum(reference(tensor).length or 0 for tensor in model.external)
     if size + len(model.data) > _MESSAGE_LIMIT:
@@ -251,29 +249,17 @@ def inlined(model: Skeleton, folder: Path) -> list[Chunk]:
             f"{size / 1e9:.1f} GB of external data do not fit inside a model, which ends at 2 GiB; "
             "copy the data"
         )
-    parts = PARTS["ModelProto"]
-    return [
-        chunk
-        for record in model.model
-        for chunk in _embedded(model.data, record, parts.get(record.field), folder)
-    ]
-
-
-def _embedded(data: memoryview, record: Record, kind: str | None, folder: Path) -> list[Chunk]:
-    """A record, which holds a message of a kind, with its external tensors embedded."""
-    body = data[record.body : record.end]
-    if not kind or not re.search(b"location", body):
-        return [data[record.begin : record.end]]
-    if kind == "TensorProto":
-        tensor = onnx.TensorProto.FromString(body)
-        if is_external(tensor):
-            return [encode(record.field, internal(tensor, folder).SerializeToString())]
-    inside = [
-        chunk
-        for each in scan(data, record.body, record.end)
-        for chunk in _embedded(data, each, PARTS[kind].get(each.field), folder)
-    ]
-    return [header(record.field, sum(map(len, inside))), *inside]
+    chunks: list[Chunk] = []
+    for record in model.model:
+        body, kind = model.data[record.body : record.end], PARTS["ModelProto"].get(record.field)
+        if kind and re.search(b"location", body):
+            part = getattr(onnx, kind).FromString(body)
+            for tensor in filter(is_external, tensors(part)):
+                tensor.CopyFrom(internal(tensor, folder))
+            chunks.append(encode(record.field, part.SerializeToString()))
+        else:
+            chunks.append(model.data[record.begin : record.end])
+    return chunks
 
 
 def runnable(data: bytes, source: Path) -> tuple[bytes, Path]:
@@ -336,7 +322,6 @@ def _moved(
         OutputError: A different file is already in its place, or a link leads out of the folder.
     """
     written: dict[Path, Content] = {}
-    sources: dict[Path, Path] = {}
     for path, source in files.items():
         place = path.resolve()
         if place == target.resolve():
@@ -347,11 +332,6 @@ def _moved(
             raise OutputError(
                 f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
                 "write to another folder, or remove that link"
-            )
-        if sources.setdefault(place, source.resolve()) != source.resolve():
-            raise OutputError(
-                f"{place} would be two different files of the model's external data, since "
-                "symbolic links lead to them; put the data inside the model (inline)"
             )
         if place.exists() and not _are_equal(place, source):
             raise OutputError(
@@ -451,8 +431,7 @@ def _place(temporary: Path, target: Path, made: list[Path]) -> None:
         temporary.unlink()
     else:
         raise OutputError(
-            f"{target} has appeared meanwhile, and differs from what goes there; write to "
-            "another folder"
+            f"{target} is there by now, and differs from what goes there; write to another folder"
         )
 
 

@@ -5,12 +5,15 @@ Also the names themselves: fresh ones, and those of domains, operators and funct
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped]
+
+from onnxpad.declared import Key
 
 DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
 """Names of the domain of ONNX's own operators."""
@@ -104,14 +107,41 @@ def operators(
     nodes: Iterable[onnx.NodeProto], functions: Sequence[onnx.FunctionProto]
 ) -> Iterator[str]:
     """The op types of nodes, those in their bodies and in the functions they may call included."""
-    bodies_of: dict[tuple[str, str], list[Iterable[onnx.NodeProto]]] = {}
+    bodies_of: dict[Key, list[Iterable[onnx.NodeProto]]] = {}
     for each in functions:
-        bodies_of.setdefault((normal_domain(each.domain), each.name), []).append(each.node)
+        bodies_of.setdefault(key_of(each), []).append(each.node)
     pending = [nodes]
     while pending:
-        for node in walked(pending.pop()):
-            yield node.op_type
-            pending += bodies_of.pop((normal_domain(node.domain), node.op_type), ())
+        for key in called_in(pending.pop()):
+            yield key[1]
+            pending += bodies_of.pop(key, ())
+
+
+def key_of(function: onnx.FunctionProto) -> Key:
+    """The domain and the name by which nodes call a function."""
+    return normal_domain(function.domain), function.name
+
+
+def called_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
+    """The operators of nodes and of those in their bodies."""
+    return ((normal_domain(node.domain), node.op_type) for node in walked(nodes))
+
+
+def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
+    """The indices of functions, each after all that call it; none if they call in a circle."""
+    if not functions:
+        return []
+    from graphlib import CycleError, TopologicalSorter
+
+    calling = defaultdict[Key, set[int]](set)
+    for place, each in enumerate(functions):
+        for key in called_in(each.node):
+            calling[key].add(place)
+    callers = {place: calling[key_of(each)] for place, each in enumerate(functions)}
+    try:
+        return [*TopologicalSorter(callers).static_order()]
+    except CycleError:  # which no runtime accepts
+        return []
 
 
 def unfolds(model: onnx.ModelProto) -> str:
@@ -126,29 +156,17 @@ def unfolds(model: onnx.ModelProto) -> str:
 
 
 def unfolded(model: onnx.ModelProto) -> int:
-    """The number of nodes once functions stand in the place of their calls.
-
-    Functions that call each other in a circle, which no runtime accepts, count as one node.
-    """
-    functions = {(each.domain, each.name): each.node for each in model.functions}
-    sizes: dict[tuple[str, str], int] = {}
-    pending = [*functions]
-    begun = set()
-    while pending:
-        key = pending[-1]
-        if key in sizes:
-            pending.pop()
-        elif key not in begun:
-            begun.add(key)
-            called = {(each.domain, each.op_type) for each in walked(functions[key])}
-            pending += [each for each in called if each in functions and each not in begun]
-        else:
-            sizes[key] = _size(functions[key], sizes)
-    return _size(model.graph.node, sizes)
+    """The number of nodes once functions stand in the place of their calls; 0 for a circle."""
+    functions = model.functions
+    sizes: dict[Key, int] = {}
+    order = callers_first(functions)
+    for index in reversed(order):
+        sizes[key_of(functions[index])] = _size(functions[index].node, sizes)
+    return _size(model.graph.node, sizes) if len(order) == len(functions) else 0
 
 
-def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
-    return sum(max(sizes.get((each.domain, each.op_type), 1), 1) for each in walked(nodes))
+def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[Key, int]) -> int:
+    return sum(sizes.get(key) or 1 for key in called_in(nodes))
 
 
 def tensors(message: Any) -> Iterator[onnx.TensorProto]:

@@ -511,8 +511,8 @@ class Graph:
             return None
         ((name, value),) = node.attrs.items()
         if isinstance(value, onnx.AttributeProto):
-            item = value.t if value.HasField("t") else value.sparse_tensor
-            return None if value.ref_attr_name else held_in(item, tensor.name, node.record)
+            is_held = value.HasField("t") and not value.ref_attr_name
+            return held_in(value.t, tensor.name, node.record) if is_held else None
         kind = _LISTED.get(name.removeprefix("value_").removesuffix("s"))
         if kind is None or self.opset < 12:
             return None
@@ -535,7 +535,7 @@ class Graph:
 
     def _elements(self, tensor: Tensor, held: Initializer) -> Array | None:
         proto, path = held.proto, self.model.path
-        if held.sparse or proto.HasField("segment") or prod(proto.dims) > LIMIT:
+        if proto.HasField("segment") or prod(proto.dims) > LIMIT:
             return None
         if not is_external(proto):
             proto = self._whole(tensor, held)

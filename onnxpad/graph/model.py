@@ -26,7 +26,7 @@ from onnxpad.file.external import (
     runnable,
     write_whole,
 )
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, normal_domain
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, is_external, key_of
 from onnxpad.file.skeleton import ELEMENTS, Chunk, Record, Skeleton, encode, read_bytes
 from onnxpad.graph.nodes import (
     AnyGraph,
@@ -125,7 +125,7 @@ class Model:
         self.standard_functions = set[str]()
         self.function_indices: dict[tuple[str, str], list[int]] = {}
         for index, each in enumerate(light.functions):
-            key = normal_domain(each.domain), each.name
+            key = key_of(each)
             self.function_indices.setdefault(key, []).append(index)
             if not key[0]:
                 self.standard_functions.add(each.name)
@@ -303,7 +303,7 @@ def working_copy(graph: AnyGraph, edited: Edited, is_cut: Callable[[str], bool])
     replaced, appended = differences(graph)
     inputs = {value.name for value in graph.skeleton.light.graph.input}
     for name, each in graph.initializers.items():
-        if each.record and (each.sparse or (lacks_elements(each.proto) and is_cut(name))):
+        if each.record and lacks_elements(each.proto) and is_cut(name):
             replaced[each.record] = []
             if name not in inputs:
                 dtype, shape = each.declared
@@ -354,11 +354,10 @@ def _removed(graph: AnyGraph) -> Iterator[Record]:
     section, known = graph.section, graph.tensors
     yield from (node.record for node in graph.listed if node.record and not node.alive)
     gone = set[str]()
-    for kind in ("initializer", "sparse_initializer", *["input"] * graph.is_main):
+    for kind in ("initializer", *["input"] * graph.is_main):
         for item, record in section.parts(kind):
-            name = item.values.name if kind == "sparse_initializer" else item.name
-            if name not in known:
-                gone.add(name)
+            if item.name not in known:
+                gone.add(item.name)
                 yield record
     said = [(value.name, record) for value, record in section.parts("value_info")]
     yield from (record for name, record in said if name in graph.undeclared)

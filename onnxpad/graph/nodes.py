@@ -246,25 +246,22 @@ _UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
 
 
 class Initializer(Struct, frozen=True):
-    """An initializer of the graph, or what a Constant holds.
+    """An initializer of the graph that is not sparse, or what a Constant holds.
 
-    The tensor may lack its elements; a sparse one is its values. The record is that in the file,
-    None if it was added.
+    The tensor may lack its elements. The record is that in the file, None if it was added.
     """
 
     proto: onnx.TensorProto
     declared: Declared
     record: Record | None = None
-    sparse: bool = False
 
 
-def held_in(item: Any, name: str, record: Record | None) -> Initializer:
-    """A tensor or a sparse one, as an initializer has it; ModelError for a negative dimension."""
-    is_sparse = isinstance(item, onnx.SparseTensorProto)
-    proto, shape = item.values if is_sparse else item, tuple(item.dims)
+def held_in(proto: onnx.TensorProto, name: str, record: Record | None) -> Initializer:
+    """A tensor, as an initializer has it; ModelError for a negative dimension."""
+    shape = tuple(proto.dims)
     if min(shape, default=0) < 0:
         raise ModelError(f"constant '{name}' has the shape {list(shape)}; export the model again")
-    return Initializer(proto, Declared(proto.data_type, shape), record, is_sparse)
+    return Initializer(proto, Declared(proto.data_type, shape), record)
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
@@ -323,17 +320,17 @@ def fill(graph: AnyGraph, passed: Sequence[Declared]) -> bool:
 
 def _add_sources(graph: AnyGraph, passed: Sequence[Declared]) -> None:
     section = graph.section
-    for kind in ("initializer", "sparse_initializer"):
-        for item, record in section.parts(kind):
-            name = item.values.name if kind == "sparse_initializer" else item.name
-            _add_source(graph.tensors, name)
-            graph.initializers[name] = held_in(item, name, record)
+    for item, record in section.parts("initializer"):
+        _add_source(graph.tensors, item.name)
+        graph.initializers[item.name] = held_in(item, item.name, record)
+    for item, _ in section.parts("sparse_initializer"):  # of which nothing is known
+        _add_source(graph.tensors, item.values.name)
     known = iter(passed)
     for value, _ in section.parts("input"):
         name = getattr(value, "name", value)
         if name in graph.inputs:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
-        if name not in graph.initializers:
+        if name not in graph.tensors:
             _add_source(graph.tensors, name)
         graph.inputs[name] = declaration(value) if graph.is_main else next(known, _UNDECLARED)
 

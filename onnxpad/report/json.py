@@ -426,7 +426,7 @@ def _next(found: NextOption) -> dict[str, object]:
         "auto_pads": auto_pads,
         "nodes": nodes,
         "text": f"{found.option} would {found.gain}",
-        "hint": found.hint or None,
+        "hint": None,
     }
 
 

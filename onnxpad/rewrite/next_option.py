@@ -6,12 +6,12 @@ The trial rewrites the result further, as the option asks, counts what that gain
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.arguments import dims_given, shapes_given
+from onnxpad.arguments import dims_given
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.facts import open_axes
 from onnxpad.finding import Counts, Finding, NextOption
@@ -20,10 +20,6 @@ from onnxpad.options import Options
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
-
-_USUAL: Final = 224
-"""The size tried for an open axis."""
-_BY_SHAPE: Final = "--shape"
 
 
 def next_option(
@@ -41,19 +37,14 @@ def next_option(
     """
     to_pads = options.style != "fold"
     typed = _most_named(findings, to_pads=to_pads)
-    more: dict[str, Any] = {}
-    if typed == _BY_SHAPE:
-        typed, shapes = _shapes(graph)
-        more["shapes"] = {**shapes_given(options.shapes), **shapes}
-    elif typed:
-        name, more_of_it = typed.removeprefix("--").split()
-        more[name] = more_of_it
     if not typed:
         return None
+    name, value = typed.removeprefix("--").split()
     before, untaken = counts_of(graph), _untaken(findings)
-    asked, labels = replace(options, **more), {axis.label for axis in open_axes(graph.inputs)}
-    dims = {name: size for name, size in dims_given(asked.dims).items() if name in labels}
-    known = contexts if "dynamic" in more else ()  # on which no analysis depends
+    asked = replace(options, **{name: value})
+    labels = {axis.label for axis in open_axes(graph.inputs)}
+    dims = {axis: size for axis, size in dims_given(asked.dims).items() if axis in labels}
+    known = contexts if name == "dynamic" else ()  # on which no analysis depends
     mark = graph.mark()
     try:
         run = Run(graph, replace(asked, dims=dims), contexts=known)
@@ -66,18 +57,17 @@ def next_option(
     finally:
         graph.rollback(mark)
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
-        hint = "give your own sizes" if "shapes" in more else ""
-        return NextOption(typed, more, before, after, hint, taken)
+        return NextOption(typed, {name: value}, before, after, taken)
     return None
 
 
 def _most_named(findings: Sequence[Finding], *, to_pads: bool) -> str:
-    """The option that most findings name, of several the one that leaves more sizes open.
+    """The option to try that most findings name.
 
     Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
     """
     pad, auto_pad = BY_DYNAMIC
-    tried = [auto_pad, *[pad] * to_pads, _BY_SHAPE, *BY_TRUST, *BY_DEFAULT]
+    tried = [auto_pad, *[pad] * to_pads, *BY_TRUST, *BY_DEFAULT]
     ours: list[Any] = [each.evidence for each in findings if each.code.startswith("PAD")]
     named = Counter(option for each in ours for option in each.get("options") or ())
     most = max(tried, key=lambda option: named[option])
@@ -94,21 +84,3 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
     gained = fewer or after.pads < before.pads or after.ceil_modes < before.ceil_modes
     lost = after.pads > before.pads or after.nodes > before.nodes
     return (fewer and to_pads) or (not lost and (gained or after.nodes < before.nodes))
-
-
-def _shapes(graph: Graph) -> tuple[str, Mapping[str, Any]]:
-    """Usual sizes for all open axes of the inputs, as typed and as values."""
-    import shlex
-
-    given = [name for name in graph.inputs if name not in graph.initializers]
-    fixed, typed = dict[str, Any](), list[str]()
-    for name in dict.fromkeys(axis.tensor for axis in open_axes(graph.inputs)):
-        if name not in given:
-            continue
-        fixed[name] = tuple(
-            size if isinstance(size, int) else _USUAL if axis else 1
-            for axis, size in enumerate(graph.inputs[name][1] or ())
-        )
-        text = ",".join(map(str, fixed[name]))
-        typed.append(f"{_BY_SHAPE} {shlex.quote(text if len(given) == 1 else f'{name}={text}')}")
-    return " ".join(typed), fixed

@@ -26,7 +26,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
-from onnxpad.runtimes.deployed import BlockedPools, Exposed
+from onnxpad.runtimes.deployed import BlockedPools
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
     PadOp,
@@ -152,19 +152,6 @@ class Context:
         """The style in which the padding of a node is to be written."""
         return self.wanted(node).style
 
-    @property
-    def original(self) -> Context:
-        """The same graph as it was loaded, at all sizes."""
-        from onnxpad.rewrite.scopes import contexts
-
-        model = self.graph.model
-        key = Context, model.main.trusted
-        if key not in model.notes:  # contexts come and go, and it stays as it is
-            found = contexts(model.main.pristine())
-            model.notes[key] = {each.graph.offset: each for each in found}
-        known: Mapping[int, Context] = model.notes[key]
-        return known[self.graph.offset]
-
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
@@ -281,21 +268,6 @@ class Context:
             return reads(self.graph, self.analysis, node)
         except UnreadError as error:
             return error
-
-    def misfolded(self) -> list[Exposed]:
-        """The `Pad`s that the runtime certainly folds and must not, in the original graph too.
-
-        Those that edits exposed are left out: whoever edits takes care of them.
-        """
-        if PadOp not in self._reads():
-            return []
-        found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
-        if found and self.graph.version:
-            before = self.original
-            was = map(before.sites.fusion.certain, before.graph.nodes)
-            known = {each.ends for each in filter(None, was)}
-            return [each for each in found if each.ends in known]
-        return found
 
     def settle(self) -> None:
         """Begins a round of passes, in which unknown answers are worked out anew."""

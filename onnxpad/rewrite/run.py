@@ -570,15 +570,13 @@ def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
 def _hides(graph: Graph, node: Node) -> bool:
     """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
 
-    Its amounts or bounds are computed; or its axes, before opset 10, do not ascend or are negative.
+    Its amounts or bounds are computed; what a Slice before opset 10 says of axes is not looked at.
     """
     if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
-    axes = node.attrs.get("axes")
-    if isinstance(axes, list):
-        return axes != sorted(set(axes)) or min(axes, default=0) < 0
     operands = node.inputs[1 : 2 if node.op == "Pad" else None]
-    return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
+    is_computed = any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
+    return is_computed or "axes" in node.attrs
 
 
 def _written(

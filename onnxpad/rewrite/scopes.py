@@ -8,7 +8,7 @@ happens inside never limits the sizes outside: a branch need not run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -19,10 +19,11 @@ from onnxpad.declared import Key, op_types
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import KNOWN, passed_to_body, passed_to_function
 from onnxpad.facts.feasible import AnalysedDomains, SizeDomain
-from onnxpad.file.proto_walk import walked
+from onnxpad.file.proto_walk import called_in, callers_first, key_of, walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
 from onnxpad.rewrite.pass_api import Context
+from onnxpad.runtimes.deployed import Exposed
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,
@@ -52,6 +53,35 @@ def contexts(
     return _Finder(Context(graph, options, domain, known=known)).found
 
 
+def original(context: Context) -> Context:
+    """The context of the same graph as it was loaded, at all sizes."""
+    model = context.graph.model
+    key = Context, model.main.trusted
+    if key not in model.notes:  # contexts come and go, and it stays as it is
+        found = contexts(model.main.pristine())
+        model.notes[key] = {each.graph.offset: each for each in found}
+    known: Mapping[int, Context] = model.notes[key]
+    return known[context.graph.offset]
+
+
+def misfolded(context: Context) -> list[Exposed]:
+    """The `Pad`s that the runtime certainly folds and must not, in the original graph too.
+
+    Those that edits exposed are left out: whoever edits takes care of them.
+    """
+    if next(context.pads(), None) is None:
+        return []
+    found = _certain(context)
+    if found and context.graph.version:
+        known = {each.ends for each in _certain(original(context))}
+        return [each for each in found if each.ends in known]
+    return found
+
+
+def _certain(context: Context) -> list[Exposed]:
+    return [*filter(None, map(context.sites.fusion.certain, context.graph.nodes))]
+
+
 class _Finder:
     """Collects the contexts of one model."""
 
@@ -66,7 +96,7 @@ class _Finder:
         self._padding = set[Key]()  # the functions that may pad, also by calling others
         for index in reversed(order):
             if pads(functions[index].node, self._padding):
-                self._padding.add(_key(functions[index]))
+                self._padding.add(key_of(functions[index]))
         # The nodes that run each body and function, by its context.
         self._holders: dict[int, list[Call]] = defaultdict(list)
         # Functions with calls in graphs that are not looked into.
@@ -76,7 +106,7 @@ class _Finder:
             self._called_unseen.update(called_in(training.algorithm.node))
         self._enter(main)
         for index in order:
-            if _key(functions[index]) in self._padding:
+            if key_of(functions[index]) in self._padding:
                 self._add_function(index)
         judged: dict[int, Misjudged] = {}
         for context in self.found:
@@ -110,7 +140,7 @@ class _Finder:
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
-        key, function = _key(self._functions[index]), self._main.graph.model.functions[index]
+        key, function = key_of(self._functions[index]), self._main.graph.model.functions[index]
         calls = [] if key in self._called_unseen else self._calls[key]
         domains = []
         for place, each in enumerate(self._main.domains):
@@ -176,29 +206,3 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bo
         or any(attribute.name in PADDING for attribute in node.attribute)
         for node in walked(nodes)
     )
-
-
-def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
-    """The indices of functions, each after all that call it; none if they call in a circle."""
-    if not functions:
-        return []
-    from graphlib import CycleError, TopologicalSorter
-
-    calling = defaultdict[Key, set[int]](set)
-    for place, each in enumerate(functions):
-        for key in called_in(each.node):
-            calling[key].add(place)
-    callers = {place: calling[_key(each)] for place, each in enumerate(functions)}
-    try:
-        return [*TopologicalSorter(callers).static_order()]
-    except CycleError:  # which no runtime accepts
-        return []
-
-
-def _key(function: onnx.FunctionProto) -> Key:
-    return normal_domain(function.domain), function.name
-
-
-def called_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
-    """The operators of nodes and of those in their bodies."""
-    return ((normal_domain(node.domain), node.op_type) for node in walked(nodes))

@@ -10,6 +10,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
+from onnxpad.rewrite.scopes import original
 from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import UnreadError
 from tests.support import BORDER, W, one
@@ -114,6 +115,6 @@ def test_what_is_read_in_file_order() -> None:
     assert [*context.pads()] == []
     context.graph.rollback(mark)
     assert [op.node for op in context.pads()] == [pad]
-    first = context.original
-    assert first is context.original
+    first = original(context)
+    assert first is original(context)
     assert first.graph is not graph

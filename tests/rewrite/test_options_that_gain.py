@@ -10,7 +10,7 @@ from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.rewrite import next_option as module
-from onnxpad.rewrite.next_option import _gains, _most_named, _shapes, next_option
+from onnxpad.rewrite.next_option import _gains, _most_named, next_option
 from onnxpad.rewrite.pass_api import Context
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -50,25 +50,12 @@ def finding(*options: str, **evidence: Any) -> Finding:
         (["--dynamic pad"] * 2 + ["--trust spec"], True, "--dynamic pad"),
         (["--dim", "--dynamic auto-pad"], False, "--dynamic auto-pad"),
         (["--trust onnxruntime", "--trust spec"], False, "--trust spec"),
-        (["--trust spec", "--shape"], False, "--shape"),
+        (["--trust spec", "--shape"], False, "--trust spec"),
     ],
 )
 def test_the_option_that_is_named_most(named: list[str], to_pads: bool, most: str) -> None:
     found = [*map(finding, named), finding()]
     assert _most_named(found, to_pads=to_pads) == most
-
-
-@each_row(
-    ("inputs", "typed", "shapes"),
-    [
-        ("float[n, 3, h, 8] x", "--shape 1,3,224,8", {"x": (1, 3, 224, 8)}),
-        ("float[n, 3, h, 8] x, float[2] z", "--shape x=1,3,224,8", {"x": (1, 3, 224, 8)}),
-        ("float[2] x", "", {}),
-    ],
-)
-def test_a_shape_fixes_all_open_sizes(inputs: str, typed: str, shapes: Any) -> None:
-    text = f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"
-    assert _shapes(Graph.from_proto(parsed(text))) == (typed, shapes)
 
 
 BEFORE = (4, 4, 20)

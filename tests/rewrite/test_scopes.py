@@ -6,8 +6,9 @@ import pytest
 
 import onnxpad
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.file.proto_walk import called_in, callers_first
 from onnxpad.graph import Graph
-from onnxpad.rewrite.scopes import called_in, callers_first, contexts
+from onnxpad.rewrite.scopes import contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'

@@ -24,7 +24,7 @@ from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import contexts
+from onnxpad.rewrite.scopes import contexts, original
 from onnxpad.semantics.layers import Pairs, is_padded
 
 
@@ -150,7 +150,7 @@ def require_own(context: Context, site: Site) -> None:
 
 def counted_at_first(context: Context, site: Site) -> bool:
     """Whether an average counted its padding before a `Pad` was folded into it."""
-    first = context.original.graph
+    first = original(context).graph
     output = site.node.outputs[0].name
     node = first.tensor(output).producer if output in first.tensors else None
     counts = site.row.counts

@@ -388,9 +388,8 @@ def next_line(found: NextOption, *, in_memory: bool = False) -> str:
     >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
     Next: --dynamic auto-pad would change Pads 3 -> 0, auto_pads 0 -> 3, nodes 274 -> 110
     """
-    hint = f"; {found.hint}" if found.hint else ""
     option = shown(found.option)
     if in_memory:
         keywords = (f"{name}={value!r}" for name, value in found.keywords.items())
         option = f"fix(..., {shown(', '.join(keywords))})"
-    return f"Next: {option} would {found.gain}{hint}"
+    return f"Next: {option} would {found.gain}"

@@ -27,11 +27,11 @@ import onnx
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import unfolds
+from onnxpad.file.proto_walk import MOST_NODES, unfolded
 from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import callers_first
+from onnxpad.rewrite.scopes import original
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
@@ -81,7 +81,7 @@ def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
     Where a rewrite writes neighbours anew, as many of that kind are gone.
     """
     found = _neighbours(_inlined(context))
-    before = _neighbours(_inlined(context.original)) if found else {}
+    before = _neighbours(_inlined(original(context))) if found else {}
     fresh = {key: nodes for key, nodes in found.items() if key not in before}
     gone = Counter(does for does, _ in before.keys() - found.keys())
     came = Counter(does for does, _ in fresh)
@@ -93,9 +93,7 @@ def _inlined(context: Context) -> Context:
     model = context.graph.model
     light = model.skeleton.light
     meeting = any(node.op_type in MEETING for each in light.functions for node in each.node)
-    if not context.graph.is_main or not meeting or unfolds(light):
-        return context
-    if not callers_first(light.functions):  # they call in a circle
+    if not context.graph.is_main or not meeting or not 0 < unfolded(light) <= MOST_NODES:
         return context
     from onnx.inliner import inline_local_functions
 
@@ -163,7 +161,7 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     """
     if not found:
         return []
-    before = context.original
+    before = original(context)
     fusion = before.sites.fusion
     known = {_place(before, each): each for each in fusion.exposed()}
 
@@ -260,7 +258,7 @@ def _name_all_axes(context: Context) -> None:
 
 def _is_between(context: Context, pad: PadOp) -> bool:
     """Whether Transposes may meet at a `Pad`, and a node around it or its readers were edited."""
-    graph, before = context.graph, context.original.graph
+    graph, before = context.graph, original(context).graph
     above = upstream([pad.data], lambda node: node.inputs)
     below = downstream(pad.node.outputs, lambda use: use.node.outputs)
     sides = [[*filter(None, above)], [*filter(None, below)]]
