@@ -37,7 +37,6 @@ from onnxpad.semantics.layers import (
     Pairs,
     add,
     is_padded,
-    less,
     numbers_of,
     onnx_order,
 )
@@ -146,8 +145,9 @@ class Sites:
         if full is not None and not is_padded(full):
             return ()
         self.check_form_of(op, pad)
-        spatial: Any = op.operator.layout.spatial(full or ())
-        known = numbers_of([(begin, bounds(end)[1]) for begin, end in spatial])
+        spatial = op.operator.layout.spatial(full or ())
+        most: list[Any] = [(begin, bounds(end)[1]) for begin, end in spatial]
+        known = numbers_of(most)
         if known is None:
             raise self.wording.amounts(pad)
         return known
@@ -367,8 +367,6 @@ class Sites:
         proposed = [Padding(pads, counted=op.count_include_pad)]
         if op.count_include_pad:
             proposed.append(Padding(pads))
-            if style == "pad":  # a `Pad` counts; what windows read past it does not
-                proposed.append(Padding(less(pads, op.pads), outside=op.pads))
         for padding in proposed:
             try:
                 decides = self.check_proved(op, None, padding, trust)
