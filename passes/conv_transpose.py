@@ -9,7 +9,6 @@ from onnxpad.arithmetic.window import pads_text
 from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
-from onnxpad.proof.read import Reader
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.operators import TransposedOp

@@ -206,10 +206,7 @@ class Sites:
         return pad_giving(self.graph, self.analysis, op.data)
 
     def same_of(self, op: WindowOp) -> Padding | None:
-        """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
-
-        Refused where it is SAME but for what it fills in, or was declared not to be possible.
-        """
+        """The SAME that equals the computed `Pad` before an operator at every size, or None."""
         pad = self.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
@@ -219,14 +216,9 @@ class Sites:
         counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
         for odd in ODD.values():
             padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
-            try:
+            with suppress(RefusalError):  # it is not SAME, or no engine would read that
                 self.judge.check(op, pad, padding, self.trust)
-            except RefusalError as refusal:
-                if not refusal.code.value.startswith(("fill", "declared")):
-                    continue  # it is not SAME, or no engine would read that
-                self.check_form_of(op, pad)
-                raise
-            return padding
+                return padding
         return None
 
     def check_computed(self, op: WindowOp) -> None:
@@ -251,15 +243,8 @@ class Sites:
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is SAME, be it refused."""
-        pad = self.pad_before(op)
-        if pad is None or pad.constant_amounts is not None:
-            return None
-        try:
-            is_same = self.same_of(op) is not None
-        except RefusalError:
-            return pad
-        return pad if is_same else None
+        """The computed `Pad` before an operator, if it is SAME."""
+        return None if self.same_of(op) is None else self.pad_before(op)
 
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""
