@@ -539,9 +539,9 @@ def test_a_false_shape_that_hides_a_wrong_size_stays(hidden: str) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["once", "and by another Slice"])
-@pytest.mark.parametrize(("size", "codes"), [(9, ["shape-refused"]), (8, [])])
-def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
-    size: int, codes: list[str], more: int
+@pytest.mark.parametrize("size", [9, 8])
+def test_computed_bounds_that_may_hide_that_branches_differ_in_size_stay(
+    size: int, more: int
 ) -> None:
     """Before If 11, onnxruntime refuses such branches where it knows the sizes of both."""
     nodes = (
@@ -561,8 +561,8 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
     assert_same(model, result.model)
-    assert [each.reason_code for each in result.undone] == codes
-    assert result.changed == (not codes)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+    assert not result.changed
 
 
 CROPPED = (
@@ -644,16 +644,15 @@ def test_a_malformed_body_is_left_alone() -> None:
     assert [finding.code for finding in result.findings] == ["PAD903"]
 
 
-def test_a_malformed_constant_in_a_function_hinders_nothing_else() -> None:
+def test_a_model_with_a_malformed_constant_in_a_function_is_refused() -> None:
     nodes = (
         "odd = Constant <value = int64[4] {1, 2, 9, 8}> () q = Reshape (x, odd)"
         ' y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (q)'
     )
     model = graph("q = Pad (x, p) k = Conv (q, w) y = f.go (k)", function(nodes, "x"))
     model.functions[0].node[0].attribute[0].t.dims[0] = -4
-    result = onnxpad.fix(model, validate=False)
-    assert [change.code for change in result.changes] == ["PAD201"]
-    assert [finding.node for finding in result.findings] == ["f::go > MaxPool '<y>'"]
+    with pytest.raises(onnxpad.ModelError, match="export the model again"):
+        onnxpad.fix(model, validate=False)
 
 
 def test_the_output_of_an_if_is_known() -> None:
