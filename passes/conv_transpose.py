@@ -9,7 +9,6 @@ from onnxpad.arithmetic.window import pads_text
 from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
-from onnxpad.proof.read import Reader
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.operators import TransposedOp
@@ -59,7 +58,6 @@ class TakeCrop(Pass):
     ## What it does
     Adds what a Slice or a negative `Pad` crops to `pads`, and what a `Pad` appends to
     `output_padding`, directly or past operators that work on each element alone or only move axes.
-    A Slice that crops nothing goes.
     ## Why it matters
     TensorFlow and causal decoders (EnCodec) crop each result: a pass over memory, and wasted work.
     ## Example
@@ -85,7 +83,7 @@ class TakeCrop(Pass):
     behind = True
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every transposed convolution with a Slice or `Pad` behind it, and Slices of all."""
+        """Every transposed convolution with a Slice or `Pad` behind it."""
         graph = context.graph
         for op in context.transposed():
             wanted, label = context.wanted(op.node), graph.label(op.node)
@@ -108,22 +106,10 @@ class TakeCrop(Pass):
                     asked = "--style symmetric" if is_style else "--symmetric-transpose"
                 facts = {"asked": asked, "transposed": label}
                 yield self.refused(context, crop, f"{crop.op} {behind}", refusal, **facts)
-        reader = Reader(graph, context.analysis)
-        for node in graph.nodes if any(context.transposed()) else ():
-            if node.op == "Slice" and graph.is_standard(node):
-                term = reader.read(node.outputs[0])
-                if term.bare.is_open and term is reader.read(node.inputs[0]):
-                    message = "Slice of all of what a ConvTranspose gives"
-                    facts = {"becomes": "no Slice", "why": "it crops nothing"}
-                    yield self.found(context, node, message, node, **facts)
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
-        plan = match.plan
-        if isinstance(plan, Taking):
-            Crops(context.graph, context.analysis, plan.op).take(plan)
-        else:
-            context.graph.replace_op(match.node, "Identity", [plan.inputs[0]], {})
+        """Writes the form, in place of all that it takes over."""
+        Crops(context.graph, context.analysis, match.plan.op).take(match.plan)
 
 
 class ResolveTransposed(FormPass):

@@ -529,15 +529,6 @@ CASES: Final[dict[str, Case]] = {
             ),
         )
     },
-    "AveragePool, ceil_mode, counted": Case(
-        one(
-            f"y = AveragePool <ceil_mode = 1, count_include_pad = 1, {THREE}, strides = [2, 2],"
-            " pads = [1, 1, 1, 1]> (x)",
-            inputs="float[1, 2, 8, 8] x",
-        ),
-        style="pad",
-        no_ceil=True,
-    ),
     "Pad MaxPool, dilated": Case(
         one(
             "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3], dilations = [4]> (a)",

@@ -206,10 +206,9 @@ _SITES: Final = (
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
     _mutant("a begin that varies is constant", "SAME by a formula, stays", JUDGE,
-            Sites._least, "not isinstance(begin, int)", "(begin := bounds(begin)[1]) is None"),
+            Sites._around, "(begin, bounds", "(bounds(begin)[1], bounds"),
     _mutant("the least end stands for all", "end by a remainder", JUDGE,
-            Sites._least, "_, last = bounds(end_read(", "last, _ = bounds(end_read(",
-            " or count != count_of(size + begin + end, window, *own)", ""),
+            Sites._around, "bounds(end)[1]", "bounds(end)[0]"),
 )
 
 _JUDGED: Final = (
@@ -435,9 +434,6 @@ _ROUNDING: Final = (
             Sites.floored, "self.check_proved(op, None, padding, trust)", "None"),
     _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, Sites.floored,
             "self.check_proved(op, None, padding, trust)", "None"),
-    _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
-            JUDGE, Sites.floored, "proposed.append(Padding(less(pads, op.pads), ",
-            "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",
             "[n for pair in padding.numbers for n in pair]"),

@@ -27,9 +27,9 @@ from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, describe
-from onnxpad.padding.crops import Crops, Obstacle, Taking
+from onnxpad.padding.crops import Crops, Taking
 from onnxpad.padding.padding import Readers
-from onnxpad.padding.reading import SiteReader, added, steps_of
+from onnxpad.padding.reading import SiteReader, steps_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.layers import (
@@ -63,6 +63,8 @@ _WRITES: Final = sorted(PADDING | {"output_padding", "output_shape"})
 _LONGEST: Final = 80
 _MOST_READERS: Final = 8
 _UNKNOWN: Final = Unknown("not known")
+_OPEN: Final = ((_UNKNOWN, _UNKNOWN),)
+_UNREAD: Final = "onnxpad does not read it here"
 
 _Findings: TypeAlias = Mapping[tuple[str, str], Sequence[Finding]]
 """Findings by the label and the operator of their node."""
@@ -264,7 +266,7 @@ def sites_in(
 
 def written_sites(graph: Graph, about: _Findings = MappingProxyType({})) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    return (_as_written(graph, about, "other", [node]) for node in _padding(graph))
+    return (_as_written(graph, about, "other", [node], problem=_UNREAD) for node in _padding(graph))
 
 
 def _padding(graph: Graph) -> list[Node]:
@@ -283,22 +285,23 @@ class _Collector:
 
     def __init__(self, context: Context, findings: _Findings, fitted: Mapping[int, Padded]) -> None:
         self._context = context
-        self._graph = graph = context.graph
-        self._written = partial(_as_written, graph, findings)
+        self._written = partial(_as_written, context.graph, findings)
         self._fitted = fitted
-        crops: list[tuple[Taking, Obstacle | None]] = []
-        for node in graph.nodes:
+        self._taken = set[int]()  # what belongs to another site
+        barred = set[int]()
+        for node in context.graph.nodes:
             with suppress(ModelError):  # which its site tells
                 if isinstance(op := context.read(node), TransposedOp):
-                    crops.append(Crops(graph, context.analysis, op).taking())
-        taken = [node for taking, _ in crops for node in taking.taken]
-        left = [each[0] for _, each in crops if each is not None]
-        self._taken = {id(node) for node in (*taken, *left)}  # what belongs to another site
-        self._reader = SiteReader(graph, context.analysis, set(map(id, taken)))
-        self._readers = Readers(graph)
+                    taking, behind = self._behind(op)
+                    self._taken |= set(map(id, behind))
+                    barred |= set(map(id, taking.taken))
+        self._reader = SiteReader(context.graph, context.analysis, barred)
+        self._readers = Readers(context.graph)
 
     def sites(self) -> list[PaddingSite]:
-        graph, nodes = self._graph, _padding(self._graph)
+        """Those of the graph, in file order."""
+        graph = self._context.graph
+        nodes = _padding(graph)
         # A `Pad` belongs to the windows that it pads, or else to nothing.
         order = sorted(nodes, key=lambda node: is_pad(graph, node))
         found = {id(each): self._site(each) for each in order if id(each) not in self._taken}
@@ -306,17 +309,17 @@ class _Collector:
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
-        read: object = None
         try:
-            read = self._context.read(node)
+            read: object = self._context.read(node)
             if isinstance(read, PadOp):
                 return self._pad(read)
             if isinstance(read, WindowOp | TransposedOp):
                 return self._slides(read)
         except ModelError as error:
             read = error
-        site = self._written("other" if read is None else "malformed", [node])
-        return site if read is None else replace(site, problem=str(read))
+        if read is None:
+            return self._written("other", [node], problem=_UNREAD)
+        return self._written("malformed", [node], problem=str(read))
 
     def _slides(self, op: WindowOp | TransposedOp) -> PaddingSite:
         """An operator with the `Pad`s in front, or with what crops the result behind it."""
@@ -325,15 +328,12 @@ class _Collector:
         said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):
-            source, sizes, total = op.data, site.sizes, own
-            taking, left = Crops(self._graph, self._context.analysis, op).taking()
-            if behind := taking.taken:
-                total = taking.form.crop
-            behind += [left[0]] if left is not None and left[0] not in behind else []
+            taking, behind = self._behind(op)
+            source, sizes, total = op.data, site.sizes, taking.form.crop if taking.taken else own
             said += ["output_padding"] * any(op.output_padding)
             said += ["output_shape"] * bool(op.output_shape)
         else:
-            paths, total = site.front.pads, added(own, site.front.amounts)
+            paths, total = site.front.pads, site.total
             said += ["ceil_mode"] * op.ceil_mode
         pads, outer = [path[0] for path in paths], tuple(map(self._in_front, reversed(paths)))
         self._taken |= set(map(id, pads))
@@ -342,12 +342,21 @@ class _Collector:
         is_part = total != own and found and _flat(found.pads) == _flat(own)
         if (pads or behind) and (own is None or is_part):
             found = None  # that its own part alone fits a framework says nothing of all of it
-        kind: Kind = "transposed" if site.is_transposed else "window"
-        return replace(
-            self._written(kind, [op.node, *pads, *behind]),
+        return self._written(
+            "transposed" if site.is_transposed else "window",
+            [op.node, *pads, *behind],
             written=" + ".join(dict.fromkeys(said)),
             op=op,
-            axes=_axes(op.axes, axis_names(len(sizes)), total, sizes),
+            axes=tuple(
+                AxisPadding(*each, formula(*each[2:]))
+                for each in zip(
+                    op.axes,
+                    axis_names(len(sizes)),
+                    total or _OPEN * len(sizes),
+                    sizes,
+                    strict=False,
+                )
+            ),
             pads=_flat(total),
             own_pads=_flat(own),
             outer=outer,
@@ -357,6 +366,14 @@ class _Collector:
             convention="" if found is None else found.short,
         )
 
+    def _behind(self, op: TransposedOp) -> tuple[Taking, list[Node]]:
+        """What a transposed convolution takes over, and all that crops or extends its result."""
+        taking, left = Crops(self._context.graph, self._context.analysis, op).taking()
+        behind = taking.taken
+        if left is not None and left[0] not in behind:
+            behind.append(left[0])
+        return taking, behind
+
     def _in_front(self, path: Sequence[Node]) -> PaddingSite:
         """A `Pad` in front of an operator, with all nodes from it on."""
         steps, pad = _steps(steps_of(path)), self._site(path[0])
@@ -364,23 +381,27 @@ class _Collector:
 
     def _pad(self, pad: PadOp) -> PaddingSite:
         """A `Pad` by itself."""
-        node, amounts = pad.node, pad.amounts or ()
-        result, shape = node.outputs[0], self._context.analysis.shape(pad.data)
-        is_ranked = shape is not None or pad.axes is None
-        total = pad.extents_over(len(shape or amounts)) if is_ranked else None
-        axes, is_known = pad.axes or range(len(amounts)), pad.constant_amounts is not None
-        sizes = [shape[axis] if shape else _UNKNOWN for axis in axes]
-        found = _axes(axes, [f"axis {axis}" for axis in axes], amounts, sizes)
+        node, result, is_known = pad.node, pad.node.outputs[0], pad.constant_amounts is not None
+        shape = self._context.analysis.shape(pad.data)
+        if shape is None and pad.axes is None:
+            shape = (_UNKNOWN,) * len(pad.amounts or ())
+        total = None if shape is None else pad.extents_over(len(shape))
+        axes = [
+            AxisPadding(axis, f"axis {axis}", *each, formula(*each))
+            for axis, each in enumerate(zip(total or (), shape or (), strict=False))
+            if each[0] != (0, 0)
+        ]
         said = [*["computed"] * (not is_known), "Pad"]
         if pad.mode != "constant":
             said.append(pad.mode)
         elif pad.value != 0:
             said.append(f"of {'?' if pad.value is None else pad.value}")
-        return replace(
-            self._written("pad", [node]),
+        return self._written(
+            "pad",
+            [node],
             written=" ".join(said),
             op=pad,
-            axes=tuple(each for each in found if each.pair != (0, 0)),
+            axes=tuple(axes),
             pads=_flat(total),
             own_pads=_flat(total),
             tensor=pad.data.name,
@@ -394,17 +415,10 @@ class _Collector:
         )
 
 
-def _axes(
-    axes: Sequence[int], names: Sequence[str], pairs: ExtentPairs | None, sizes: Sequence[Extent]
-) -> tuple[AxisPadding, ...]:
-    known = zip(axes, names, pairs or ((_UNKNOWN, _UNKNOWN),) * len(sizes), sizes, strict=False)
-    return tuple(AxisPadding(*each, formula(*each[2:])) for each in known)
-
-
 def _as_written(
-    graph: Graph, findings: _Findings, kind: Kind, nodes: Sequence[Node]
+    graph: Graph, findings: _Findings, kind: Kind, nodes: Sequence[Node], **told: Any
 ) -> PaddingSite:
-    """What is known of each site: its place, its attributes as written, and what is found there.
+    """A site with what is known of each: its place, its attributes, and what is found there.
 
     The first of the nodes is its own; it can be asked for by the names of all of them. What is
     found about another reader of a `Pad` is not about it. What is found about crops is about a
@@ -419,22 +433,19 @@ def _as_written(
     ]
     if kind != "transposed":
         found = [each for each in found if not each.code.startswith("PAD4")] or found
-    said = [
-        f"{name}={value}"[:_LONGEST]
-        for name in _WRITES
-        if (value := node.attrs.get(name, "")) not in ("NOTSET", "")
-    ]
+    attributes = (f"{name}={node.attrs[name]}" for name in _WRITES if name in node.attrs)
+    said = [each[:_LONGEST] for each in attributes if each != "auto_pad=NOTSET"]
+    told.setdefault("written", ", ".join(["Pad"] * (node.op == "Pad") + said))
     return PaddingSite(
         node=place,
         op_type=str(node.op),
         domain=node.domain or "",
         scope=graph.place,
         kind=kind,
-        written=", ".join(["Pad"] * (node.op == "Pad") + said),
         findings=tuple(found),
         names=tuple(name for each in nodes for name in (describe(each), graph.place_of(each))),
         tensors=tuple(tensor.name for each in nodes for tensor in each.outputs if tensor.name),
-        problem="onnxpad does not read it here" if kind == "other" else "",
+        **told,
     )
 
 
@@ -457,9 +468,8 @@ def padding_differences(
     ours, theirs = (
         {
             (site.tensors[0], site.op_type): site
-            for site in sites_in([Context(graph, domain=domain)])
-            if site.kind == "malformed" or (site.windows and "?" not in site.amounts)
-            if not site.scope
+            for site in _Collector(Context(graph, domain=domain), {}, {}).sites()
+            if site.windows and "?" not in site.amounts
         }
         for graph in (original, rewritten)
     )
@@ -476,13 +486,11 @@ def padding_differences(
 
 def _total(site: PaddingSite) -> Pairs | str:
     """The amounts if all are numbers; else in words."""
-    return pairs_of(site.pads) if site.pads is not None else site.amounts or site.written
+    return pairs_of(site.pads) if site.pads is not None else site.amounts
 
 
 def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     """Whether two totals are equal, or not known to differ."""
-    if "malformed" in {one.kind, other.kind}:
-        return one.kind == other.kind
     said = [(each.written, each.windows, [pad.pads for pad in each.outer]) for each in (one, other)]
     if said[0] == said[1] and "auto_pad" in one.written:
         return True  # what differs is the size

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -17,12 +16,9 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     ODD,
     constant_in_effect,
-    end_read,
     end_without_ceil,
     odd_side,
-    output_size,
     pads_text,
-    pool_output_size,
     same_pads,
 )
 from onnxpad.errors import RUNTIME, ModelError
@@ -31,18 +27,16 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, has_amounts, split
+from onnxpad.padding.padding import Padding, split
 from onnxpad.padding.write import Judge, formula_of, unpadded
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import Fusion, disagreement, misdeclared, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
-    ExtentPairs,
     Pair,
     Pairs,
     add,
     is_padded,
-    less,
     numbers_of,
     onnx_order,
 )
@@ -142,41 +136,21 @@ class Sites:
         data = op.data
         return why_not_run(op, lambda: self.spatial(op, data, 1), lambda: self.analysis.dtype(data))
 
-    def outside(self, op: WindowOp, pad: PadOp) -> list[Pairs]:
-        """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
+    def _around(self, op: WindowOp, pad: PadOp) -> Pairs:
+        """Amounts per spatial axis that may read what a `Pad` adds, or a refusal; the most of each.
 
-        Those that it has come first, then the least ones with which each window reads as far. There
-        are none where it pads nothing.
+        Empty where it pads nothing.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return []
+            return ()
         self.check_form_of(op, pad)
-        assert full is not None
-        given = op.operator.layout.spatial(full)
-        known, least = numbers_of(given), self._least(op, pad, given)
-        found = [each for each in dict.fromkeys([known, least]) if each is not None]
-        if not found:
+        spatial = op.operator.layout.spatial(full or ())
+        most: list[Any] = [(begin, bounds(end)[1]) for begin, end in spatial]
+        known = numbers_of(most)
+        if known is None:
             raise self.wording.amounts(pad)
-        return found
-
-    def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
-        """The least constant amounts that reach as far, if any; beside others, numbers stay."""
-        count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
-        found = list[Pair]()
-        each = zip(
-            op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
-        )
-        for window, size, own, (begin, end) in each:
-            count = count_of(size + begin + end, window, *own)
-            if not isinstance(begin, int) or isinstance(count, Unknown):
-                return None
-            _, last = bounds(end_read(size, window, begin + own[0], count))
-            end = -1 if last is None else max(last - own[1], 0)
-            if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
-                return None
-            found.append((begin, end))
-        return tuple(found)
+        return known
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
@@ -219,7 +193,7 @@ class Sites:
     def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
         """The padding of a site in a style, with that of a `Pad` in front, or a refusal.
 
-        It is None where none pads anything; its amounts may lack an end that no window reads.
+        It is None where none pads anything.
         """
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
@@ -232,10 +206,7 @@ class Sites:
         return pad_giving(self.graph, self.analysis, op.data)
 
     def same_of(self, op: WindowOp) -> Padding | None:
-        """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
-
-        Refused where it is SAME but for what it fills in, or was declared not to be possible.
-        """
+        """The SAME that equals the computed `Pad` before an operator at every size, or None."""
         pad = self.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
@@ -245,14 +216,9 @@ class Sites:
         counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
         for odd in ODD.values():
             padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
-            try:
+            with suppress(RefusalError):  # it is not SAME, or no engine would read that
                 self.judge.check(op, pad, padding, self.trust)
-            except RefusalError as refusal:
-                if not refusal.code.value.startswith(("fill", "declared")):
-                    continue  # it is not SAME, or no engine would read that
-                self.check_form_of(op, pad)
-                raise
-            return padding
+                return padding
         return None
 
     def check_computed(self, op: WindowOp) -> None:
@@ -277,22 +243,15 @@ class Sites:
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is SAME, be it refused."""
-        pad = self.pad_before(op)
-        if pad is None or pad.constant_amounts is not None:
-            return None
-        try:
-            is_same = self.same_of(op) is not None
-        except RefusalError:
-            return pad
-        return pad if is_same else None
+        """The computed `Pad` before an operator, if it is SAME."""
+        return None if self.same_of(op) is None else self.pad_before(op)
 
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""
         return self._plan(op, style, None)[0]
 
     def _plan(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs]:
-        """The padding with that of a `Pad` in front, and the amounts of it that count."""
+        """The padding with that of a `Pad` in front, and the amounts of that."""
         key = self._key(op, style, pad)
         known: tuple[Padding, Pairs, Pairs] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
@@ -316,13 +275,12 @@ class Sites:
     def _proved(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs, Pairs]:
         """As `_plan`, with the operator's own padding in numbers: the first that is the same."""
         refused: RefusalError | None = None
-        merged = [] if pad is None else self.outside(op, pad)
-        pad = pad if merged else None
-        sides = ((each, own) for each in merged or [()] for own in self._proposed(op))
-        for around, own in sides:
+        around = () if pad is None else self._around(op, pad)
+        pad = pad if around else None
+        for own in self._proposed(op):
             inside, outside = split(add(own, around) if around else own, style)
             then = Padding(inside, ceil=op.ceil_mode, counted=op.count_include_pad, outside=outside)
-            stays = (pad is None or has_amounts(op, pad, around)) and outside == around
+            stays = outside == around and (pad is None or pad.constant_amounts is not None)
             is_written = op.auto_pad == "NOTSET" and inside == op.pads
             try:
                 if not stays or inside != own:
@@ -330,7 +288,7 @@ class Sites:
                 if not stays or not is_written:
                     self.check_proved(op, pad, then, self.trust)
             except RefusalError as refusal:
-                refused = refused if refused and around else refusal
+                refused = refusal
             else:
                 return then, around, own
         assert refused is not None
@@ -373,11 +331,9 @@ class Sites:
         if is_far and is_lowest and self.analysis.bound(op.data) < 0:
             return "the data that it reads may be negative"
         try:
-            padding, around = self._plan(op, "fold", pad)
+            padding, _ = self._plan(op, "fold", pad)
         except RefusalError as refusal:
             return str(refusal)
-        if not has_amounts(op, pad, around or ((0, 0),) * len(op.windows)):
-            return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
     def floored(
@@ -396,8 +352,6 @@ class Sites:
         proposed = [Padding(pads, counted=op.count_include_pad)]
         if op.count_include_pad:
             proposed.append(Padding(pads))
-            if style == "pad":  # a `Pad` counts; what windows read past it does not
-                proposed.append(Padding(less(pads, op.pads), outside=op.pads))
         for padding in proposed:
             try:
                 decides = self.check_proved(op, None, padding, trust)

@@ -332,7 +332,8 @@ def test_a_value_that_only_run_time_knows_is_no_padding_of_same() -> None:
     )
     for dynamic in ("keep", "auto-pad"):
         result = onnxpad.fix(before, dynamic=dynamic)
-        assert "fill-unknown" in {finding.reason_code for finding in result.findings}
+        assert not result.changed
+        assert "size-dependent" in {finding.reason_code for finding in result.findings}
 
 
 def test_a_pool_of_what_may_be_empty_stops_either_way() -> None:

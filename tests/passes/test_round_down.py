@@ -180,15 +180,6 @@ def test_the_pads_go_where_the_style_wants_them(style: str, after: onnx.ModelPro
     assert [change.code for change in result.changes] == ["PAD301", "PAD202"]
 
 
-def test_a_pad_counts_what_an_average_counted() -> None:
-    more = "count_include_pad = 1, pads = [1, 1, 1, 1]"
-    model = one(f"y = AveragePool <{CEIL}, {more}> (x)", inputs="float[1, 2, 10, 10] x")
-    result = fixed(model, "pad", no_ceil=True)
-    pad, pool = result.model.graph.node
-    kept = {each.name: [*each.ints] or each.i for each in pool.attribute}
-    assert (pad.op_type, kept.get("ceil_mode"), kept["pads"]) == ("Pad", None, [0, 0, 1, 1])
-
-
 @each_row(
     ("body", "inputs", "style", "reason"),
     [
