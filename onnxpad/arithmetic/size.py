@@ -385,39 +385,19 @@ def _multiply(a: _Known, b: _Known) -> _Known:
 
 def _floor_div(a: _Known, d: _Known) -> _Known:
     if isinstance(d, Size):
-        return _ratio(a, d)
+        raise InexpressibleError("a division by a size that varies")
     if d == 0:
         raise InexpressibleError("a division by 0")
     if d < 0:
         a, d = _scale(a, -1), -d
     if isinstance(a, int):
         return a // d
-    # Terms that the divisor always divides can be taken out of the floor.
-    rest = {symbol: form for symbol, form in a.terms if any(each % d for each in form.values)}
-    remainder = _known(a.constant, rest)
-    quotient: _Known = a.constant // d
-    if isinstance(remainder, Size):
-        symbol, form = _form(remainder)
-        quotient = _sized(symbol, quasi_affine.divide(form, d))
-    for symbol, form in a.terms:
-        if symbol not in rest:
-            quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
-    return quotient
+    symbol, form = _form(a)
+    return _sized(symbol, quasi_affine.divide(form, d))
 
 
 def _modulo(a: _Known, d: _Known) -> _Known:
     return _subtract(a, _multiply(_floor_div(a, d), d))
-
-
-def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d, where it is one whole number."""
-    lo, hi = _bounds(d)
-    if lo <= 0 <= hi:
-        raise InexpressibleError("a division by a size that may be 0")
-    quotient = (a if isinstance(a, int) else a.constant) // d.constant
-    if a != _scale(d, quotient):
-        raise InexpressibleError("a division by a size that varies")
-    return quotient
 
 
 def _maximum(a: _Known, b: _Known) -> _Known:
