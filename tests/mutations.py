@@ -310,7 +310,7 @@ _STEPS: Final = (
     _mutant("a Concat may join padded ends", "Pad Concat Conv, along the Pad", PROBES,
             moving.concat, "check_free(layers, [axis])", "axis"),
     *(_mutant(f"a Concat joins other {what}", case, PROBES, moving.joined,
-              "any(without_sign(each) != without_sign(first) for each in inner)", "False")
+              "any(each != inner[0] for each in inner)", "False")
       for what, case in (("amounts", "Pad Pad Concat Conv"),
                          ("values", "Pad Pad Concat Conv, values"))),
     _mutant("a Split may part the padding", "Pad Split Conv, along the Pad", PROBES,

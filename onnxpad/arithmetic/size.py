@@ -385,39 +385,19 @@ def _multiply(a: _Known, b: _Known) -> _Known:
 
 def _floor_div(a: _Known, d: _Known) -> _Known:
     if isinstance(d, Size):
-        return _ratio(a, d)
+        raise InexpressibleError("a division by a size that varies")
     if d == 0:
         raise InexpressibleError("a division by 0")
     if d < 0:
         a, d = _scale(a, -1), -d
     if isinstance(a, int):
         return a // d
-    # Terms that the divisor always divides can be taken out of the floor.
-    rest = {symbol: form for symbol, form in a.terms if any(each % d for each in form.values)}
-    remainder = _known(a.constant, rest)
-    quotient: _Known = a.constant // d
-    if isinstance(remainder, Size):
-        symbol, form = _form(remainder)
-        quotient = _sized(symbol, quasi_affine.divide(form, d))
-    for symbol, form in a.terms:
-        if symbol not in rest:
-            quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
-    return quotient
+    symbol, form = _form(a)
+    return _sized(symbol, quasi_affine.divide(form, d))
 
 
 def _modulo(a: _Known, d: _Known) -> _Known:
     return _subtract(a, _multiply(_floor_div(a, d), d))
-
-
-def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d, where it is one whole number."""
-    lo, hi = _bounds(d)
-    if lo <= 0 <= hi:
-        raise InexpressibleError("a division by a size that may be 0")
-    quotient = (a if isinstance(a, int) else a.constant) // d.constant
-    if a != _scale(d, quotient):
-        raise InexpressibleError("a division by a size that varies")
-    return quotient
 
 
 def _maximum(a: _Known, b: _Known) -> _Known:
@@ -466,10 +446,8 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     if threshold + 2 * period > f.count:
         return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
-    if len(gains) > 1:
+    if len(gains) > 1 or gains == {0}:
         return None
-    if gains == {0}:
-        return _remainder(f, period, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
@@ -503,49 +481,21 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     shift = floor if floor <= hi - lo else ceil if ceil <= hi - lo else 0
     whole, offset = divmod(lo + shift, q)
     constant = start + factor * whole
-    function = quasi_affine.divide(_times(symbol, p, offset), q)
+    top = quasi_affine.scale(symbol.sizes.by_index(), p)
+    function = quasi_affine.divide(quasi_affine.translate(top, offset), q)
     function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
-    top = _multiple(p, symbol.name)
-    if offset == 0 and p * symbol.sizes.step % q == 0:  # every value has the same remainder
-        rest = p * symbol.sizes.first % q
-        if factor * rest % q == 0:
-            shifted = constant - factor * rest // q
-            return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
+    text = _multiple(p, symbol.name)
+    if q == 1 and offset == 0:
+        return Formula(_multiple(factor * p, symbol.name), constant, function)
     if offset == 0:
-        text = f"floor({top}/{q})"
+        text = f"floor({text}/{q})"
     else:
-        text = f"ceil({top}/{q})" if offset == q - 1 else f"floor(({top} + {offset})/{q})"
+        text = f"ceil({text}/{q})" if offset == q - 1 else f"floor(({text} + {offset})/{q})"
     return Formula(_multiple(factor, text), constant, function)
 
 
-def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
-    """Return f as constant + factor * ((b + n) mod P), or with -n; None unless it is that."""
-    constant = min(f.values)
-    factor = gcd(*(value - constant for value in f.values))
-    first = (f.at(0) - constant) // factor
-    modulus = period * symbol.sizes.step
-    for sign in (1, -1):
-        offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
-        shifted = _times(symbol, sign, offset)
-        whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
-        rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.sizes.step)
-        if quasi_affine.translate(quasi_affine.scale(rest, factor), constant) == f:
-            top = _join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
-            text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
-            return Formula(_multiple(factor, text, symbol.sizes.step), constant, f)
-    return None
-
-
-def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
-    return quasi_affine.translate(quasi_affine.scale(symbol.sizes.by_index(), factor), offset)
-
-
-def _multiple(factor: int, text: str, divisor: int = 1) -> str:
-    """Return factor * text / divisor as text, in lowest terms."""
-    common = gcd(factor, divisor)
-    factor, divisor = factor // common, divisor // common
-    product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
-    return product if divisor == 1 else f"{product}/{divisor}"
+def _multiple(factor: int, text: str) -> str:
+    return text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
 
 
 def _cases(f: QuasiAffine, symbol: Symbol) -> str:

@@ -57,7 +57,7 @@ def write(
     """
     node, changed, inputs = op.node, changes(op, padding), op.node.inputs
     if isinstance(op, WindowOp):
-        source, data = op.data if pad is None else pad.data, op.operator.inputs.data
+        source = op.data if pad is None else pad.data
         outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else None
         if outside is not None or computed is not None:
             amounts = computed or onnx_order(outside or ())
@@ -67,7 +67,7 @@ def write(
             assert fill is not None
             source = write_pad(graph, node, source, amounts, fill, dtype)
         if source is not op.data:
-            inputs = (*inputs[:data], source, *inputs[data + 1 :])
+            inputs = (source, *inputs[1:])
     if changed or inputs is not node.inputs:
         graph.set_attributes(node, changed, inputs)
 

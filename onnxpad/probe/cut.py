@@ -327,7 +327,7 @@ class _Cutting:
                 continue
             asks = node.op in {"Shape", "Size"} and self._graph.is_standard(node)
             row = operator_of(self._graph, node)
-            read = node.inputs if row is None else (node.inputs[row.inputs.data],)
+            read = node.inputs if row is None else node.inputs[:1]
             missing = [
                 each
                 for each in (() if asks else map(self._origin, read))
@@ -375,7 +375,7 @@ class _Cutting:
 
     def _fed(self, node: Node, row: Operator) -> dict[int, str]:
         inputs = row.inputs
-        names = {inputs.data: self._name(node.inputs[inputs.data])}
+        names = {0: self._name(node.inputs[0])}
         scale = 1 / 8
         if inputs.weight is not None:
             weight = node.inputs[inputs.weight]

@@ -29,7 +29,6 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
-    is_either_zero,
     is_padded,
     number_of,
     numbers_of,
@@ -221,9 +220,6 @@ class Sinking:
             lifted = self.lifted(step.outputs[0])
             if lifted is None or (taken and not any(map(self._graph.is_read, step.outputs))):
                 continue  # a Slice upstream has cropped all of it, or it was cut already
-            if is_either_zero(lifted.layer.fill):
-                for tensor in step.outputs:
-                    self._context.sites.judge.check_sign_is_lost(tensor)
             if (shared := self.shared(step)) is not None:
                 # What is read elsewhere too must be taken there as well, so it comes first.
                 pending += [step, shared]

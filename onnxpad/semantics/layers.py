@@ -41,9 +41,6 @@ EXCLUDED: Final = "excluded"
 """Counts neither in the sum nor in the divisor of an average."""
 NEGATIVE_ZERO: Final = "-0"
 """Equals 0.0 as a number, but is another element."""
-EITHER_ZERO: Final = "0 or -0"
-"""Perhaps another one for each element; `either_zero` adds which."""
-_eithers: dict[tuple[Fill, ...], str] = {}
 
 
 class Layer(Struct, frozen=True):
@@ -77,30 +74,15 @@ def number_of(fill: Fill) -> float | int:
     return -0.0 if fill == NEGATIVE_ZERO else 0
 
 
-def either_zero(*fills: Fill) -> Fill:
-    """Zeros of both signs that a step makes of fills: of others, it makes others."""
-    return _eithers.setdefault(fills, f"{EITHER_ZERO} ({len(_eithers)})")
-
-
 def made_of(fill: Fill) -> Operand:
     """The fill that a step makes of another one, where that is no single number."""
     made = fill if isinstance(fill, Operand) and fill.steps else Operand(fill)
     return replace(made, steps=made.steps + 1)
 
 
-def is_either_zero(fill: Fill | None) -> bool:
-    """Whether a fill is a zero of a sign that is not known."""
-    return isinstance(fill, str) and fill.startswith(EITHER_ZERO)
-
-
-def is_zero(fill: Fill) -> bool:
-    """Whether a fill is a zero that perhaps has a sign, but no number."""
-    return isinstance(fill, str) and fill.startswith((NEGATIVE_ZERO, EITHER_ZERO))
-
-
 def without_sign(layers: Layers) -> Layers:
-    """The layers with 0 for a zero of any sign, for what cannot tell them apart."""
-    return tuple([replace(each, fill=0) if is_zero(each.fill) else each for each in layers])
+    """The layers with 0 for -0.0, for what cannot tell them apart."""
+    return tuple([replace(each, fill=0) if each.fill == NEGATIVE_ZERO else each for each in layers])
 
 
 def touched_axes(layers: Layers) -> frozenset[int]:
@@ -127,9 +109,9 @@ def of_axes(layer: Layer, axes: Collection[int]) -> Layer:
 
 def is_finite(fill: Fill) -> bool:
     """Whether a fill is a finite number, or is known only at run time."""
-    if isinstance(fill, Operand):
-        return True
-    return is_zero(fill) if isinstance(fill, str) else math.isfinite(fill)
+    if isinstance(fill, str):
+        return fill == NEGATIVE_ZERO
+    return isinstance(fill, Operand) or math.isfinite(fill)
 
 
 def crops(amounts: Iterable[ExtentPair]) -> bool:

@@ -35,9 +35,7 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     around,
-    either_zero,
     touched_axes,
-    without_sign,
 )
 from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, axes_of, axis_of, named
 from onnxpad.semantics.window import LONGEST
@@ -242,19 +240,10 @@ def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:
 
 
 def joined(inner: Sequence[Layers]) -> Layers:
-    """The layers that are the same around several inputs, apart from the signs of zeros."""
-    first = inner[0]
-    if any(without_sign(each) != without_sign(first) for each in inner):
+    """The layers that are the same around several inputs."""
+    if any(each != inner[0] for each in inner):
         raise UnreadError("the inputs are not padded alike")
-    fills = zip(*([layer.fill for layer in each] for each in inner), strict=True)
-    return tuple(
-        [
-            layer
-            if all(fill == layer.fill for fill in each)
-            else replace(layer, fill=either_zero(*each))
-            for layer, each in zip(first, fills, strict=True)
-        ]
-    )
+    return inner[0]
 
 
 def check_free(layers: Layers, axes: Iterable[int]) -> None:

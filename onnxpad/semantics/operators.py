@@ -73,9 +73,8 @@ class Fill(enum.StrEnum):
 
 
 class Inputs(Struct, frozen=True):
-    """The indices of an operator's inputs, by role; None for one that it has not."""
+    """The indices of an operator's inputs but the first, its data; None for one that it has not."""
 
-    data: int = 0
     weight: int | None = None
     bias: int | None = None
     zero_point: int | None = None
@@ -218,7 +217,7 @@ def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
     """The operator of a row, in the layout that a node's attributes give."""
     window = row.window
     if window is None:
-        inputs = Inputs(0, *(row.transposed or ()))
+        inputs = Inputs(*(row.transposed or ()))
         return Operator(row, CHANNELS_FIRST, Fill.ZERO, inputs, scatters=True)
     last = attributes.get("channels_last", 0) == 1 if window.last is None else window.last
     fill = _FILLS[window.own]
@@ -228,7 +227,7 @@ def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
         row,
         CHANNELS_LAST if last else CHANNELS_FIRST,
         fill,
-        Inputs(0, window.weight, window.bias, window.zero_point),
+        Inputs(window.weight, window.bias, window.zero_point),
         window.rounding == "pool",
     )
 
@@ -338,7 +337,7 @@ class WindowOp(Struct, frozen=True):
     @property
     def data(self) -> Tensor:
         """The tensor that the window slides over."""
-        return self.node.inputs[self.operator.inputs.data]
+        return self.node.inputs[0]
 
     @property
     def rank(self) -> int:
@@ -371,7 +370,7 @@ class TransposedOp(Struct, frozen=True):
     @property
     def data(self) -> Tensor:
         """The tensor whose elements are spread over windows."""
-        return self.node.inputs[self.operator.inputs.data]
+        return self.node.inputs[0]
 
     @property
     def is_explicit(self) -> bool:

@@ -5,8 +5,7 @@ floats and the integers that stand for them come before it.
 
 A fill that is computed is exact, or rounded as IEEE 754 alone allows. What an engine may compute in
 another way is refused: subnormal numbers, which some flush to zero, overflow, NaN, ties of
-quotients, and any rounding in the types of 16 bits, which some compute in 32. Where only the sign
-of a zero is open, a result is both zeros.
+quotients, any rounding in the types of 16 bits, which some compute in 32, and zeros of open sign.
 Sources: the operators' pages of the ONNX specification, and IEEE 754 for what becomes of a fill.
 """
 
@@ -22,12 +21,10 @@ from msgspec.structs import replace
 from onnx import TensorProto
 
 from onnxpad.semantics.layers import (
+    NEGATIVE_ZERO,
     Fill,
     Layers,
-    either_zero,
     fill_of,
-    is_either_zero,
-    is_zero,
     made_of,
     never_pads,
     number_of,
@@ -255,17 +252,14 @@ def mapped(
     fill: Fill, function: Callable[[Number], Numbers], dtype: int, result: int | None = None
 ) -> Fill:
     """A function of a fill."""
-    if not isinstance(fill, float | int) and not is_zero(fill):
+    if not isinstance(fill, float | int) and fill != NEGATIVE_ZERO:
         raise UnreadError("padding that is no number")
-    given = (0.0, -0.0) if is_either_zero(fill) else (number_of(fill),)
-    numbers = [each for number in given for each in function(exact(number, dtype))]
+    numbers = function(exact(number_of(fill), dtype))
     made = [exact(number, dtype if result is None else result) for number in numbers]
     fills = set(map(fill_of, made))
-    if len(fills) == 1:
-        return fills.pop()
-    if any(made):
-        raise UnreadError("the fill varies with an operand")
-    return either_zero(fill)
+    if len(fills) > 1:
+        raise UnreadError("the fill varies with an operand, or may be 0.0 or -0.0")
+    return fills.pop()
 
 
 def exact(number: Number, dtype: int) -> Number:

@@ -374,15 +374,10 @@ def test_what_does_not_vary_is_an_int() -> None:
     assert len({n, size.symbol("height"), n + 0, size.symbol("width")}) == 2
 
 
-def test_multiples_of_one_size_divide_each_other() -> None:
+def test_quotients_by_a_size_are_unknown() -> None:
     n = size.symbol("height")
-    m = size.symbol("width")
-    assert size.floor_div(n * 6 + 12, n + 2) == 6
-    assert size.floor_div(n * 2 + m * 4, n + m * 2) == 2
-    assert size.floor_div(0, n) == 0
-    assert size.modulo(n * 6, n) == 0
-    assert isinstance(size.floor_div(n + 1, n), Unknown)
-    assert isinstance(size.floor_div(n * 2, n - 1), Unknown), "n - 1 may be 0"
+    assert isinstance(size.floor_div(n * 6 + 12, n + 2), Unknown)
+    assert isinstance(size.modulo(n * 6, n), Unknown)
 
 
 def test_several_symbols() -> None:
@@ -393,7 +388,7 @@ def test_several_symbols() -> None:
     assert both - n == m
     assert size.maximum(both, n) == both
     assert size.less(n, both) == 1
-    assert (n + m * 3) // 2 == n // 2 + m // 2 * 3, "32 divides width"
+    assert isinstance((n + m * 3) // 2, Unknown)
     assert size.where(n % 2, both, both + 1) == both + (n + 1) % 2
     area = n * m
     assert isinstance(area, Unknown)

@@ -15,7 +15,6 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
 from onnxpad.semantics import pointwise
 from onnxpad.semantics.layers import (
-    EITHER_ZERO,
     EXCLUDED,
     LEAST,
     NEGATIVE_ZERO,
@@ -24,7 +23,6 @@ from onnxpad.semantics.layers import (
     Layers,
     Operand,
     around,
-    is_zero,
 )
 from onnxpad.semantics.rows import Call
 from onnxpad.semantics.table import row_of, rows
@@ -35,7 +33,7 @@ Form: TypeAlias = tuple[dict[str, Any], Operands]
 Draw: TypeAlias = Callable[[random.Random, "Case"], Form]
 
 OPS: Final = sorted(op for (domain, op), row in rows().items() if not domain and row.step)
-NUMBERS: Final = (0, 0, 0, 0, NEGATIVE_ZERO, EITHER_ZERO, 1, 2.5, -3, -0.25, 0.1, 1e-40, 200)
+NUMBERS: Final = (0, 0, 0, 0, NEGATIVE_ZERO, 1, 2.5, -3, -0.25, 0.1, 1e-40, 200)
 TEXTS: Final = (LEAST, EXCLUDED, Operand(2), float("inf"), float("-inf"))
 _OF_TEXTS: Final[dict[object, Any]] = {
     NEGATIVE_ZERO: -0.0,
@@ -137,7 +135,7 @@ def padded(array: Array, layers: Layers) -> Array:
     """An array with layers around it; negative amounts crop."""
     for layer in layers if array.ndim else ():
         pairs = [(int(str(begin)), int(str(end))) for begin, end in layer.amounts]
-        is_open = is_zero(layer.fill) or isinstance(layer.fill, Operand)
+        is_open = isinstance(layer.fill, Operand)
         number = _OF_TEXTS.get(layer.fill, 0.0 if is_open else layer.fill)
         fill = np.array(number).astype(array.dtype)
         wide = [(max(begin, 0), max(end, 0)) for begin, end in pairs]

@@ -10,7 +10,6 @@ import pytest
 
 from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.semantics.layers import (
-    EITHER_ZERO,
     EXCLUDED,
     LEAST,
     NEGATIVE_ZERO,
@@ -122,7 +121,7 @@ def test_fills() -> None:
     assert fill_of(-0.0) == NEGATIVE_ZERO
     assert fill_of(float("nan")) is fill_of(float("nan"))
     others: tuple[Fill, ...] = (LEAST, 3.0, Operand(1), math.inf, math.nan)
-    fills: tuple[Fill, ...] = (NEGATIVE_ZERO, EITHER_ZERO, *others)
+    fills: tuple[Fill, ...] = (NEGATIVE_ZERO, *others)
     layers = tuple(Layer(((1, 1),), fill) for fill in fills)
-    assert [layer.fill for layer in without_sign(layers)] == [0, 0, *fills[2:]]
-    assert [is_finite(fill) for fill in fills] == [True, True, False, True, True, False, False]
+    assert [layer.fill for layer in without_sign(layers)] == [0, *fills[1:]]
+    assert [is_finite(fill) for fill in fills] == [True, False, True, True, False, False]

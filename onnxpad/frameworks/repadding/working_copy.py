@@ -250,15 +250,14 @@ class _Build:
         extra: str | None,
     ) -> None:
         """An operator that reads its data through a `Pad`."""
-        place = site.row.inputs.data
-        data, count = node.input[place], len(site.windows)
+        data, count = node.input[0], len(site.windows)
         begin, end = part.split(pads, count)
         reach = end if extra is None else part.add("Add", end, extra)
         amounts = self._amounts(part, site, begin, reach)
         plain = _without(node, {"auto_pad", "pads", "ceil_mode", "count_include_pad"})
         zero = site.row.inputs.zero_point
         fill = self._fill(site, dtype, node, zero)
-        plain.input[place] = self.pad(part, data, amounts, fill)
+        plain.input[0] = self.pad(part, data, amounts, fill)
         if not site.leaves_padding_out:
             part.nodes.append(plain)
             return
@@ -276,7 +275,7 @@ class _Build:
         share = onnx.NodeProto()
         share.CopyFrom(plain)
         share.name = part.fresh("share")
-        share.input[place] = inner
+        share.input[0] = inner
         share.output[0] = part.fresh("share_output")
         part.nodes.append(share)
         part.add("Div", whole, share.output[0], output=output)

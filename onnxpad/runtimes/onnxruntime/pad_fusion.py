@@ -182,7 +182,7 @@ class Fusion:
         graph = self._graph
         if row is None or graph.refers(node) or not _may_fuse(graph, node, row):
             return None
-        for index in (row.inputs.data, row.inputs.weight):
+        for index in (0, row.inputs.weight):
             if index is None or index >= len(node.inputs):
                 continue
             pad = self._certain_pad(row, node.inputs[index])
@@ -201,7 +201,7 @@ class Fusion:
         row = self._fused(node)
         if row is None or self._graph.refers(node) or not _may_fuse(self._graph, node, row):
             return None
-        pad = self._certain_pad(row, node.inputs[row.inputs.data])
+        pad = self._certain_pad(row, node.inputs[0])
         return None if pad is None else pad.node
 
     def _fused(self, node: Node) -> Operator | None:
@@ -231,9 +231,8 @@ class Fusion:
     def _on_weight(
         self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
     ) -> Iterator[Exposed]:
-        data = row.inputs.data
-        others = [*node.inputs[:data], *node.inputs[data + 1 :]]
-        for pad, way in self._reached(others if row.inputs.weight is not None else ()):
+        others = node.inputs[1:] if row.inputs.weight is not None else ()
+        for pad, way in self._reached(others):
             if takes(pad):
                 yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
@@ -244,7 +243,7 @@ class Fusion:
 
         Each counts as folded, rightly or wrongly, so that the ones upstream of it come next.
         """
-        data = node.inputs[row.inputs.data]
+        data = node.inputs[0]
         pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
         for _ in range(_FAR):
             if not pending:
@@ -481,7 +480,7 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
     """Whether PadFusion considers a window operator: it needs explicit pads and one output."""
     if graph.refers(node):
         return True
-    if len(node.inputs) <= row.inputs.data or len(node.outputs) > 1:
+    if not node.inputs or len(node.outputs) > 1:
         return False
     if row.counts is not None and not node.attrs.get(row.counts, 0):
         pads = node.attrs.get("pads")
