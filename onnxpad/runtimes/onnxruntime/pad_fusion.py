@@ -58,6 +58,8 @@ _FAR: Final = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
+Takes: TypeAlias = Callable[[PadOp], bool]
+"""Whether PadFusion folds a `Pad` once it is next to an operator."""
 Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
@@ -133,12 +135,8 @@ class Fusion:
         """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
         return [each for each in self.judged(self._may_take) if each.why]
 
-    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
-        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is.
-
-        Args:
-            takes: Whether PadFusion folds a `Pad` once it is next to an operator.
-        """
+    def judged(self, takes: Takes) -> list[Exposed]:
+        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is."""
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
         if not self._graph.running() and all(node.op != "Pad" for node in nodes):
@@ -150,8 +148,8 @@ class Fusion:
                 found += self._on_weight(node, row, takes)
             elif row is None and self._is_opened(node) and self._folds_first(node):
                 why = f"{node.op} contains an operator that it may be folded into"
-                reached = self._reached(self._graph.sources(node))
-                found += (Exposed(pad, node, way, why) for pad, way in reached if takes(pad))
+                reached = self._reached(self._graph.sources(node), takes)
+                found += (Exposed(pad, node, way, why) for pad, way in reached)
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
@@ -228,91 +226,78 @@ class Fusion:
             tensor = node.inputs[0]
         return None
 
-    def _on_weight(
-        self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
-    ) -> Iterator[Exposed]:
+    def _on_weight(self, node: Node, row: Operator, takes: Takes) -> Iterator[Exposed]:
         data = row.inputs.data
         others = [*node.inputs[:data], *node.inputs[data + 1 :]]
-        for pad, way in self._reached(others if row.inputs.weight is not None else ()):
-            if takes(pad):
-                yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
+        for pad, way in self._reached(others if row.inputs.weight is not None else (), takes):
+            yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
     def _along(
-        self, node: Node, row: Operator, op: WindowOp | None, takes: Callable[[PadOp], bool]
+        self, node: Node, row: Operator, op: WindowOp | None, takes: Takes
     ) -> Iterator[Exposed]:
-        """The `Pad`s upstream of a window's data that may be folded, the nearest first.
+        """The `Pad`s upstream of a window's data that may be folded, the nearest first."""
+        for pad, way in self._reached([node.inputs[row.inputs.data]], takes):
+            is_straight = all(each.op in _STRAIGHT for each in way)
+            if is_straight and not _is_spatial(row, pad):
+                continue
+            why = self._why_wrong(op, pad, is_straight=is_straight) if row.is_choosy else ""
+            if not why and pad.node.op == "Pad" and self._is_copied(pad.data):
+                why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
+            yield Exposed(pad, node, way, why)
 
-        Each counts as folded, rightly or wrongly, so that the ones upstream of it come next.
-        """
-        data = node.inputs[row.inputs.data]
-        pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
-        for _ in range(_FAR):
-            if not pending:
-                return
-            tensor, slides, passed = pending.pop()
-            for pad, way in self._reached([tensor]):
-                if not takes(pad) or (_is_straight(way) and not _is_spatial(row, pad)):
-                    continue
-                behind = (*passed, *way)
-                if pad.node.op != "Pad":
-                    unseen = f"it may be inside {pad.node.op}" if row.is_choosy else ""
-                    yield Exposed(pad, node, behind, unseen)
-                    continue
-                now, why = slides, ""
-                if row.is_choosy:
-                    now, why = self._folded(slides, pad, way)
-                if not why and self._is_copied(pad.data):
-                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-                    now = None
-                yield Exposed(pad, node, behind, why)
-                pending.append((pad.data, now, (*behind, pad.node)))
-
-    def _folded(
-        self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
-    ) -> tuple[WindowOp | None, str]:
+    def _why_wrong(self, op: WindowOp | None, pad: PadOp, *, is_straight: bool) -> str:
+        """Why a `Pad` must not be folded into a pool; empty where it may."""
+        if pad.node.op != "Pad":
+            return f"it may be inside {pad.node.op}"
         if op is None:
-            return None, "the operator that it would be folded into is unknown"
-        if not _is_straight(way):
-            return None, "other nodes are in between"
-        now = self._fold(op, pad)
-        return (None, now) if isinstance(now, str) else (now, "")
+            return "the operator that it would be folded into is unknown"
+        if not is_straight:
+            return "other nodes are in between"
+        folded = self._fold(op, pad)
+        return folded if isinstance(folded, str) else ""
 
-    def _reached(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
-        """The nearest `Pad`s upstream, through nodes that the optimiser may remove."""
-        for tensor in tensors:
-            if tensor.name:
-                yield from self._reached_from(tensor)
+    def _reached(
+        self, tensors: Iterable[Tensor], takes: Takes
+    ) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The `Pad`s upstream that are taken, through nodes that the optimiser may remove.
 
-    def _reached_from(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        The nearest come first. Those upstream of one that is folded come next to the operator.
+        """
         graph = self._graph
-        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
+        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(each, ()) for each in tensors]
+        pending.reverse()
         for _ in range(_FAR):
             if not pending:
                 return
             current, way = pending.pop()
-            node = graph.origin(current).producer
+            node = graph.origin(current).producer if current.name else None
             if node is None:
                 continue
+            found: PadOp | None = None
             passed: Iterable[Tensor] = ()
             if self._is_opened(node):
-                last = [(each, _near(each, _results(each))) for each in self._inside(node)]
-                if any(_holds(inner, found, {"Pad"}) for inner, found in last):
-                    yield _unseen(node), way
+                last = [
+                    (each, _near(each, map(each.tensor, each.results)))
+                    for each in self._inside(node)
+                ]
+                if any(_holds(inner, near, {"Pad"}) for inner, near in last):
+                    found = _unseen(node)
                 is_passed = any(_is_from_outside(*each) for each in last)
                 passed = graph.sources(node) if is_passed else ()
             elif node.op == "Pad" and graph.is_standard(node):
-                pad = self._pad(node)
-                if pad is None and graph.refers(node):
-                    pad = _unseen(node)  # a call of the function may set its mode to constant
-                if pad is not None:
-                    yield pad, way
-                    passed = node.inputs[:1] if self._may_vanish(pad) else ()
+                found = self._pad(node)
+                if found is None and graph.refers(node):
+                    found = _unseen(node)  # a call of the function may set its mode to constant
+                if found is not None and (takes(found) or self._may_vanish(found)):
+                    passed = node.inputs[:1]
             elif node.op in _REMOVABLE and graph.is_standard(node):
                 passed = self._passed(node)
-            pending += ((each, (*way, node)) for each in passed if each.name)
+            if found is not None and takes(found):
+                yield found, way
+            pending += ((each, (*way, node)) for each in passed)
         if pending:
             node = pending[-1][0].producer
-            if node is not None:
+            if node is not None and takes(_unseen(node)):
                 yield _unseen(node), pending[-1][1]
 
     def _is_opened(self, node: Node) -> bool:
@@ -496,10 +481,6 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return False
 
 
-def _results(graph: Graph) -> list[Tensor]:
-    return [graph.tensor(name) for name in graph.results]
-
-
 def _near(graph: Graph, tensors: Iterable[Tensor]) -> list[Tensor | None]:
     """What may come next to tensors of a graph that is inlined; None stands for anything."""
 
@@ -535,10 +516,6 @@ def _passes_on(graph: Graph, use: Use) -> bool:
 def _unseen(node: Node) -> PadOp:
     """Stands for a `Pad` inside a node, or upstream of it, of which nothing is known."""
     return PadOp(node, "constant", None, None, None)
-
-
-def _is_straight(way: Sequence[Node]) -> bool:
-    return all(node.op in _STRAIGHT or node.op == "Pad" for node in way)
 
 
 def _is_spatial(row: Operator, pad: PadOp) -> bool:
