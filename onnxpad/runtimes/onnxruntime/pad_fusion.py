@@ -144,8 +144,7 @@ class Fusion:
         for node in nodes:
             row = self._fused(node)
             if row is not None and _may_fuse(self._graph, node, row):
-                found += self._along(node, row, self._read(node), takes)
-                found += self._on_weight(node, row, takes)
+                found += self._before(node, row, self._read(node), takes)
             elif row is None and self._is_opened(node) and self._folds_first(node):
                 why = f"{node.op} contains an operator that it may be folded into"
                 reached = self._reached(self._graph.sources(node), takes)
@@ -158,16 +157,12 @@ class Fusion:
         Args:
             op: The operator as a rewrite would leave it.
         """
-        if not folds_pads(op.operator):
-            return None
-        found = self._along(op.node, op.operator, op, self._may_take)
+        found = (
+            self._before(op.node, op.operator, op, self._may_take)
+            if folds_pads(op.operator)
+            else ()
+        )
         return next((each for each in found if each.why), None)
-
-    def feeding_weight(self, op: WindowOp) -> Exposed | None:
-        """A `Pad` that may wrongly be folded since it feeds the weight of an operator."""
-        if not folds_pads(op.operator):
-            return None
-        return next(self._on_weight(op.node, op.operator, self._may_take), None)
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
@@ -226,17 +221,19 @@ class Fusion:
             tensor = node.inputs[0]
         return None
 
-    def _on_weight(self, node: Node, row: Operator, takes: Takes) -> Iterator[Exposed]:
-        data = row.inputs.data
-        others = [*node.inputs[:data], *node.inputs[data + 1 :]]
-        for pad, way in self._reached(others if row.inputs.weight is not None else (), takes):
-            yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
-
-    def _along(
+    def _before(
         self, node: Node, row: Operator, op: WindowOp | None, takes: Takes
     ) -> Iterator[Exposed]:
-        """The `Pad`s upstream of a window's data that may be folded, the nearest first."""
-        for pad, way in self._reached([node.inputs[row.inputs.data]], takes):
+        """The `Pad`s upstream that may be folded: those of its data, the nearest first, and others.
+
+        Args:
+            node: The window operator.
+            row: Its row.
+            op: The operator as it is read; None where it is not.
+            takes: As for `judged`.
+        """
+        data = row.inputs.data
+        for pad, way in self._reached([node.inputs[data]], takes):
             is_straight = all(each.op in _STRAIGHT for each in way)
             if is_straight and not _is_spatial(row, pad):
                 continue
@@ -244,6 +241,9 @@ class Fusion:
             if not why and pad.node.op == "Pad" and self._is_copied(pad.data):
                 why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
             yield Exposed(pad, node, way, why)
+        others = [*node.inputs[:data], *node.inputs[data + 1 :]]
+        for pad, way in self._reached(others if row.inputs.weight is not None else (), takes):
+            yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
     def _why_wrong(self, op: WindowOp | None, pad: PadOp, *, is_straight: bool) -> str:
         """Why a `Pad` must not be folded into a pool; empty where it may."""
@@ -453,12 +453,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
     From its basic level on, onnxruntime folds a Shape to the declared one.
     """
-    notes, key = graph.model.notes, (misdeclared, graph.offset)
-    known = notes.get(key)
-    if known is None or known[0] is not analysis or known[1] != graph.version:
-        wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
-        known = notes[key] = analysis, graph.version, wrong
-    wrong = known[2]
+    wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
     above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
     return next(
         (wrong[each.name] for each in above if each is not None and each.name in wrong), None
