@@ -106,10 +106,8 @@ class Fusion:
             analysis: Its analysis.
             fold: Decides whether a fold is right.
             outer: For a body, the same for the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it. A function's inputs
-                may be constants.
-            inlined: For a function, whether it is called in a branch that may take the place of
-                its If.
+            fed: The inputs that depend on inputs of the model; all without it.
+            inlined: For a function, whether it is called in a branch that may be inlined.
         """
         self._graph = graph
         self._analysis = analysis
@@ -143,9 +141,9 @@ class Fusion:
             return found
         for node in nodes:
             row = self._fused(node)
-            if row is not None and _may_fuse(self._graph, node, row):
+            if row is not None:
                 found += self._before(node, row, self._read(node), takes)
-            elif row is None and self._is_opened(node) and self._folds_first(node):
+            elif self._is_opened(node) and self._folds_first(node):
                 why = f"{node.op} contains an operator that it may be folded into"
                 reached = self._reached(self._graph.sources(node), takes)
                 found += (Exposed(pad, node, way, why) for pad, way in reached)
@@ -157,29 +155,21 @@ class Fusion:
         Args:
             op: The operator as a rewrite would leave it.
         """
-        found = (
-            self._before(op.node, op.operator, op, self._may_take)
-            if folds_pads(op.operator)
-            else ()
-        )
+        if not folds_pads(op.operator):
+            return None
+        found = self._before(op.node, op.operator, op, self._may_take)
         return next((each for each in found if each.why), None)
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
 
         That is certain only where no other optimiser can interfere: the operator alone reads the
-        `Pad`, directly or through Identities, and its amounts and fill are constants of the model,
-        or computed from such.
+        `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
-        graph = self._graph
-        if row is None or graph.refers(node) or not _may_fuse(graph, node, row):
-            return None
-        for index in (row.inputs.data, row.inputs.weight):
-            if index is None or index >= len(node.inputs):
-                continue
-            pad = self._certain_pad(row, node.inputs[index])
-            if pad is None or not self.is_fed(pad.data):
+        for index in () if row is None else (row.inputs.data, row.inputs.weight):
+            pad = None if index is None else self._certain_pad(node, index)
+            if row is None or pad is None or not self.is_fed(pad.data):
                 continue
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
@@ -192,33 +182,31 @@ class Fusion:
     def takes(self, node: Node) -> Node | None:
         """The `Pad` that PadFusion folds into the data of a node for certain, rightly or not."""
         row = self._fused(node)
-        if row is None or self._graph.refers(node) or not _may_fuse(self._graph, node, row):
-            return None
-        pad = self._certain_pad(row, node.inputs[row.inputs.data])
+        pad = None if row is None else self._certain_pad(node, row.inputs.data)
         return None if pad is None else pad.node
 
     def _fused(self, node: Node) -> Operator | None:
-        """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
+        """The row of a node that PadFusion may fold `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
-        return row if row is not None and folds_pads(row) else None
+        is_fused = row is not None and folds_pads(row) and _may_fuse(self._graph, node, row)
+        return row if is_fused else None
 
-    def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
-        graph = self._graph
-        while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
+    def _certain_pad(self, window: Node, index: int) -> PadOp | None:
+        graph, row = self._graph, self._fused(window)
+        tensor = window.inputs[index] if index < len(window.inputs) else None
+        while tensor and tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = tensor.producer
-            if node is None or not graph.is_standard(node):
+            if node is None or not graph.is_standard(node) or graph.refers(window):
                 return None
             if node.op == "Pad":
                 pad = self._pad(node)
-                if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
-                    return None
                 operands = [each for each in node.inputs[1:] if each.name]
                 known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
-                held = known and pad.constant_amounts is not None
-                return pad if held and pad.value is not None else None
-            if node.op != "Identity":
-                return None
-            tensor = node.inputs[0]
+                if row is None or pad is None or pad.constant_amounts is None or pad.value is None:
+                    return None
+                is_folded = known and self._may_take(pad) and _is_spatial(row, pad)
+                return pad if is_folded else None
+            tensor = node.inputs[0] if node.op == "Identity" else None
         return None
 
     def _before(
@@ -226,11 +214,7 @@ class Fusion:
     ) -> Iterator[Exposed]:
         """The `Pad`s upstream that may be folded: those of its data, the nearest first, and others.
 
-        Args:
-            node: The window operator.
-            row: Its row.
-            op: The operator as it is read; None where it is not.
-            takes: As for `judged`.
+        `op` is the operator as it is read; None where it is not.
         """
         data = row.inputs.data
         for pad, way in self._reached([node.inputs[data]], takes):
