@@ -453,7 +453,7 @@ class Editor:
         if is_step:
             kept = list(filter(graph.is_read, node.outputs)) or kept
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        was, way = _written(context, node, kept[0], roots[0])
+        was = _written(context, node, kept[0], roots[0])
         seen = place_of(pass_, match), was
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
@@ -461,7 +461,7 @@ class Editor:
         # The `Pad`s and Slices that hide a size from the runtime, with the harm.
         hiding = [
             (each, context.blocked_pools.behind(each.outputs[0]))
-            for each in way
+            for each in _above(graph, kept[0], roots[0])
             if _hides(graph, each)
         ]
         cuts = []
@@ -483,9 +483,12 @@ class Editor:
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
-        now, way = _written(context, node, results[0], roots[0])
+        now, left = (
+            _written(context, node, results[0], roots[0]),
+            _above(graph, results[0], roots[0]),
+        )
         for each, hazard in hiding:
-            if hazard is not None and not (each in way and _hides(graph, each)):
+            if hazard is not None and not (each in left and _hides(graph, each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
@@ -594,16 +597,13 @@ def _hides(graph: Graph, node: Node) -> bool:
     return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
 
 
-def _written(
-    context: Context, node: Node, tensor: Tensor, roots: Sequence[str]
-) -> tuple[SiteForm, list[Node]]:
-    """How padding is written from the roots to what a node gives, and the nodes above it.
+def _written(context: Context, node: Node, tensor: Tensor, roots: Sequence[str]) -> SiteForm:
+    """How padding is written from the roots to what a node gives.
 
     The node is a window operator or a `Pad`, or else a step: of what it joins, the first counts
     that is no constant.
     """
     steps: list[StepForm] = []
-    way: list[Node] = []
     graph, window = context.graph, None
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
@@ -612,7 +612,9 @@ def _written(
         window = op if isinstance(op, WindowOp) else None
         steps.append(_form(node, op))
     tensor = graph.origin(tensor)
-    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
+    while (
+        tensor.name not in roots and (above := tensor.producer) is not None and len(steps) <= MOST
+    ):
         data = above.inputs
         if is_pad(graph, above):
             pad = context.pad(above)
@@ -624,9 +626,21 @@ def _written(
             data = tuple(each for each in data if graph.constant(each) is None) or data
         else:
             break
-        way.append(above)
         tensor = graph.origin(data[0])
-    return SiteForm(tuple(reversed(steps))), way
+    return SiteForm(tuple(reversed(steps)))
+
+
+def _above(graph: Graph, tensor: Tensor, roots: Sequence[str]) -> list[Node]:
+    """The nodes from the roots to a tensor: of what one joins, the first counts that varies."""
+    way: list[Node] = []
+    tensor = graph.origin(tensor)
+    while tensor.name not in roots and (node := tensor.producer) is not None and len(way) < MOST:
+        way.append(node)
+        varying = [each for each in node.inputs if graph.constant(each) is None]
+        if not (data := varying or node.inputs):
+            break
+        tensor = graph.origin(data[0])
+    return way
 
 
 def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadError | None) -> StepForm:
