@@ -32,7 +32,7 @@ from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
-from onnxpad.semantics.operators import is_transposed
+from onnxpad.semantics.operators import is_transposed, operator_of
 
 Call: TypeAlias = tuple[Context, Node]
 """A call of a function, or a node with a body, with the graph that it is in."""
@@ -355,10 +355,12 @@ class Misjudged:
             ):
                 yield node
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-            transposed = [node for node in graph.nodes if is_transposed(graph, node)]
-            for node in (*(op.node for op in self._context.windows()), *transposed):
-                shape = analysis.shape(node.outputs[0]) or ()
-                if any(isinstance(n, Unknown) and n.is_disputed for n in shape):
+            # Where engines differ on a size, only a body that hands it on does harm.
+            holding = (node.op in WITH_BODIES or graph.is_function(node) for node in graph.nodes)
+            slides = [] if graph.is_main and not any(holding) else [*graph.nodes]
+            for node in slides:
+                shape = analysis.shape(node.outputs[0]) if operator_of(graph, node) else ()
+                if any(isinstance(n, Unknown) and n.is_disputed for n in shape or ()):
                     yield node
             yield from (each.node for each in disagreements(graph, analysis, among))
 
