@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
-from onnxpad.padding.write import write
+from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.semantics.layers import Pairs
@@ -39,9 +38,6 @@ from onnxpad.semantics.operators import (
     read_window,
 )
 from onnxpad.semantics.rows import UnreadError
-
-if TYPE_CHECKING:
-    from onnxpad.padding.computed_pads import DynamicSites
 
 _NOTHING: Final = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
@@ -72,7 +68,6 @@ class Context:
             stay where edits are undone, since they only say what is worth a trial.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
         outer: For a body, the context of the graph around it.
-        load_original: Returns the context of the same graph before all edits.
     """
 
     def __init__(
@@ -97,7 +92,6 @@ class Context:
         self.outer = outer
         self.domains = domains or analysed_domains(graph, domain, known)
         self.analysis = self.domains[-1].analysis
-        self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
         self.size_domain = domain or SizeDomain()
         self.wants: Mapping[str, Wanted] | None = None
@@ -110,13 +104,6 @@ class Context:
         self.absorbed: set[str] = set()
         self.closed = ""
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
-
-    @cached_property
-    def open_sites(self) -> DynamicSites:
-        """The padding that depends on open sizes."""
-        from onnxpad.padding.computed_pads import DynamicSites
-
-        return DynamicSites(self.graph, self.analysis, self.sites, self.domains[0].analysis)
 
     def choose(self, dynamic: str) -> None:
         """Takes another choice for open sizes, on which no analysis depends."""
@@ -168,12 +155,15 @@ class Context:
     @property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
+        from onnxpad.rewrite.scopes import contexts
+
         model = self.graph.model
-        key = Context, self.graph.offset, model.main.trusted
+        key = Context, model.main.trusted
         if key not in model.notes:  # contexts come and go, and it stays as it is
-            model.notes[key] = self.load_original()
-        found: Context = model.notes[key]
-        return found
+            found = contexts(model.main.pristine())
+            model.notes[key] = {each.graph.offset: each for each in found}
+        known: Mapping[int, Context] = model.notes[key]
+        return known[self.graph.offset]
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -301,9 +291,9 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            windows, before = {each.ends[1] for each in found}, self.original
-            was = (n for n in before.graph.nodes if n.outputs and n.outputs[0].name in windows)
-            known = {each.ends for each in filter(None, map(before.sites.fusion.certain, was))}
+            before = self.original
+            was = map(before.sites.fusion.certain, before.graph.nodes)
+            known = {each.ends for each in filter(None, was)}
             return [each for each in found if each.ends in known]
         return found
 
@@ -563,7 +553,7 @@ class SitePass(Pass):
         """Writes the padding, computed in a `Pad` where none was chosen."""
         op, choice = match.plan
         if choice.padding is None:
-            context.open_sites.write_computed(op)
+            write_computed(context.graph, context.analysis, op)
         else:
             write(context.graph, context.analysis, op, choice.padding, choice.pad)
 

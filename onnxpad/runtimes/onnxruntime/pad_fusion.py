@@ -292,11 +292,8 @@ class Fusion:
 
     def _inside(self, node: Node) -> list[Graph]:
         """The graphs that may be put in the place of a node."""
-        try:
-            function = self._graph.called(node)
-            return [function] if function is not None else list(self._graph.bodies(node))
-        except ModelError:
-            return []  # the rule on scopes reports it
+        function = self._graph.called(node)
+        return [function] if function is not None else list(self._graph.bodies(node))
 
     def _folds_first(self, node: Node) -> bool:
         """Whether an operator inside a node that may be inlined may be next to a `Pad` outside."""
