@@ -259,7 +259,7 @@ class Sites:
             if key is not None and not known[0].outside:
                 op.node.notes[key] = known
         if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, known[2], known[0].numbers)
+            self._check_optimiser(op, known[2])
         return known[:2]
 
     def _key(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[object, ...] | None:
@@ -366,7 +366,7 @@ class Sites:
         assert refused is not None
         raise refused
 
-    def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
+    def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
 
         From opset 11 on `runtimes.protection` does. Before, and where the runtime may drop
@@ -375,8 +375,6 @@ class Sites:
         if self.graph.opset >= 11 and not self.fusion.drops_empty:
             return
         exposed = self.fusion.laid_open(replace(op, auto_pad="NOTSET", pads=own))
-        if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
-            exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
             label, why = self.graph.label(exposed.pad.node), exposed.why
             said = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though {why}"

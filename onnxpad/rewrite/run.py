@@ -440,7 +440,8 @@ class Editor:
         if is_step:
             kept = list(filter(graph.is_read, node.outputs)) or kept
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        was, way = _written(context, node, kept[0], roots[0])
+        way = _above(graph, node, kept[0], roots[0])
+        was = _written(context, node, way)
         seen = place_of(pass_, match), was
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
@@ -470,7 +471,8 @@ class Editor:
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
-        now, way = _written(context, node, results[0], roots[0])
+        way = _above(graph, node, results[0], roots[0])
+        now = _written(context, node, way)
         for each, hazard in hiding:
             if hazard is not None and not (each in way and _hides(graph, each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
@@ -579,39 +581,47 @@ def _hides(graph: Graph, node: Node) -> bool:
     return is_computed or "axes" in node.attrs
 
 
-def _written(
-    context: Context, node: Node, tensor: Tensor, roots: Sequence[str]
-) -> tuple[SiteForm, list[Node]]:
-    """How padding is written from the roots to what a node gives, and the nodes above it.
+def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:
+    """How padding is written on the way to what a node gives.
 
-    The node is a window operator or a `Pad`, or else a step: of what it joins, the first counts
-    that is no constant.
+    The node is a window operator or a `Pad`, which are written with the `Pad`s next to them, or
+    else a step, with all steps.
     """
     steps: list[StepForm] = []
-    way: list[Node] = []
     graph, window = context.graph, None
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
     if slides:
-        op, tensor = context.window(node), node.inputs[0]
+        op = context.window(node)
         window = op if isinstance(op, WindowOp) else None
         steps.append(_form(node, op))
-    tensor = graph.origin(tensor)
-    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
-        data = above.inputs
+    for above in way:
         if is_pad(graph, above):
             pad = context.pad(above)
             form = _pad(graph, pad, window) if isinstance(pad, PadOp) else StepForm("Pad", "pad")
             filled = is_step and isinstance(pad, PadOp) and pad.value
             steps.append(replace(form, fill=filled) if filled else form)
-        elif is_step and data:
+        elif is_step:
             steps.append(_form(above, context.read(above)))
-            data = tuple(each for each in data if graph.constant(each) is None) or data
         else:
             break
+    return SiteForm(tuple(reversed(steps)))
+
+
+def _above(graph: Graph, node: Node, tensor: Tensor, roots: Sequence[str]) -> list[Node]:
+    """The nodes from the roots to a tensor that a node gave, or to what its window reads.
+
+    Of what one of them joins, the first counts that is no constant.
+    """
+    way: list[Node] = []
+    tensor = graph.origin(tensor if gathering(graph, node) is None else node.inputs[0])
+    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
+        data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
+        if not data:
+            break
         way.append(above)
-        tensor = graph.origin(data[0])
-    return SiteForm(tuple(reversed(steps))), way
+        tensor = graph.origin(above.inputs[0] if is_pad(graph, above) else data[0])
+    return way
 
 
 def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadError | None) -> StepForm:

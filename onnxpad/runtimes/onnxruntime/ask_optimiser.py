@@ -10,7 +10,7 @@ The model is run by other versions too: one that folds less than others is not a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -57,43 +57,27 @@ def misfolded(context: Context) -> list[Exposed] | None:
         beside.append((_FOLDING,))
     path = context.graph.model.path
     folder = path.parent if path is not None else None
-    seen: list[bytes] = []
+    before: list[bytes | None] = []
     for others in beside:
         last = _optimised(model, folder, *others)
-        if last in seen:  # merging, say, changes nothing in the end
+        if last is not None and last in before:  # merging, say, changes nothing in the end
             continue
-        left = None if last is None else _left(onnx.load_model_from_string(last), names)
-        if left != names.keys():
-            first = _optimised(model, folder, _FUSION, *others)
-            if first is None:
-                return None
-            found = _misfolded(context, names, onnx.load_model_from_string(first), left)
-            if found or found is None:
-                return found
-        seen += [] if last is None else [last]
+        before.append(last)
+        left = _left(last, names)
+        if left == names.keys():
+            continue
+        first = _optimised(model, folder, _FUSION, *others)
+        taken = _left(first, names) - left
+        if first is None:
+            return None
+        try:
+            met = Context(Graph.from_proto(onnx.load_model_from_string(first))) if taken else None
+        except ModelError:
+            return None
+        found = [] if met is None else _ours(context, met, names, taken, every=last is None)
+        if found:
+            return found
     return []
-
-
-def _misfolded(
-    context: Context, names: Mapping[str, str], first: onnx.ModelProto, left: set[str] | None
-) -> list[Exposed] | None:
-    """The same of one answer of the optimiser.
-
-    Args:
-        context: Our graph.
-        names: The outputs of our `Pad`s, by their names in the working copy.
-        first: The graph that PadFusion saw.
-        left: The names of the `Pad`s that it leaves; None where it keeps the model from loading.
-    """
-    seen = _left(first, names)
-    taken = seen if left is None else seen - left
-    if not taken:
-        return []
-    try:
-        met = Context(Graph.from_proto(first))
-    except ModelError:
-        return None
-    return _ours(context, met, names, taken, every=left is None)
 
 
 def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
@@ -120,9 +104,12 @@ def _optimised(model: onnx.ModelProto, folder: Path | None, *disabled: str) -> b
         return None
 
 
-def _left(model: onnx.ModelProto, names: Mapping[str, str]) -> set[str]:
-    """The names of `Pad`s of the working copy that are in a model."""
-    return {node.name for node in model.graph.node if node.name in names}
+def _left(serialised: bytes | None, names: Mapping[str, str]) -> set[str]:
+    """The names of `Pad`s of the working copy that are in a model; none where it does not load."""
+    if serialised is None:
+        return set()
+    nodes = onnx.load_model_from_string(serialised).graph.node
+    return {node.name for node in nodes if node.name in names}
 
 
 def _ours(
@@ -139,37 +126,27 @@ def _ours(
             there is no second result.
     """
     fusion = met.sites.fusion
-    judged = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
-    wrong = {each.pad.node.name: each for each in judged if each.why}
-    same = {each.pad.node.name for each in judged if not each.why}
+    found = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
+    wrong = {each.pad.node.name: each for each in found if each.why}
+    same = {each.pad.node.name for each in found if not each.why}
     for pad in met.pads():
         name = pad.node.name
-        if every and name in taken and met.graph.is_output(pad.data):
-            wrong.setdefault(name, Exposed(pad, pad.node, (), _COPIED))
-        elif not every and name in taken and name not in same:
+        if not every and name not in same:
             wrong.setdefault(name, Exposed(pad, pad.node, (), _UNSEEN))
-    wrong = {name: each for name, each in wrong.items() if name in taken}
-    outputs = {names[name] for name in taken}
+        elif every and met.graph.is_output(pad.data):
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _COPIED))
+    outputs = {names[name]: each for name, each in wrong.items() if name in taken}
     reached = context.sites.fusion.judged(lambda pad: pad.node.outputs[0].name in outputs)
-    return [
-        ours
-        for name, each in wrong.items()
-        for ours in _as_ours(context, names[name], each, reached)
-    ]
-
-
-def _as_ours(
-    context: Context, output: str, met: Exposed, reached: Sequence[Exposed]
-) -> list[Exposed]:
-    """A wrong fold in terms of our graph: one for each operator that may take the `Pad`."""
-    graph = context.graph
-    node = graph.tensor(output).producer
-    pad = None if node is None else context.pad(node)
-    if node is None or pad is None or isinstance(pad, UnreadError):
-        return []
-    if pad.value is None:  # take the value that onnxruntime's constant folding found
-        pad = replace(pad, value=met.pad.value)
-    windows = {id(each.window): each for each in reached if each.pad.node is node}
-    if not windows:
-        return [Exposed(pad, node, (), met.why)]
-    return [replace(each, pad=pad, why=met.why) for each in windows.values()]
+    ours: list[Exposed] = []
+    for output, each in outputs.items():
+        node = context.graph.tensor(output).producer
+        own = None if node is None else context.pad(node)
+        if node is None or own is None or isinstance(own, UnreadError):
+            continue
+        if own.value is None:  # take the value that onnxruntime's constant folding found
+            own = replace(own, value=each.pad.value)
+        windows = {id(one.window): one for one in reached if one.pad.node is node}
+        ours += [replace(one, pad=own, why=each.why) for one in windows.values()]
+        if not windows:
+            ours.append(Exposed(own, node, (), each.why))
+    return ours

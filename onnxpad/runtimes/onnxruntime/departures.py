@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,10 +46,6 @@ from onnxpad.semantics.operators import (
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
 
-if TYPE_CHECKING:
-    from onnxpad.semantics.operators import WindowOp
-
-
 Type: TypeAlias = Callable[[], int | None]
 """The element type of data; None where unknown."""
 
@@ -75,22 +71,14 @@ FOLDED: Final[Mapping[str, Versions]] = {
 }
 """The versions in which PadFusion, of its optimiser, folds `Pad`s into operators unchecked."""
 
-BLOCKED: Final = frozenset({"MaxPool", "AveragePool"})
-"""The pools that run in blocks of channels (NCHWc) at full optimisation, over two spatial axes.
-
-Without a window on the first axis the process then dies of SIGFPE, and a maximum over only
--infinity is the lowest finite number.
-"""
+_BLOCKED: Final = frozenset({"MaxPool", "AveragePool"})
+_BLOCK: Final = 8
+"""The least number of channels in a block; the NCHWc kernels take multiples of it."""
 
 
 def folds_pads(row: Operator) -> bool:
     """Whether PadFusion folds `Pad`s into an operator, in some version."""
     return not row.row.domain and row.op_type in FOLDED
-
-
-def runs_in_blocks(row: Operator) -> bool:
-    """Whether an operator runs in blocks of channels."""
-    return not row.row.domain and row.op_type in BLOCKED
 
 
 _LATE: Final = 21
@@ -114,22 +102,12 @@ def _at(opset: int, versions: Versions) -> Versions:
     return versions if opset < _LATE else (_FOLDS_LATE, versions[1])
 
 
-BLOCK: Final = 8
-"""The least number of channels in a block; the NCHWc kernels take multiples of it."""
-
-
 def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Pair | None:
     """The constant pads (begin, end) by which onnxruntime reads SAME, negative where it crops.
 
     None where they depend on an open size, or leave no room for a window: of the explicit pads too,
     onnxruntime then makes something else than the specification. None also where its number of
-    windows is unknown.
-
-    Args:
-        op: The operator, with SAME.
-        place: The axis, among those along which its window slides.
-        size: The size of its data there.
-        dtype: The element type of its data.
+    windows is unknown. `place` is the axis among those along which the window slides.
     """
     placed = onnxruntime(op.form, place, size, dtype)
     if placed is None or isinstance(placed.windows, Unknown):
@@ -142,16 +120,10 @@ def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> P
 
 
 def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> RefusalError | None:
-    """How onnxruntime departs from the specification on an operator with SAME.
+    """How onnxruntime departs from the specification on an operator with SAME, for spatial sizes.
 
-    Args:
-        op: The operator, with SAME.
-        sizes: The spatial sizes of its data.
-        dtype: The data's element type; None where unknown.
-
-    Returns:
-        The refusal to choose between them, with the numbers of both; None where they agree, or
-        onnxruntime does not run the operator, so that writing the pads is a repair.
+    The refusal to choose between them has the numbers of both. None where they agree, or
+    onnxruntime does not run the operator, so that writing the pads is a repair.
     """
     notes, key = op.node.notes, (disagreement, op.form, tuple(sizes), dtype)
     if key in notes:  # networks repeat the same few windows
@@ -294,15 +266,13 @@ class BlockedPools:
 
     At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels
     if onnxruntime knows at load time that their number is a multiple of 8 or 16. Where the first
-    spatial axis then holds no window, the process dies of SIGFPE; the plain kernel gives an empty
-    tensor. Where a window of a MaxPool holds only -infinity, the NCHWc kernel gives the lowest
-    finite number. Downstream of a `Pad` with computed amounts onnxruntime does not know the shape:
-    a rewrite that makes them constant, or removes the `Pad`, can make it choose that kernel. Tried
-    with onnxruntime 1.21 to 1.32.
+    spatial axis then holds no window, the process dies of SIGFPE; where a window of a MaxPool holds
+    only -infinity, it gives the lowest finite number. Downstream of a `Pad` with computed amounts
+    onnxruntime does not know the shape: a rewrite that makes them constant, or removes the `Pad`,
+    can make it choose that kernel.
 
     Attributes:
-        inside: Return further tensors whose shapes onnxruntime must not learn, those that bodies
-            in the graph capture among them.
+        inside: Return further tensors whose shapes onnxruntime must not learn.
         missized: Returns the names of the tensors whose sizes onnx's shape inference gets wrong.
     """
 
@@ -316,52 +286,37 @@ class BlockedPools:
         self.missized: Callable[[], Collection[str]] = frozenset
 
     def behind(self, tensor: Tensor) -> Hazard | None:
-        """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.
-
-        None where there is no such pool.
-        """
+        """What onnxruntime would do downstream if it knew a tensor's shape; None if no harm."""
         if self._found is None or self._found[0] != self._graph.version:
             self._found = self._graph.version, self._upstream()
         return self._found[1].get(tensor.name)
 
-    def _windows(self) -> Iterator[WindowOp]:
-        """The pools that may run in blocks; edits add none."""
-        graph = self._graph
-        if self._pools is None:
-            rows = ((node, operator_of(graph, node)) for node in graph.nodes)
-            self._pools = [node for node, row in rows if row and runs_in_blocks(row)]
-        for node in self._pools:
-            with suppress(UnreadError):
-                if node.alive:
-                    yield read_window(graph, self._analysis, node)
-
     def _upstream(self) -> dict[str, Hazard]:
-        """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""
-        found: dict[str, Hazard] = {}
-        for op in self._windows():
-            if (hazard := self._hazard(op)) is not None:
-                self._add(found, op.data, hazard, self._unweighed)
-        for border in self.inside:
-            for tensor, hazard in border():
-                self._add(found, tensor, hazard, self._graph.sources)
-        return found
-
-    def _add(
-        self,
-        found: dict[str, Hazard],
-        tensor: Tensor,
-        hazard: Hazard,
-        through: Callable[[Node], Iterable[Tensor]],
-    ) -> None:
-        """Adds all tensors from whose shape onnxruntime infers that of a tensor."""
+        """The tensors from whose shape onnxruntime infers one that does harm."""
+        graph, found = self._graph, dict[str, Hazard]()
+        through: Callable[[Node], Iterable[Tensor]] = self._unweighed
 
         def fresh(node: Node) -> Iterable[Tensor]:
             return (each for each in through(node) if each.name not in found)
 
-        start = [] if tensor.name in found else [tensor]
-        for each in upstream(start, fresh, most=None):
-            if each is not None:
-                found[each.name] = hazard
+        def add(tensor: Tensor, hazard: Hazard) -> None:
+            start = [] if tensor.name in found else [tensor]
+            reached = filter(None, upstream(start, fresh, most=None))
+            found.update((each.name, hazard) for each in reached)
+
+        if self._pools is None:  # edits add none
+            rows = ((node, operator_of(graph, node)) for node in graph.nodes)
+            self._pools = [n for n, row in rows if row and row.op_type in _BLOCKED]
+        for node in self._pools:
+            with suppress(UnreadError):
+                op = read_window(graph, self._analysis, node) if node.alive else None
+                if op is not None and (hazard := self._hazard(op)) is not None:
+                    add(op.data, hazard)
+        through = graph.sources
+        for border in self.inside:
+            for tensor, hazard in border():
+                add(tensor, hazard)
+        return found
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:
         """The inputs of a node whose number of output channels no weight tells."""
@@ -370,15 +325,14 @@ class BlockedPools:
 
     def _hazard(self, op: WindowOp) -> Hazard | None:
         row = op.operator
-        blocked = runs_in_blocks(row)
-        if not blocked or len(op.windows) != 2 or len(op.node.outputs) > 1:
+        if row.row.domain or len(op.windows) != 2 or len(op.node.outputs) > 1:
             return None
         shape = self._analysis.shape(op.data)
         channels: Extent = 0
         height: Extent = 0
         if shape is not None and len(shape) == op.rank:
             channels, height = shape[row.layout.channels], shape[op.axes[0]]
-        if not isinstance(channels, int) or channels % BLOCK:
+        if not isinstance(channels, int) or channels % _BLOCK:
             return None
         if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
             return None

@@ -18,7 +18,7 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -35,7 +35,6 @@ from onnxpad.rewrite.scopes import original
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
-from onnxpad.semantics.operators import PadOp
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
@@ -48,30 +47,26 @@ _ROUNDS: Final = 6
 def shield(
     context: Context, exposing: Exposing | None = None, *, guard_existing: bool = True
 ) -> list[Exposed]:
-    """Protects the `Pad`s that edits may have exposed to PadFusion.
+    """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot.
 
     Args:
         context: The graph, which is edited.
         exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
             PadFusion may make counts, except those that it may equally make in the original graph.
         guard_existing: Whether `Pad`s are protected too that the original has in the same way.
-
-    Returns:
-        The `Pad`s that cannot be protected.
     """
-    _correct_claims(context)
     _name_all_axes(context)
+    _correct_claims(context)
     for _ in range(_ROUNDS):
         found = None if exposing is None else exposing(context)
         if found is None:
-            return _guard(context, _unlike(context, context.sites.fusion.exposed()))
+            found = _unlike(context, context.sites.fusion.exposed())
+            return [each for each in found if not _guarded(context, each)]
         if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
             return left
         found = found if guard_existing else _unlike(context, found)
-        ready = [each for each in found if can_guard(context, each)]
-        if not ready:
+        if not [each for each in found if _guarded(context, each)]:
             break
-        _guard(context, ready)
     return []
 
 
@@ -143,15 +138,11 @@ def guard(context: Context, exposed: Exposed) -> None:
     graph.set_input(node, _VALUE, Tensor(""))
 
 
-def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
-    """Protects the `Pad`s that can be; returns the rest."""
-    left = []
-    for each in found:
-        if can_guard(context, each):
-            guard(context, each)
-        else:
-            left.append(each)
-    return left
+def _guarded(context: Context, exposed: Exposed) -> bool:
+    """Protects a `Pad` if it can be; whether it could."""
+    if is_possible := can_guard(context, exposed):
+        guard(context, exposed)
+    return is_possible
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
@@ -237,10 +228,10 @@ def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
 def _name_all_axes(context: Context) -> None:
     """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
 
-    Only where a node around the `Pad` was edited: else the optimiser does the same to the original.
+    Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
-    if graph.opset < 18:
+    if graph.opset < 18 or not graph.version:
         return
     for pad in context.pads():
         node = pad.node
@@ -248,27 +239,16 @@ def _name_all_axes(context: Context) -> None:
             continue
         shape = context.analysis.shape(pad.data)
         full = pad.over(len(shape)) if shape is not None else None
-        if full is None or not is_padded(full) or not _is_between(context, pad):
-            continue
-        name = f"{node.name or node.outputs[0].name}_pads"
-        amounts = np.asarray(onnx_order(full), np.int64)
-        graph.set_input(node, 1, graph.add_initializer(amounts, name))
-        graph.set_input(node, _AXES, None)
+        above = upstream([pad.data], lambda node: node.inputs)
+        below = downstream(node.outputs, lambda use: use.node.outputs)
+        if full is not None and is_padded(full) and _transposes(above) and _transposes(below):
+            name = f"{node.name or node.outputs[0].name}_pads"
+            amounts = np.asarray(onnx_order(full), np.int64)
+            graph.set_input(node, 1, graph.add_initializer(amounts, name))
+            graph.set_input(node, _AXES, None)
 
 
-def _is_between(context: Context, pad: PadOp) -> bool:
-    """Whether Transposes may meet at a `Pad`, and a node around it or its readers were edited."""
-    graph, before = context.graph, original(context).graph
-    above = upstream([pad.data], lambda node: node.inputs)
-    below = downstream(pad.node.outputs, lambda use: use.node.outputs)
-    sides = [[*filter(None, above)], [*filter(None, below)]]
-
-    def is_edited(tensor: Tensor) -> bool:
-        node, is_there = tensor.producer, tensor.name in before.tensors
-        was = _readers(before, before.tensor(tensor.name)) if is_there else None
-        return _readers(graph, tensor) != was or (node is not None and graph.is_edited(node))
-
-    return any(map(is_edited, chain(*sides))) and all(
-        any(each.producer is not None and each.producer.op == "Transpose" for each in side)
-        for side in sides
-    )
+def _transposes(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether a Transpose gives one of these tensors; None is one that was not looked at."""
+    producers = (None if each is None else each.producer for each in tensors)
+    return any(node is not None and node.op == "Transpose" for node in producers)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
@@ -25,7 +26,6 @@ from onnx.helper import make_tensor, make_tensor_type_proto
 from onnxpad.arithmetic.size import NMAX, Extent, Unknown
 from onnxpad.errors import RUNTIME, ModelError, let_through
 from onnxpad.facts import Analysis, is_constant
-from onnxpad.facts.feasible import conditions_of
 from onnxpad.facts.shape_rules import FLOAT
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
@@ -156,20 +156,6 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferre
     }
 
 
-def stopping(graph: Graph, analysis: Analysis) -> Node | None:
-    """A node that stops wherever it runs, by its own sizes or onnx's shape inference; or None.
-
-    A runtime that finds this out when it loads a model refuses it, although a branch with such a
-    node may never be taken. Shape inference refuses, for example, a Squeeze of an axis of 3.
-    """
-    for node in graph.nodes:
-        is_window = operator_of(graph, node) is not None
-        if not is_window and any(each == 0 for each in conditions_of(node, graph, analysis)):
-            return node
-    asked = (node for node in islice(graph.nodes, NODES) if _is_asked(graph, node))
-    return next((node for node in asked if _inferred(graph, analysis, node) is None), None)
-
-
 def runs_otherwise(graph: Graph, opset: int) -> str:
     """Why the runtime computes something else in a function than it says; empty if it does not.
 
@@ -188,18 +174,17 @@ def runs_otherwise(graph: Graph, opset: int) -> str:
 def misjudged(context: Context) -> str:
     """Why the runtime must not learn more about the shapes in a graph; empty if it may.
 
-    It refuses a model with a branch in which a node stops wherever it runs. And it allocates the
-    results of a body in the shapes that onnx's shape inference gives, which is sometimes wrong.
+    When it loads a model, it refuses one with a node that shape inference refuses, such as a
+    Squeeze of an axis of 3, although a branch with it may never be taken. And it allocates the
+    results of a body in the shapes that are inferred, which is sometimes wrong.
     """
     graph, analysis = context.graph, context.analysis
-    try:
-        node = stopping(graph, analysis)
-        if node is not None:
-            return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
+    with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
+        for node in islice(graph.nodes, NODES):
+            if _is_asked(graph, node) and _inferred(graph, analysis, node) is None:
+                return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
         for node, *_ in disagreements(graph, analysis):
             return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
-    except ModelError:
-        return ""  # a constant is malformed, and whoever reads it says so
     return ""
 
 
@@ -228,11 +213,10 @@ def _may_mislead(graph: Graph, node: Node) -> bool:
     """Whether a body of a node, which is in no context, may declare or lead to a wrong shape."""
     if node.op not in WITH_BODIES or not graph.is_standard(node):
         return False
-    try:
-        claims = [each for body in graph.bodies(node) for each in body.claims("output", "input")]
-    except ModelError:
-        return False  # a constant is malformed, and whoever reads it says so
-    is_declared = any(int in map(type, sizes) for _, sizes in claims)
+    claims = list[Sequence[object]]()
+    with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
+        claims += (n for body in graph.bodies(node) for _, n in body.claims("output", "input"))
+    is_declared = any(int in map(type, sizes) for sizes in claims)
     return is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node))
 
 
@@ -346,15 +330,9 @@ class Misjudged:
         version, found = self._found or (-1, None)
         if found is None or (found and version != graph.version):
             among = None if found is None else [each for each in graph.nodes if each in found]
-            found = {
-                node: Hazard(
-                    node,
-                    Reason.SHAPE_REFUSED,
-                    "take wrong sizes: onnx's shape inference is wrong about "
-                    f"{node.op} {graph.label(node)!r}",
-                )
-                for node in self._find(among)
-            }
+            does = "take wrong sizes: onnx's shape inference is wrong about"
+            told = {node: f"{does} {node.op} {graph.label(node)!r}" for node in self._find(among)}
+            found = {n: Hazard(n, Reason.SHAPE_REFUSED, does) for n, does in told.items()}
         self._found = graph.version, found
         return found
 
@@ -376,15 +354,15 @@ class Misjudged:
                 and Unknown in map(type, analysis.shape(node.inputs[0]) or ())
             ):
                 yield node
-        try:
-            transposed = [node for node in graph.nodes if is_transposed(graph, node)]
-            for node in (*(op.node for op in self._context.windows()), *transposed):
-                shape = analysis.shape(node.outputs[0]) or ()
-                if any(isinstance(n, Unknown) and n.is_disputed for n in shape):
+        with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
+            # Where engines differ on a size, only a body that hands it on does harm.
+            holding = (node.op in WITH_BODIES or graph.is_function(node) for node in graph.nodes)
+            slides = [] if graph.is_main and not any(holding) else [*graph.nodes]
+            for node in slides:
+                shape = analysis.shape(node.outputs[0]) if operator_of(graph, node) else ()
+                if any(isinstance(n, Unknown) and n.is_disputed for n in shape or ()):
                     yield node
             yield from (each.node for each in disagreements(graph, analysis, among))
-        except ModelError:
-            return  # a constant is malformed, and whoever reads it says so
 
     def _is_wrong(self) -> bool:
         return bool(self._nodes()) or any(True for _ in self._misdeclared())

@@ -103,9 +103,11 @@ class Neighbours:
             if follows is None:
                 break
             chain.append(follows)
-        scales = [self._scale(each) for each in chain]
-        if len(chain) > 3 and (None in scales or len({*scales}) > 1):
-            yield tuple(chain), "into one pair, though they saturate differently"
+        for place in range(0, len(chain) - 3, 2):
+            nodes = chain[place : place + 4]
+            scales = {self._scale(each) for each in nodes}
+            if None in scales or len(scales) > 1:
+                yield tuple(nodes), "into one pair, though they saturate differently"
         if len(chain) > 1 and first.attrs.get("output_dtype") == TensorProto.INT8:
             yield tuple(chain[:2]), "as uint8, though output_dtype says int8"
 
@@ -139,10 +141,16 @@ class Neighbours:
         weight = sources[1] if node.op in _WEIGHED and len(sources) > 1 else None
         if node.op in _WEIGHED and weight not in given:
             yield (*way, *quantisers), "with weights that are rounded to 8 bits"
-        elif node.op == "AveragePool" and node.attrs.get("ceil_mode"):
+        elif self._counts_rounding(node):
             yield (*way, *quantisers), "into one that counts what ceil_mode rounds up"
         elif None in map(self._scale, ends):
             yield (*way, *quantisers), "into an operator that takes only one scale"
+
+    def _counts_rounding(self, node: Node) -> bool:
+        """Whether a node is an average whose quantised kin has a larger divisor, or becomes one."""
+        if node.op != "AveragePool" or not node.attrs.get("ceil_mode"):
+            return False
+        return bool(node.attrs.get("count_include_pad")) or self._fusion.takes(node) is not None
 
     def _past(self, node: Node) -> list[Node]:
         """A node and the steps downstream that a quantiser is copied past."""
@@ -173,12 +181,7 @@ class Neighbours:
     def _read_by(self, node: Node, *, moves: bool = True) -> Sequence[Use] | None:
         """Where a node's result is read once copies are gone; equal readers count as one.
 
-        Args:
-            node: The node.
-            moves: Whether Transposes are moved on, too.
-
-        Returns:
-            The uses; None where the result is an output, or a body reads it.
+        With `moves`, Transposes are moved on, too. None where it is an output, or a body reads it.
         """
         graph, pending = self._graph, [node.outputs[0]]
         found: dict[object, Use] = {}

@@ -58,6 +58,8 @@ _FAR: Final = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
+Takes: TypeAlias = Callable[[PadOp], bool]
+"""Whether PadFusion folds a `Pad` once it is next to an operator."""
 Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
@@ -104,10 +106,8 @@ class Fusion:
             analysis: Its analysis.
             fold: Decides whether a fold is right.
             outer: For a body, the same for the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it. A function's inputs
-                may be constants.
-            inlined: For a function, whether it is called in a branch that may take the place of
-                its If.
+            fed: The inputs that depend on inputs of the model; all without it.
+            inlined: For a function, whether it is called in a branch that may be inlined.
         """
         self._graph = graph
         self._analysis = analysis
@@ -133,25 +133,20 @@ class Fusion:
         """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
         return [each for each in self.judged(self._may_take) if each.why]
 
-    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
-        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is.
-
-        Args:
-            takes: Whether PadFusion folds a `Pad` once it is next to an operator.
-        """
+    def judged(self, takes: Takes) -> list[Exposed]:
+        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is."""
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
         if not self._graph.running() and all(node.op != "Pad" for node in nodes):
             return found
         for node in nodes:
             row = self._fused(node)
-            if row is not None and _may_fuse(self._graph, node, row):
-                found += self._along(node, row, self._read(node), takes)
-                found += self._on_weight(node, row, takes)
-            elif row is None and self._is_opened(node) and self._folds_first(node):
+            if row is not None:
+                found += self._before(node, row, self._read(node), takes)
+            elif self._is_opened(node) and self._folds_first(node):
                 why = f"{node.op} contains an operator that it may be folded into"
-                reached = self._reached(self._graph.sources(node))
-                found += (Exposed(pad, node, way, why) for pad, way in reached if takes(pad))
+                reached = self._reached(self._graph.sources(node), takes)
+                found += (Exposed(pad, node, way, why) for pad, way in reached)
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
@@ -162,31 +157,19 @@ class Fusion:
         """
         if not folds_pads(op.operator):
             return None
-        found = self._along(op.node, op.operator, op, self._may_take)
+        found = self._before(op.node, op.operator, op, self._may_take)
         return next((each for each in found if each.why), None)
-
-    def feeding_weight(self, op: WindowOp) -> Exposed | None:
-        """A `Pad` that may wrongly be folded since it feeds the weight of an operator."""
-        if not folds_pads(op.operator):
-            return None
-        return next(self._on_weight(op.node, op.operator, self._may_take), None)
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
 
         That is certain only where no other optimiser can interfere: the operator alone reads the
-        `Pad`, directly or through Identities, and its amounts and fill are constants of the model,
-        or computed from such.
+        `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
-        graph = self._graph
-        if row is None or graph.refers(node) or not _may_fuse(graph, node, row):
-            return None
-        for index in (0, row.inputs.weight):
-            if index is None or index >= len(node.inputs):
-                continue
-            pad = self._certain_pad(row, node.inputs[index])
-            if pad is None or not self.is_fed(pad.data):
+        for index in () if row is None else (0, row.inputs.weight):
+            pad = None if index is None else self._certain_pad(node, index)
+            if row is None or pad is None or not self.is_fed(pad.data):
                 continue
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
@@ -199,119 +182,105 @@ class Fusion:
     def takes(self, node: Node) -> Node | None:
         """The `Pad` that PadFusion folds into the data of a node for certain, rightly or not."""
         row = self._fused(node)
-        if row is None or self._graph.refers(node) or not _may_fuse(self._graph, node, row):
-            return None
-        pad = self._certain_pad(row, node.inputs[0])
+        pad = None if row is None else self._certain_pad(node, 0)
         return None if pad is None else pad.node
 
     def _fused(self, node: Node) -> Operator | None:
-        """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
+        """The row of a node that PadFusion may fold `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
-        return row if row is not None and folds_pads(row) else None
+        is_fused = row is not None and folds_pads(row) and _may_fuse(self._graph, node, row)
+        return row if is_fused else None
 
-    def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
-        graph = self._graph
-        while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
+    def _certain_pad(self, window: Node, index: int) -> PadOp | None:
+        graph, row = self._graph, self._fused(window)
+        tensor = window.inputs[index] if index < len(window.inputs) else None
+        while tensor and tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = tensor.producer
-            if node is None or not graph.is_standard(node):
+            if node is None or not graph.is_standard(node) or graph.refers(window):
                 return None
             if node.op == "Pad":
                 pad = self._pad(node)
-                if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
-                    return None
                 operands = [each for each in node.inputs[1:] if each.name]
                 known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
-                held = known and pad.constant_amounts is not None
-                return pad if held and pad.value is not None else None
-            if node.op != "Identity":
-                return None
-            tensor = node.inputs[0]
+                if row is None or pad is None or pad.constant_amounts is None or pad.value is None:
+                    return None
+                is_folded = known and self._may_take(pad) and _is_spatial(row, pad)
+                return pad if is_folded else None
+            tensor = node.inputs[0] if node.op == "Identity" else None
         return None
 
-    def _on_weight(
-        self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
+    def _before(
+        self, node: Node, row: Operator, op: WindowOp | None, takes: Takes
     ) -> Iterator[Exposed]:
-        others = node.inputs[1:] if row.inputs.weight is not None else ()
-        for pad, way in self._reached(others):
-            if takes(pad):
-                yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
+        """The `Pad`s upstream that may be folded: those of its data, the nearest first, and others.
 
-    def _along(
-        self, node: Node, row: Operator, op: WindowOp | None, takes: Callable[[PadOp], bool]
-    ) -> Iterator[Exposed]:
-        """The `Pad`s upstream of a window's data that may be folded, the nearest first.
-
-        Each counts as folded, rightly or wrongly, so that the ones upstream of it come next.
+        `op` is the operator as it is read; None where it is not.
         """
-        data = node.inputs[0]
-        pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
-        for _ in range(_FAR):
-            if not pending:
-                return
-            tensor, slides, passed = pending.pop()
-            for pad, way in self._reached([tensor]):
-                if not takes(pad) or (_is_straight(way) and not _is_spatial(row, pad)):
-                    continue
-                behind = (*passed, *way)
-                if pad.node.op != "Pad":
-                    unseen = f"it may be inside {pad.node.op}" if row.is_choosy else ""
-                    yield Exposed(pad, node, behind, unseen)
-                    continue
-                now, why = slides, ""
-                if row.is_choosy:
-                    now, why = self._folded(slides, pad, way)
-                if not why and self._is_copied(pad.data):
-                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-                    now = None
-                yield Exposed(pad, node, behind, why)
-                pending.append((pad.data, now, (*behind, pad.node)))
+        for pad, way in self._reached([node.inputs[0]], takes):
+            is_straight = all(each.op in _STRAIGHT for each in way)
+            if is_straight and not _is_spatial(row, pad):
+                continue
+            why = self._why_wrong(op, pad, is_straight=is_straight) if row.is_choosy else ""
+            if not why and pad.node.op == "Pad" and self._is_copied(pad.data):
+                why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
+            yield Exposed(pad, node, way, why)
+        others = node.inputs[1:]
+        for pad, way in self._reached(others if row.inputs.weight is not None else (), takes):
+            yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
-    def _folded(
-        self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
-    ) -> tuple[WindowOp | None, str]:
+    def _why_wrong(self, op: WindowOp | None, pad: PadOp, *, is_straight: bool) -> str:
+        """Why a `Pad` must not be folded into a pool; empty where it may."""
+        if pad.node.op != "Pad":
+            return f"it may be inside {pad.node.op}"
         if op is None:
-            return None, "the operator that it would be folded into is unknown"
-        if not _is_straight(way):
-            return None, "other nodes are in between"
-        now = self._fold(op, pad)
-        return (None, now) if isinstance(now, str) else (now, "")
+            return "the operator that it would be folded into is unknown"
+        if not is_straight:
+            return "other nodes are in between"
+        folded = self._fold(op, pad)
+        return folded if isinstance(folded, str) else ""
 
-    def _reached(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
-        """The nearest `Pad`s upstream, through nodes that the optimiser may remove."""
-        for tensor in tensors:
-            if tensor.name:
-                yield from self._reached_from(tensor)
+    def _reached(
+        self, tensors: Iterable[Tensor], takes: Takes
+    ) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The `Pad`s upstream that are taken, through nodes that the optimiser may remove.
 
-    def _reached_from(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        The nearest come first. Those upstream of one that is folded come next to the operator.
+        """
         graph = self._graph
-        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
+        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(each, ()) for each in tensors]
+        pending.reverse()
         for _ in range(_FAR):
             if not pending:
                 return
             current, way = pending.pop()
-            node = graph.origin(current).producer
+            node = graph.origin(current).producer if current.name else None
             if node is None:
                 continue
+            found: PadOp | None = None
             passed: Iterable[Tensor] = ()
             if self._is_opened(node):
-                last = [(each, _near(each, _results(each))) for each in self._inside(node)]
-                if any(_holds(inner, found, {"Pad"}) for inner, found in last):
-                    yield _unseen(node), way
+                last = [
+                    (each, _near(each, map(each.tensor, each.results)))
+                    for each in self._inside(node)
+                ]
+                if any(_holds(inner, near, {"Pad"}) for inner, near in last):
+                    found = _unseen(node)
                 is_passed = any(_is_from_outside(*each) for each in last)
                 passed = graph.sources(node) if is_passed else ()
             elif node.op == "Pad" and graph.is_standard(node):
-                pad = self._pad(node)
-                if pad is None and graph.refers(node):
-                    pad = _unseen(node)  # a call of the function may set its mode to constant
-                if pad is not None:
-                    yield pad, way
-                    passed = node.inputs[:1] if self._may_vanish(pad) else ()
+                found = self._pad(node)
+                if found is None and graph.refers(node):
+                    found = _unseen(node)  # a call of the function may set its mode to constant
+                if found is not None and (takes(found) or self._may_vanish(found)):
+                    passed = node.inputs[:1]
             elif node.op in _REMOVABLE and graph.is_standard(node):
                 passed = self._passed(node)
-            pending += ((each, (*way, node)) for each in passed if each.name)
+            if found is not None and takes(found):
+                yield found, way
+            pending += ((each, (*way, node)) for each in passed)
         if pending:
             node = pending[-1][0].producer
-            if node is not None:
+            if node is not None and takes(_unseen(node)):
                 yield _unseen(node), pending[-1][1]
 
     def _is_opened(self, node: Node) -> bool:
@@ -464,12 +433,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
     From its basic level on, onnxruntime folds a Shape to the declared one.
     """
-    notes, key = graph.model.notes, (misdeclared, graph.offset)
-    known = notes.get(key)
-    if known is None or known[0] is not analysis or known[1] != graph.version:
-        wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
-        known = notes[key] = analysis, graph.version, wrong
-    wrong = known[2]
+    wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
     above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
     return next(
         (wrong[each.name] for each in above if each is not None and each.name in wrong), None
@@ -490,10 +454,6 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return auto_pad_of(node) == "NOTSET"
     except (ModelError, UnreadError):
         return False
-
-
-def _results(graph: Graph) -> list[Tensor]:
-    return [graph.tensor(name) for name in graph.results]
 
 
 def _near(graph: Graph, tensors: Iterable[Tensor]) -> list[Tensor | None]:
@@ -531,10 +491,6 @@ def _passes_on(graph: Graph, use: Use) -> bool:
 def _unseen(node: Node) -> PadOp:
     """Stands for a `Pad` inside a node, or upstream of it, of which nothing is known."""
     return PadOp(node, "constant", None, None, None)
-
-
-def _is_straight(way: Sequence[Node]) -> bool:
-    return all(node.op in _STRAIGHT or node.op == "Pad" for node in way)
 
 
 def _is_spatial(row: Operator, pad: PadOp) -> bool:

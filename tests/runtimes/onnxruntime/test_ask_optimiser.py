@@ -17,8 +17,8 @@ def test_each_pad_gets_a_name_of_its_own() -> None:
     assert [node.name for node in model.graph.node if node.domain == ""] == [
         "onnxpad asks about Pad 0", "", "onnxpad asks about Pad 2", "",
     ]  # fmt: skip
-    assert _left(model, names) == {*names}
-    assert _left(model, {"onnxpad asks about Pad 2": "y", "another": "x"}) == {
+    assert _left(model.SerializeToString(), names) == {*names}
+    assert _left(model.SerializeToString(), {"onnxpad asks about Pad 2": "y", "another": "x"}) == {
         "onnxpad asks about Pad 2"
     }
     model.graph.node[0].domain = "ai.onnx"

@@ -5,7 +5,7 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
+from onnxpad.runtimes.onnxruntime.guard import _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.rows import UnreadError
 from tests.support import BORDER, W, one, parsed
@@ -70,44 +70,6 @@ def test_a_function_that_is_there_twice_ends_no_command() -> None:
     validation = onnxpad.fix(model).validation
     assert validation is not None
     assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
-
-
-@each_row(
-    ("above", "below", "edited", "between"),
-    [
-        ("Transpose", "Transpose", "no", False),
-        *(("Transpose", "Transpose", name, True) for name in "xabcdef"),
-        ("Identity", "Transpose", "c", False),
-        ("Transpose", "Identity", "c", False),
-        ("Relu", "Transpose", "c", False),
-    ],
-)
-def test_a_pad_between_transposes(above: str, below: str, edited: str, between: bool) -> None:
-    text = (
-        f"[x] s = Sin (x) [a] t = {above} (s) [b] u = Identity (t) [c] v = Pad (u, p) "
-        f"[d] w = Identity (v) [e] y = {below} (w) [f] z = Sin (y) k = Sin (z)"
-    )
-    proto = one(text, outputs="float[] k", initializers=BORDER)
-    context = Context(Graph.from_proto(proto))
-    graph = context.graph
-    for node in graph.nodes:
-        if node.name == edited:
-            graph.set_attribute(
-                node, *(("mode", "constant") if node.op == "Pad" else ("edited", 1))
-            )
-    (pad,) = context.pads()
-    assert _is_between(context, pad) == between
-
-
-def test_a_pad_that_lost_a_reader_is_between_transposes() -> None:
-    text = "t = Transpose (x) v = Pad (t, p) y = Transpose (v) [n] z = Neg (v)"
-    proto = one(text, outputs="float[] y, float[] z", initializers=BORDER)
-    context = Context(Graph.from_proto(proto))
-    (pad,) = context.pads()
-    assert not _is_between(context, pad)
-    (negated,) = (node for node in context.graph.nodes if node.name == "n")
-    context.graph.set_input(negated, 0, context.graph.tensor("x"))
-    assert _is_between(context, pad)
 
 
 def test_a_pad_whose_copy_lost_a_reader_is_not_folded() -> None:
