@@ -24,7 +24,7 @@ from onnxpad.errors import UsageError, few, let_through
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Interface, Output, feeds_text, numpy_type
+from onnxpad.validation.draw import Draw, Input, Interface, Output, feeds_text, numpy_type
 
 Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""

@@ -23,20 +23,20 @@ from onnxpad.file.external import internal
 from onnxpad.file.proto_walk import bodies, is_external, named_bodies
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto
+from onnxpad.runtimes.sessions import Session, folder_of, open_session
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import (
+from onnxpad.validation.draw import (
     Draw,
     Input,
     described,
     draw,
-    inlined,
     overridable,
     steered,
     steered_sizes,
     steerings,
 )
-from onnxpad.validation.pairing import Pairing, read_by
+from onnxpad.validation.lab import Lab
+from onnxpad.validation.names import Pairing, read_by
 
 _MARK: Final = "onnxpad_enters"
 _FAILING: Final = """f () => () {{
@@ -86,34 +86,24 @@ class _Graph(Struct, frozen=True):
 
 
 def entering(
-    original: Source,
-    rewritten: Source,
-    inputs: Sequence[Input],
-    draws: Sequence[Draw],
-    *,
-    pairing: Pairing,
-    folder: Path | None = None,
+    lab: Lab, inputs: Sequence[Input]
 ) -> tuple[tuple[Draw, ...], list[tuple[str, Draw | None]]]:
     """The inputs with which each body is entered in which both models differ, or that one lacks.
 
     Each model enters its own: the other's body of the same name may run otherwise.
 
     Args:
-        original: The original model, which runs on the draws.
-        rewritten: The rewritten model.
+        lab: The models, with the inputs that both run on in any case.
         inputs: Those of the original whose integers and bools may have other values.
-        draws: The inputs that both run on in any case.
-        pairing: The rewritten model's own names of inputs.
-        folder: Folder of the external data of models in memory.
 
     Returns:
         The draws that enter what others did not; and the bodies that are other, in words, each with
         the draw that enters it, or None. Other data, all negative, enters none: what a body makes
         of it may be zero.
     """
-    sources = original, rewritten
-    models = [inlined(read_proto(each)) for each in sources]
-    places = [folder_of(each, folder) or _HERE for each in sources]
+    draws, pairing = lab.draws, lab.pairings["rewritten"]
+    models = [lab.proto(name) for name in lab.sources]
+    places = [folder_of(each, lab.folder) or _HERE for each in lab.sources.values()]
     graphs = [[*_graphs(model.graph, place)] for model, place in zip(models, places, strict=True)]
     one, other = ((each.opset_import, each.functions) for each in models)
     twins = reversed(graphs) if one == other else ([], [])

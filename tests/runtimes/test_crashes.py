@@ -17,9 +17,9 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
 from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
-from onnxpad.validation.answers import accepted, ask
+from onnxpad.validation.lab import accepted, ask
 from onnxpad.validation.bisect import ModelSide, first_divergence
-from onnxpad.validation.inputs import Draw, describe
+from onnxpad.validation.draw import Draw, describe
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in

@@ -13,9 +13,9 @@ from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU
 from onnxpad.validation import answers
-from onnxpad.validation.answers import Result, _apart, _noise, accepted, ask, runs_of
-from onnxpad.validation.inputs import Draw, Input
-from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.lab import Result, _apart, _noise, accepted, ask, runs_of
+from onnxpad.validation.draw import Draw, Input
+from onnxpad.validation.names import Pairing
 from tests.support import Array
 
 Answer = Callable[[Mapping[str, Array], int], Any]

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 from onnxpad.errors import UsageError
 from onnxpad.validation import arrays as reading
 from onnxpad.validation.arrays import _listed, _natural, _read
-from onnxpad.validation.inputs import outline
+from onnxpad.validation.draw import outline
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -8,7 +8,7 @@ import pytest
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.validation.arrays import MatchedInputs, matched_inputs, require_within, settled
-from onnxpad.validation.inputs import Draw, outline
+from onnxpad.validation.draw import Draw, outline
 from tests.support import parsed
 from tests.support.rows import each_row
 

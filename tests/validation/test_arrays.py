@@ -11,7 +11,7 @@ import pytest
 
 from onnxpad.errors import UsageError
 from onnxpad.validation.arrays import MatchedInputs, matched_inputs
-from onnxpad.validation.inputs import outline
+from onnxpad.validation.draw import outline
 from tests.support.rows import each_row
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)

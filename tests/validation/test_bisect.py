@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.runtimes.sessions import Session
 from onnxpad.validation.bisect import ModelSide, first_divergence
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.inputs import Draw
+from onnxpad.validation.draw import Draw
 from onnxpad.validation.result import Divergence
 from tests.support import one
 

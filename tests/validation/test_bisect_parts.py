@@ -11,8 +11,8 @@ import pytest
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation import bisect
 from onnxpad.validation.bisect import ModelSide, _Chunks, _varying, restless
-from onnxpad.validation.inputs import Draw
-from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.draw import Draw
+from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.validation.inputs import (
+from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
     Draw,
     Input,

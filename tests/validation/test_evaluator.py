@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.validation.evidence import answers
+from onnxpad.validation.compare import answers
 from tests.older import installed
 from tests.support import one
 

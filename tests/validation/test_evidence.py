@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxpad
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost
-from onnxpad.validation.evidence import is_flat
+from onnxpad.validation.compare import is_flat
 from onnxpad.validation.whole import validate_models
 from tests.support import MODELS, one
 from tests.support.rows import each_row, one_in

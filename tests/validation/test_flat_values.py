@@ -5,7 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from onnxpad.validation.evidence import is_few, is_flat
+from onnxpad.validation.compare import is_few, is_flat
 from tests.support.rows import each_row
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.runtimes.sessions import CPU, Array, open_session
-from onnxpad.validation.answers import accepted
-from onnxpad.validation.inputs import (
+from onnxpad.validation.lab import accepted
+from onnxpad.validation.draw import (
     UndrawableError,
     describe,
     draw,

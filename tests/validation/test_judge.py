@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.validation.answers import Result
+from onnxpad.validation.lab import Result
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.judge import Oracle, compared_run, excused
 from onnxpad.validation.result import (

@@ -7,8 +7,8 @@ import pytest
 from onnx import TensorProto
 
 from onnxpad.errors import UsageError
-from onnxpad.validation.inputs import Draw, Input, Interface, Output
-from onnxpad.validation.pairing import (
+from onnxpad.validation.draw import Draw, Input, Interface, Output
+from onnxpad.validation.names import (
     Makers,
     Pairing,
     _fit,

@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.runtimes.sessions import Session
 from onnxpad.validation.bisect import ModelSide, first_divergence, restless
-from onnxpad.validation.inputs import Draw
+from onnxpad.validation.draw import Draw
 from tests.support import one
 
 FED = Draw({"x": np.arange(1, 7, dtype=np.float32).reshape(2, 3)}, "x")

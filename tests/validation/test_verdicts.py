@@ -9,10 +9,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.runtimes.sessions import CPU
-from onnxpad.validation.answers import Result
+from onnxpad.validation.lab import Result
 from onnxpad.validation.compare import Tolerance, compare
-from onnxpad.validation.inputs import Draw, outline
-from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Comparison, Validation
 from onnxpad.validation.whole import _Check, _in_values
 from tests.support import parsed

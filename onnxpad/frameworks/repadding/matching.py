@@ -56,9 +56,10 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.semantics.layers import Pairs
 from onnxpad.validation.align import nearest
-from onnxpad.validation.answers import Result, ask, layouts
 from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
-from onnxpad.validation.inputs import Draw, outline
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.lab import Result, ask
+from onnxpad.validation.layouts import layouts
 
 _PARTLY: Final = 0.25
 """Of the error, what may be left where padding explains a part of it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxpad.frameworks.repadding.changes import NOTHING, Difference, OutputChange
 from onnxpad.frameworks.repadding.difference import _change, _changes
-from onnxpad.validation.answers import Result
+from onnxpad.validation.lab import Result
 from tests.support.rows import each_row
 
 INF, NAN = math.inf, math.nan

@@ -1,0 +1,41 @@
+"""onnx's reference evaluator as the judge of a probe, of the operators that it computes rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import Answer, Array, evaluated_by_onnx
+
+_EXACT = frozenset({
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
+    "Identity", "Mul", "Pad", "Relu", "Reshape", "Shape", "Slice", "Squeeze", "Sub", "Transpose",
+    "Unsqueeze",
+})  # fmt: skip
+"""Operators that the reference evaluator computes as specified. Pools are missing, since most of
+its padded ones are wrong; ConvTranspose, since it crashes or clamps; QLinearConv, since it rounds
+differently."""
+
+_SAME_IS_RIGHT = tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)
+"""Before, some of its SAME convolutions have other pads, or another size, than specified."""
+
+
+def answers(
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    fed: Sequence[Mapping[str, Array]],
+) -> list[Answer] | EngineError:
+    """The outputs named, or an error, of a model for each set of inputs, by the evaluator."""
+    for node in model.graph.node:
+        if node.domain not in DEFAULT_DOMAINS or node.op_type not in _EXACT:
+            return EngineError(f"the reference evaluator is not trusted with {node.op_type}")
+        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
+            return EngineError(f"the reference evaluator is not trusted with this {node.op_type}")
+        if not _SAME_IS_RIGHT and any(
+            each.name == "auto_pad" and each.s.startswith(b"SAME") for each in node.attribute
+        ):
+            return EngineError("the reference evaluator of this onnx is not trusted with SAME")
+    return evaluated_by_onnx(model, names, fed)
