@@ -33,6 +33,8 @@ _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "floa
 
 _LEAST_VARIED = {"float16": 4e-2, "bfloat16": 2e-1}
 _LEAST_OF_ANY = 1e-2
+_CLASSES = 4  # elements for each distinct value, if these look like classes
+_SOME = 1 << 12  # elements that are looked at for that
 """By type, how much an output has to vary, relative to its greatest magnitude."""
 
 
@@ -186,10 +188,19 @@ def is_flat(values: Sequence[Value]) -> bool:
 
 
 def is_discrete(value: Value) -> bool:
-    """Whether a tensor has truths, strings, or integers that are not those of quantised models."""
-    return isinstance(value, np.ndarray) and (
-        value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1)
-    )
+    """Whether a tensor has truths, strings, numbers of things, or looks like classes.
+
+    >>> is_discrete(np.array([3])), is_discrete(np.array([1.0, 0, 0, 0, 1, 0, 0, 0]))
+    (True, True)
+    >>> is_discrete(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]))
+    False
+    """
+    if not isinstance(value, np.ndarray):
+        return False
+    if value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1):
+        return True
+    some = _flat(value)[:_SOME]
+    return _CLASSES * len(np.unique(some)) <= some.size
 
 
 def misfit(before: Value, after: Value) -> str:
@@ -266,7 +277,7 @@ def _allowed(
                 apart = _magnitudes(steps[1] - steps[0], others)
             greatest = np.maximum(greatest, np.minimum(scale, _MOVES * apart / share))
         channels.append((math.prod(before.shape[axis + 1 :]), size, greatest))
-    rounding = _ROUNDING * float(np.finfo(dtype).eps) * scale
+    rounding = _ROUNDING * float(np.finfo(dtype).eps) * scale if channels else 0.0
     return _Allowed(relative, scale, share, 2 * noise + rounding, channels)
 
 

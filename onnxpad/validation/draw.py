@@ -694,8 +694,10 @@ class _Readers:
                 inferred = onnx.shape_inference.infer_shapes(self._model, data_prop=True)
             except (onnx.shape_inference.InferenceError, ValueError):  # over 2 GiB
                 return ()
-            shapes = {value.name: declared(value) or () for value in inferred.graph.value_info}
-            self._shapes = {**shapes, **self._shapes}
+            inner = (body for node in walked(inferred.graph.node) for body in bodies(node))
+            for graph in (inferred.graph, *inner):
+                shapes = {value.name: declared(value) or () for value in graph.value_info}
+                self._shapes = {**shapes, **self._shapes}
         return self._shapes.get(name, ())
 
     def _reached(

@@ -539,7 +539,7 @@ class Judgement:
         names = dict.fromkeys(name for run in runs if run.tells for name in _names(run))
         values = {name: [each[name] for each in seen if name in each] for name in names}
         flat = [name for name, given in values.items() if is_flat(given)]
-        chosen = [name for name, given in values.items() if any(map(is_discrete, given))]
+        chosen = [name for name, given in values.items() if given and all(map(is_discrete, given))]
         loose = [name for (where, name), is_loose in self._loose.items() if is_loose]
         mute = [*dict.fromkeys((*flat, *chosen, *loose))]
         if not mute:

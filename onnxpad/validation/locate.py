@@ -19,7 +19,7 @@ from onnxpad.graph.nodes import read_value
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.runtimes.sessions import Array, Value
-from onnxpad.validation.compare import Tolerance, compare, is_flat, shape_text
+from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
 from onnxpad.validation.draw import Draw
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.names import KINDS, read_by
@@ -49,7 +49,8 @@ class _Nodes:
 
     def upstream(self, names: Collection[str]) -> set[str]:
         """Tensors, and all that they are computed from."""
-        waiting, seen = [*names], {*names}
+        waiting = [name for name in names if name in self.made]
+        seen = {*waiting}
         while waiting:
             fresh = self.reads(waiting.pop()) & self.made.keys() - seen
             seen |= fresh
@@ -63,7 +64,8 @@ class _Nodes:
             return held and ([*held.dims], held.data_type) if _is_far(held) else held
         node = self.made[name]
         inputs = [self._known.get(each, each) for each in node.input]
-        return node.op_type, node.domain, inputs, sorted(each.SerializeToString() for each in node.attribute)
+        attributes = sorted(each.SerializeToString() for each in node.attribute)
+        return node.op_type, node.domain, inputs, attributes
 
     def label(self, name: str) -> str:
         """The node of a tensor in words, such as `Conv_12 (Conv)`."""
@@ -156,13 +158,12 @@ def of_changed_operators(
     elsewhere its name may have been given to another tensor.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
-    upstream = ours.upstream([name for name in outputs if name in ours.made])
-    changed = {name for name in ours.made if ours.content(name) != theirs.content(name)}
-    asked = [name for name in ours.made if name in changed & upstream & theirs.made.keys()]
+    asked = _changed(ours, theirs, ours.upstream(outputs))
     agreeing, wrong = set[str](), list[str]()
     for name, pairs in _values(lab, asked, draws, provider):
         ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
-        if ok and not is_flat([before for before, _ in pairs]):
+        values = [before for before, _ in pairs]
+        if ok and name not in outputs and not (is_flat(values) or all(map(is_discrete, values))):
             agreeing.add(name)
         elif not ok and _is_one_window(ours.content(name), theirs.content(name)):
             wrong.append(name)
@@ -179,6 +180,20 @@ def of_changed_operators(
         if any(ours.content(name) != theirs.content(name) for name in inside):
             lacking.append(output)
     return Evidence(None, len(telling), tuple(lacking))
+
+
+def _changed(ours: _Nodes, theirs: _Nodes, upstream: Collection[str]) -> list[str]:
+    """The operators of both models that differ, and the windows next to others that differ."""
+    found, other = list[str](), set[str]()
+    for name in (each for each in ours.made if each in upstream):
+        inputs = ours.reads(name)
+        differs = ours.content(name) != theirs.content(name)
+        held = any(ours.content(each) != theirs.content(each) for each in inputs - ours.made.keys())
+        if differs or held or inputs & other:
+            is_window = _is_one_window(ours.content(name), theirs.content(name))
+            found += [name] if name in theirs.made and (differs or is_window) else []
+            other |= set() if is_window else {name}
+    return found
 
 
 def _is_one_window(before: object, after: object) -> bool:

@@ -17,9 +17,8 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
 from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
-from onnxpad.validation.lab import accepted, ask
-from onnxpad.validation.bisect import ModelSide, first_divergence
 from onnxpad.validation.draw import Draw, describe
+from onnxpad.validation.lab import accepted, ask
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in
@@ -201,11 +200,6 @@ class TestMade:
         assert {run.note for run in found.runs} == {f"the rewritten model does not run: {TOLD}"}
         found = onnxpad.validate(named(name), named(name))
         assert any(TOLD in warning for warning in found.warnings)
-
-    def test_looking_for_a_difference(self, name: str) -> None:
-        draw = Draw({"x": np.ones((1, 1, 7), np.float32)}, "ones")
-        ours, theirs = ModelSide(named("g")), ModelSide(named(name))
-        assert first_divergence(ours, theirs, draw, ["y"]) is None
 
     def test_a_provider_that_crashes_does_not_run(
         self, name: str, monkeypatch: pytest.MonkeyPatch

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from onnxpad.validation.layouts import laid_out
 from onnxpad.validation.arrays import MatchedInputs
 from onnxpad.validation.draw import Draw
+from onnxpad.validation.layouts import laid_out
 from tests.support import Array, one
 from tests.support.rows import each_row
 
