@@ -197,7 +197,9 @@ def is_discrete(value: Value) -> bool:
     """
     if not isinstance(value, np.ndarray):
         return False
-    if value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1):
+    if value.dtype.kind in "bOSU":
+        return True
+    if value.dtype.kind in "iu" and value.itemsize > 1 and value.size < 2 * _CLASSES:
         return True
     some = _flat(value)[:_SOME]
     return _CLASSES * len(np.unique(some)) <= some.size
