@@ -61,13 +61,6 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
     last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
 
-    Args:
-        array: An array from a framework.
-        shape: The shape wanted; a name stands for any size.
-
-    Returns:
-        The array as arranged; None if no arrangement fits, or if several fit that differ.
-
     >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
     >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1)).how
@@ -96,13 +89,6 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
 
     An array of as many channels as elements on its last axis may fit in each layout. Then the
     layout is taken in which it is nearest to the other array.
-
-    Args:
-        array: An array from a framework.
-        other: What a model computed.
-
-    Returns:
-        As `aligned` does.
     """
     fit = aligned(array, other.shape)
     moved = [each for each in _moved(array, other.shape) if each.array.shape == other.shape]
@@ -125,12 +111,7 @@ def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
 
 
 def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:
-    """An aligned array as it is, and with its channels moved in each way that fits too.
-
-    Args:
-        fit: The array, as `aligned` gives it.
-        shape: The shape wanted.
-    """
+    """An aligned array as it is, and with its channels moved in each way that fits too."""
     array = fit.array
     found: dict[Moved | None, Array] = {None: array}
     if array.ndim > 2 and array.shape[1] == array.shape[-1] > 1 and not fit.moved:

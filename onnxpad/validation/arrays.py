@@ -113,13 +113,6 @@ def matched_inputs(
     Arrays are matched by name. Those left over are matched by order if their number agrees. Without
     `inputs` the reference has to contain the inputs too.
 
-    Args:
-        model: The inputs and outputs of the model.
-        inputs: The inputs.
-        reference: The outputs.
-        inner: Names of inner tensors that the reference may contain too. If None, those beside the
-            model's outputs are noted and left out.
-
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
     """
@@ -186,10 +179,6 @@ def settled(found: MatchedInputs, which: int) -> MatchedInputs:
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
     """Raises unless the inputs given have sizes at which the rewrites of the models hold.
-
-    Args:
-        limits: The sizes that the models' metadata allows, by axis of an input.
-        draws: The inputs given, one set for each sample.
 
     Raises:
         UsageError: One has another size.
@@ -274,18 +263,7 @@ def _draws(
     *,
     alone: bool = False,
 ) -> Iterator[tuple[Draw, ...]]:
-    """The inputs among the arrays, with the types and shapes that the model declares.
-
-    Args:
-        title: The name of the arrays in messages.
-        model: The inputs and outputs of the model.
-        parts: The arrays of each sample by the model's names.
-        notes: Collects how they are aligned.
-        alone: Whether nothing is expected of the model, so that no layout can be wrong.
-
-    Returns:
-        For each sample the draw, and then that in each other layout that sizes do not rule out.
-    """
+    """The inputs among the arrays, with the types and shapes that the model declares."""
     for place, found in enumerate(parts):
         feeds: dict[str, dict[Moved | None, Array]] = {}
         for each in model.inputs:

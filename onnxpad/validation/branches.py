@@ -91,15 +91,6 @@ def entering(
     """The inputs with which each body is entered in which both models differ, or that one lacks.
 
     Each model enters its own: the other's body of the same name may run otherwise.
-
-    Args:
-        lab: The models, with the inputs that both run on in any case.
-        inputs: Those of the original whose integers and bools may have other values.
-
-    Returns:
-        The draws that enter what others did not; and the bodies that are other, in words, each with
-        the draw that enters it, or None. Other data, all negative, enters none: what a body makes
-        of it may be zero.
     """
     draws, pairing = lab.draws, lab.pairings["rewritten"]
     models = [lab.proto(name) for name in lab.sources]

@@ -74,15 +74,6 @@ def compare(
 
     Floats may differ within the tolerance. Other types must be equal unless a tolerance is given
     explicitly. NaN and infinities must be at the same places.
-
-    Args:
-        output: Name of the output.
-        before: The expected value.
-        after: The value to compare with it.
-        tolerance: The allowed difference.
-        noise: The difference between two runs of one model; twice that is allowed on top.
-        moved: Two values that the original itself computes: what of a channel is lost in these is
-            no difference, as long as the output as a whole agrees.
     """
     if detail := misfit(before, after):
         shape, dtype = "", ""
@@ -143,16 +134,7 @@ def alike(
     tolerance: Tolerance = Tolerance(),
     noise: float = 0.0,
 ) -> bool:
-    """Whether each element of `found` agrees with that of `exact` or of `moved`.
-
-    Args:
-        output: Name of the output.
-        exact: The original's output without optimisation.
-        moved: The original's output with full optimisation.
-        found: The rewritten model's output with full optimisation.
-        tolerance: The allowed difference.
-        noise: The difference between two runs of one model.
-    """
+    """Whether each element of `found` agrees with that of `exact` or of `moved`."""
     target = moved
     tensors = [each for each in (exact, moved, found) if isinstance(each, np.ndarray)]
     kinds = {(each.shape, each.dtype) for each in tensors}

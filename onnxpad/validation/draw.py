@@ -248,14 +248,7 @@ def pinned(
     sizes: Mapping[str, Sizes] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
-    """The inputs with the open sizes that another version of their model fixes.
-
-    Args:
-        inputs: The inputs.
-        model: The other version.
-        sizes: The sizes admitted for dimensions that are still open, by name.
-        names: Names of inputs in `model` that differ, by name in `inputs`.
-    """
+    """The inputs with the open sizes that another version of their model fixes."""
     theirs, names = {value.name: _shape(value) or () for value in _fed(model.graph)}, names or {}
     shapes = [theirs.get(names.get(each.name, each.name)) or each.shape for each in inputs]
     fixed = {
@@ -434,9 +427,6 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
 
     The runtime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
     output that is the same for this data too is no evidence.
-
-    Returns:
-        The inputs; None if no other data can be drawn.
     """
     feeds, below = {}, False
     for each in inputs:

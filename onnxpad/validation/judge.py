@@ -239,14 +239,7 @@ class Judgement:
         expected: Sequence[Mapping[str, Array]] = (),
         notes: Iterable[str] = (),
     ) -> None:
-        """Judge what a lab runs.
-
-        Args:
-            lab: The models.
-            tolerance: The allowed difference.
-            expected: The outputs of a reference, for each set of inputs.
-            notes: Remarks to put first.
-        """
+        """Judge what a lab runs."""
         self.runs: list[Run] = []
         self.reasons: list[str] = []  # why nothing, or not all, was compared
         self._lab, self._tolerance, self._expected = lab, tolerance, expected
@@ -299,13 +292,7 @@ class Judgement:
         repairs: bool = False,
         sites: Sequence[tuple[str, Draw | None]] = (),
     ) -> Validation:
-        """The verdict from all runs.
-
-        Args:
-            given: The model that has to load for the rewritten one to fail.
-            repairs: Whether it is a repair if the rewritten model alone runs.
-            sites: The bodies in which the models differ, with the inputs that enter them.
-        """
+        """The verdict from all runs."""
         lab = self._lab
         self.runs = [self._without_loose(run) for run in self.runs]
         mine = [run for run in self.runs if run.subject == lab.subject]
@@ -564,9 +551,7 @@ class Judgement:
                     f"were compared, with optimisation off: {told.telling} agree"
                 )
             lacking = [
-                name
-                for name in told.lacking
-                if name in flat or (name in chosen and _are_few(values[name]))
+                name for name in told.lacking if name in flat or all(map(_is_few, values[name]))
             ]
             self._flat.update(flat)
         if lacking:
@@ -605,5 +590,8 @@ def _names(run: Run) -> list[str]:
     return [each.output for each in run.comparisons]
 
 
-def _are_few(values: Iterable[object]) -> bool:
-    return all(isinstance(value, np.ndarray) and value.size <= _FEW for value in values)
+def _is_few(value: Value) -> bool:
+    """Whether an output is a few truths, strings, or integers that quantised models have not."""
+    if not isinstance(value, np.ndarray) or value.size > _FEW:
+        return False
+    return value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1)

@@ -96,17 +96,6 @@ def ask(
     set runs once more first, to warm up and to record where nodes run; with optimisation off also
     once more to measure the noise.
 
-    Args:
-        source: Path, serialized bytes, or model.
-        draws: The sets of inputs.
-        provider: The execution provider.
-        optimisation: Level of the runtime's optimiser.
-        folder: Folder of the external data of serialized bytes or a model.
-        pairing: The model's own names of inputs and outputs, if they differ from the original's.
-        anew: Whether to open a session for each run, since operators that draw numbers draw others
-            whenever they run again.
-        ran: Called after each run; `runs_of` says how many there are.
-
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
@@ -181,9 +170,6 @@ def accepted(
     Raises:
         LimitError: That was the first.
         UndrawableError: An input has too many elements, or elements of an unknown type.
-
-    Returns:
-        The inputs, their results, and the first error that the runtime gave for other inputs.
     """
     draws: list[Draw] = []
     results: list[Result] = []
@@ -321,11 +307,7 @@ class Lab:
         return load_failure(source, self.folder, self.levels[-1])
 
     def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
-        """Draw inputs on which a model runs; the original is tried first.
-
-        Returns:
-            The model that runs, and why none does if that is empty.
-        """
+        """Draw inputs on which a model runs; the original is tried first."""
         whys = dict[str, str]()
         for name in self.sources:
             self.trying = name

@@ -119,11 +119,7 @@ def first_difference(
 def _reached(
     nodes: _Nodes, outputs: Collection[str], wanted: Collection[str], ends: Collection[str]
 ) -> tuple[set[str], set[str]]:
-    """Walks upstream from `outputs` until the tensors of `ends`.
-
-    Returns:
-        The tensors of `wanted` on these paths, and all others, with the ends.
-    """
+    """Walks upstream from `outputs` until the tensors of `ends`."""
     waiting, seen = [*outputs], {*outputs}
     while waiting:
         name = waiting.pop()
@@ -197,12 +193,16 @@ def _changed(ours: _Nodes, theirs: _Nodes, upstream: Collection[str]) -> list[st
 
 
 def _is_one_window(before: object, after: object) -> bool:
-    """Whether two nodes are one window operator, that may have other pads and read other data."""
+    """Whether two nodes are one window operator, that may pad, crop or read its data otherwise.
+
+    A transposed convolution that took over a crop has the name of the Slice.
+    """
     if not isinstance(before, tuple) or not isinstance(after, tuple):
         return False
     (op_type, _, inputs, _), (other, _, others, _) = before, after
-    slides = "Conv" in op_type or "Pool" in op_type
-    return slides and op_type == other and inputs[1:] == others[1:]
+    if op_type == other:
+        return ("Conv" in other or "Pool" in other) and inputs[1:] == others[1:]
+    return "Conv" in other and op_type in {"Pad", "Slice"}
 
 
 def restless(

@@ -55,28 +55,6 @@ def validate_models(
     type allows. A reference is compared with both models; differences of the original from it are
     reported, and never blamed on the rewritten model. Two sessions are never open at once.
 
-    Args:
-        original: Path (external data is found relative to it), serialized bytes, or model.
-        rewritten: The same for the rewritten model; None to compare only the original with the
-            reference.
-        samples: Number of inputs to draw; open sizes differ between them.
-        seed: Seed of the first sample; it grows by 1 from sample to sample.
-        providers: Execution providers, by the runtime's names.
-        sizes: The sizes admitted for open dimensions, by name.
-        shapes: Shapes of inputs to draw, by name; entries that are not numbers are ignored.
-        inputs: Inputs to use instead of drawing them.
-        reference: A framework's outputs, with its inputs unless `inputs` is given.
-        limits: The sizes that the models' metadata allows, by axis of an input.
-        tolerance: The allowed difference; by default enough for rounding.
-        progress: Called with (step, runs made, runs planned).
-        notes: Remarks to put first.
-        moved: Remarks on inputs of the rewritten model that were moved; its outputs then are too.
-        folder: Folder of the external data of models in memory; None for that of the original.
-        repairs: Whether it is a repair if the rewritten model alone runs: an operator that keeps
-            the original from running was changed, and the specification certifies all changes.
-        given: The model that has to load for the rewritten one to fail, if not the original.
-        uncompared: Why nothing is to be compared; empty if both are.
-
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
