@@ -137,7 +137,7 @@ class Evidence(Struct, frozen=True):
     Attributes:
         divergence: The first difference where one of these differs; else None.
         telling: How many vary with the data, and agree.
-        lacking: The outputs upstream of which something differs that no such operator covers.
+        lacking: The outputs upstream of which something differs, but no such operator is.
     """
 
     divergence: Divergence | None = None
@@ -167,13 +167,12 @@ def of_changed_operators(
         steady = set(wrong) - restless(lab, wrong, draw, tolerance).keys()
         if found := first_difference(lab, steady, draw, provider, tolerance):
             return Evidence(found)
-    lacking = []
-    telling = set[str]()
+    lacking, telling = [], set[str]()
     for output in outputs:
         _, seen = _reached(ours, [output], (), agreeing)
         telling |= seen & agreeing
-        inside = seen - agreeing
-        if any(ours.content(name) != theirs.content(name) for name in inside):
+        differs = any(ours.content(name) != theirs.content(name) for name in seen - agreeing)
+        if differs and not seen & agreeing:
             lacking.append(output)
     return Evidence(None, len(telling), tuple(lacking))
 

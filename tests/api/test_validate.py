@@ -141,7 +141,6 @@ class TestLibrary:
         result = onnxpad.validate(model, reference=REFERENCE, rtol=0, atol=0.15)
         result.raise_for_failure()
 
-
     def test_a_repair_that_nothing_can_vouch_for_is_no_success(self) -> None:
         text = """<ir_version: 9, opset_import: ["" : 17]>
             g (float[1,1,7] x) => (float[1,1,6] y) <float[1,1,3] w = {1,2,3}>
