@@ -12,10 +12,8 @@ from onnxpad.passes.conv_transpose import (
     TakeOutputPadding,
 )
 from onnxpad.passes.fold_pad import FoldPad, RecogniseSame, SplitPads
-from onnxpad.passes.pads import DropEmptyPad, FixAmounts, GuardPad, MergePads
-from onnxpad.passes.report_pad import ReportAutoPad, ReportPad
-from onnxpad.passes.report_scopes import ReportScopes, ReportUnreadable
-from onnxpad.passes.sink_pad import SinkPad
+from onnxpad.passes.pads import DropEmptyPad, FixAmounts, GuardPad, MergePads, SinkPad
+from onnxpad.passes.report_pad import ReportAutoPad, ReportPad, ReportScopes, ReportUnreadable
 from onnxpad.rewrite.pass_api import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import pads_text
+from onnxpad.arithmetic.window import odd_side, pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
@@ -63,10 +63,12 @@ class ResolveAutoPad(SitePass):
         return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
-        formula = context.open_sites.told(op, cast("list[int]", refusal.facts["axes"]))
+        axes = cast("list[int]", refusal.facts["axes"])
+        windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
+        formula = context.sites.wording.same(windows, odd_side(op.auto_pad))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
-            context.open_sites.check_computed(op)
+            context.sites.check_computed(op)
         except RefusalError as other:
             hindrance, hindered = f"; no Pad can compute them: {other}", {"no_pad": other.code}
         if not hindrance and dynamic == "pad":
@@ -158,7 +160,7 @@ class RoundDown(SitePass):
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""
         floor, decides = context.sites.floored(op, context.style_of(op.node), context.trust)
-        pads = op.pads if floor.is_same else floor.numbers
+        pads = floor.numbers
         becomes, facts = f"pads {pads_text(pads)} without it", {"pads": onnx_order(pads)}
         # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.
         wrong = pads != op.pads and op.count_include_pad and context.graph.opset < 19

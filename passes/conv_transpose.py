@@ -10,7 +10,6 @@ from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.proof.read import Reader
-from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
 from onnxpad.semantics.layers import is_padded, less, onnx_order
 from onnxpad.semantics.operators import TransposedOp
@@ -24,21 +23,18 @@ class FormPass(SitePass):
     symmetric: ClassVar[bool] = False
 
     def choose(self, context: Context, op: TransposedOp) -> Choice | None:
-        """The form, with the disagreement that the trusted engine decides."""
-        decided, is_shaped = None, op.output_shape is not None
-        if is_shaped and (wrong := context.misinferred(op.data, "output_shape")):
+        """The form, where it is another one."""
+        wrong = context.misinferred(op.data, "output_shape")
+        if op.output_shape is not None and wrong:
             raise wrong
-        try:
-            crop = crop_of(context.analysis, op)
-        except RefusalError as refusal:
-            crop, decided = crop_of(context.analysis, op, context.trust), refusal.facts
+        crop = crop_of(context.analysis, op)
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan, becomes = Taking(op, form, rest=less(crop, form.crop)), amounts_of(form).text
         if is_padded(plan.rest):
             Crops(context.graph, context.analysis, op).check(plan)
             becomes += f" and a Slice of {pads_text(plan.rest)}"
         facts = {"pads": onnx_order(form.numbers)}
-        choice = Choice(form, becomes, facts, decided=decided, rest=plan.rest)
+        choice = Choice(form, becomes, facts, rest=plan.rest)
         return None if form == padding_of(op) else choice
 
     def rewrite(self, match: Match, context: Context) -> None:
@@ -148,11 +144,10 @@ class ResolveTransposed(FormPass):
     ## When it is exact
     - VALID: always.
     - SAME: at every size, as the total is the extent of the kernel plus `output_padding` minus the
-      stride. If that is below 0, onnxruntime gives less than specified: it stays, unless
-      `--trust onnxruntime` decides.
+      stride. If that is below 0, it stays: onnxruntime gives less than specified.
     - `output_shape`: where the size of the data is fixed and onnx's shape inference is right about
-      it, and the full result is not shorter or `--trust onnxruntime` decides. The odd element goes
-      to the end for SAME_UPPER, else to the begin; `pads` beside it have no effect.
+      it, and the full result is not shorter. The odd element goes to the end for SAME_UPPER, else
+      to the begin; `pads` beside it have no effect.
     ## References
     ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
     """

@@ -160,9 +160,7 @@ class RecogniseSame(PadBefore):
         pad, dynamic = context.sites.pad_before(op), context.wanted(op.node).dynamic
         if pad is None or pad.constant_amounts is not None or dynamic == "pad":
             return None
-        if context.open_sites.in_effect_constant(op, pad):
-            return None  # the rule on folding handles it
-        padding = context.open_sites.same_of(op)
+        padding = context.sites.same_of(op)
         if padding is None:
             return None
         auto_pad = same_of(padding.odd)

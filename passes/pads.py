@@ -1,4 +1,4 @@
-"""`Pad`s: of nothing, of other `Pad`s, with amounts that are no constants, and guarded ones."""
+"""`Pad`s: of nothing, of other `Pad`s, before steps, of amounts that vary, and guarded ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from onnxpad.arithmetic.window import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Tensor
 from onnxpad.options import KEPT
+from onnxpad.padding.padding import readers_of
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
+from onnxpad.rewrite.sinking import Sinking, refused
 from onnxpad.runtimes.deployed import Exposed, folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of, onnx_order
-from onnxpad.semantics.operators import PadOp, is_pad, operator_of
+from onnxpad.semantics.operators import PadOp, gathering, is_pad, operator_of
 
 
 class DropEmptyPad(Pass):
@@ -113,16 +115,16 @@ class MergePads(Pass):
             label = context.graph.label(producer)
             message = f"Pad of Pad {label!r}"
             try:
-                amounts, kept = self._sum(context, first, second)
+                amounts = self._sum(context, first, second)
             except RefusalError as refusal:
                 yield self.refused(context, second.node, message, refusal)
             else:
                 becomes = f"one Pad {axes_text(amounts)}"
-                plan = first, amounts, kept
+                plan = first.data, amounts
                 yield self.found(context, second.node, message, plan, becomes=becomes)
 
-    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pairs, PadOp]:
-        """The sum of both amounts, over all axes, and the `Pad` whose value stays; or a refusal."""
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
+        """The sum of both amounts, over all axes; or a refusal."""
         graph, between = context.graph, first.node.outputs[0]
         layers = layers_of(graph, context.analysis, first.node, second.node)
         given = list[int]()
@@ -132,33 +134,117 @@ class MergePads(Pass):
             given += chain.from_iterable(pad.constant_amounts)
         if layers is None and min(given) >= 0:
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
-        if len({layer.fill for layer in layers or ()}) > 1:
+        fills = {layer.fill for layer in layers or ()}
+        amounts = numbers_of(layers[0].amounts) if layers and len(layers) == 1 else None
+        if second.value is not None and max(map(max, amounts or ((0,),))) > 0:
+            fills.add(fill_of(second.value))
+        if len(fills) > 1:
             told = {} if first.value is None else {"value": first.value}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
-        if layers is None or len(layers) > 1:
+        if amounts is None:
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said)
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             said = "the first is read elsewhere too"
             raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=between.name)
-        inner = layers or layers_of(graph, context.analysis, first.node)
-        assert inner is not None
-        amounts = numbers_of(inner[0].amounts)
-        assert amounts is not None
-        amounts = amounts if layers else ((0, 0),) * len(amounts)
-        says = None if second.value is None else fill_of(second.value)
-        return amounts, second if says in {layer.fill for layer in layers} else first
+        return amounts
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Gives the second the sum, over all axes, and the first's input."""
-        first, amounts, kept = match.plan
-        graph, node = context.graph, match.node
-        set_amounts(graph, node, amounts)
-        if kept is first and graph.opset < 11:
-            graph.set_attribute(node, "value", first.node.attrs.get("value"))
-        elif kept is first and (len(node.inputs) > 2 or first.node.operand(2) is not None):
-            graph.set_input(node, 2, first.node.operand(2))
-        graph.set_input(node, 0, first.data)
+        data, amounts = match.plan
+        set_amounts(context.graph, match.node, amounts)
+        context.graph.set_input(match.node, 0, data)
+
+
+class SinkPad(Pass):
+    """A `Pad` with other operators between it and the operator that could do its padding.
+
+    ## What it does
+    Moves the `Pad` behind these, where another rule folds it. Its amounts follow the axes, its
+    value the operators; the shape of a Reshape is corrected.
+    ## Why it matters
+    With channels last, quantised or one-dimensional, there are some before each Conv.
+    ## Example
+        p = Pad (x, pads)
+        t = Transpose <perm = [0, 3, 1, 2]> (p)
+        y = Conv (t, w)
+    becomes
+        t = Transpose <perm = [0, 3, 1, 2]> (x)
+        y = Conv <pads = [1, 1, 1, 1]> (t, w)
+    where
+        float[1, 8, 8, 2] x, float[3, 2, 3, 3] w
+        int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
+    ## When it is exact
+    The `Pad` has mode constant, known amounts and a known value; the operators work on each element
+    alone, or on axes that are not padded; everything that reads the padded data can take it over:
+    - Transpose; Unsqueeze, Squeeze with axes, Reshape and Flatten that only add or drop axes of
+      size 1.
+    - Concat of data that is all padded alike, Split and Slice along other axes, and a Slice on a
+      side that is not padded.
+    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
+      does not vary along padded axes, if the value comes out as one certain number. Other functions
+      only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.
+    - A zero whose sign is not certain counts as 0 where nothing can tell: all that reads it is a
+      Conv or LpPool, or a step before one, or makes integers of it.
+    ## References
+    ONNX Pad-25 and the pages of the operators named.
+    """
+
+    code = "PAD207"
+    why = "nearer to the operator that slides over it"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every constant `Pad` that a step reads."""
+        graph, sinking = context.graph, None
+        for pad in context.pads():
+            readers = (use.node for use in readers_of(graph, pad.node.outputs[0]) if use)
+            if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
+                continue  # no step reads it
+            version = -1
+            while version != graph.version and pad.node.alive:
+                sinking = sinking or Sinking(context)
+                match = self._match(context, sinking, pad)
+                version, mark = graph.version, graph.mark()
+                if match is not None:
+                    yield match  # which may be made at once, and there may be others behind it
+                if mark != graph.mark():
+                    sinking = None
+
+    def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
+        """The first step behind which a `Pad` can be written, or why there is none."""
+        graph, pad, refusal = context.graph, op.node, None
+        padded = sinking.lifted(pad.outputs[0])
+        if padded is None:
+            return None
+        if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
+            return None  # where nothing folds, one Pad before a branch is less than one behind each
+        message = f"Pad {axes_text(numbers_of(padded.layer.amounts) or ())}"
+        known = pad.outputs[0].name in context.absorbed
+        for step, reason in sinking.cuts(pad):
+            if reason is None and (shared := sinking.shared(step)) is not None:
+                why = "between is read elsewhere too, where the padding is not taken"
+                reason = refused(graph, shared, why, Reason.READ_ELSEWHERE)
+            reason = reason or (None if known else sinking.refusal(step))
+            if reason is not None:
+                if refusal is None and sinking.looked.path(step.outputs[0]):
+                    refusal = reason
+                continue
+            lifted = sinking.lifted(step.outputs[0])
+            assert lifted is not None
+            labels = [graph.label(each) for each in lifted.steps]
+            steps = [f"{each.op} {graph.label(each)!r}" for each in lifted.steps]
+            past = f"{message} before {', '.join(steps)}"
+            becomes = "behind these" if len(labels) > 1 else "behind it"
+            plan = sinking, step
+            return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
+        return None if refusal is None else self.refused(context, pad, message, refusal)
+
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
+        """Writes the padding behind the last step."""
+        sinking, step = match.plan
+        outputs: tuple[Tensor, ...] = sinking.cut(step)
+        context.absorbed.update(each.name for each in outputs)
+        return outputs
 
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
@@ -203,7 +289,7 @@ class FixAmounts(Pass):
             message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
-                    resolved = map(context.open_sites.resolves, context.windows())
+                    resolved = map(context.sites.resolves, context.windows())
                     elsewhere = {id(other.node) for other in resolved if other is not None}
                 is_same = id(pad.node) in elsewhere
                 if context.wanted(pad.node).dynamic == "pad" or not is_same:

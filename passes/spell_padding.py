@@ -101,8 +101,9 @@ def _operands(context: Context, pad: PadOp) -> Written:
     graph, data = context.graph, context.analysis.shape(pad.data)
     dtype = context.analysis.dtype(pad.data)
     if graph.is_main:  # in a body, no constant is written otherwise
-        found = {n: graph.constant(each) for n, each in enumerate(node.inputs) if each.producer}
-        given = {n: value for n, value in found.items() if n and value is not None}
+        places = enumerate(node.inputs)
+        found = {place: graph.constant(each) for place, each in places if place and each.producer}
+        given = {place: value for place, value in found.items() if value is not None}
         plan |= {"initializers": given} if given else {}
     numbers, anew = pad.constant_amounts, ""
     if "no_axes" in wanted and pad.axes is not None and data is not None:

@@ -22,7 +22,6 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.facts import bounds, contents, shape_rules
 from onnxpad.facts.bounds import BOUNDS
 from onnxpad.padding import crops, padding, write
-from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import Judge
@@ -153,7 +152,8 @@ _SITES: Final = (
     _mutant("a sum swaps axes", "Pad Conv", JUDGE, layers.add,
             "zip(one, other,", "zip(one, other[::-1],"),
     _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, MergePads.rewrite,
-            "set_amounts(graph, node, amounts)", "set_amounts(graph, node, amounts[::-1])"),
+            "set_amounts(context.graph, match.node, amounts)",
+            "set_amounts(context.graph, match.node, amounts[::-1])"),
     _mutant("pads are written axis by axis", "Pad Conv", CERTIFY, write.attributes,
             "onnx_order(padding.numbers)", "[n for pair in padding.numbers for n in pair]"),
     _mutant("pads are written ends first", "Pad Conv, added", CERTIFY, write.attributes,
@@ -173,7 +173,7 @@ _SITES: Final = (
             "op.operator.layout.full(padding.outside, (0, 0))",
             "(*padding.outside, (0, 0), (0, 0))"),
     _mutant("the Pad is left out", "Conv, pad", CERTIFY, write.write,
-            "elif outside is not None or computed is not None:", "elif False:"),
+            "if outside is not None or computed is not None:", "if False:"),
     _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", JUDGE, WindowOp.fill,
             "is Fill.LOWEST", "is Fill.ZERO"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, write.write,
@@ -224,29 +224,29 @@ _JUDGED: Final = (
 )
 
 _DYNAMIC: Final = (
-    _mutant("a formula is taken for SAME", "begin by a formula", CERTIFY, DynamicSites.same_of,
-            "self._sites.judge.check(op, pad, padding, self._sites.trust)", "pass"),
+    _mutant("a formula is taken for SAME", "begin by a formula", CERTIFY, Sites.same_of,
+            "self.judge.check(op, pad, padding, self.trust)", "pass"),
     _mutant("the Pad stays in front of SAME", "SAME by a formula", CERTIFY,
             write.write, "if source is not op.data:", "if False:"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
     _mutant("amounts are on the other side", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, "enumerate(sides[formula.split])",
+            write.write_computed, "enumerate(sides[formula.split])",
             "enumerate(sides[formula.split][::-1])"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, "if any(formula.surplus):", "if False:"),
+            write.write_computed, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
+            write.write_computed, "(formula.moduli)", "(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "SAME_LOWER, kernel 4, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, "[pair[side] for pair in formula.constant]",
-            "[0 for _ in formula.constant]"),
+            write.write_computed, "[pair[side] for pair in full]",
+            "[0 for _ in full]"),
     _mutant("amounts start at the channels", "SAME_LOWER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+            write.write_computed, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
 )
 
 _PASSES: Final = (
     _mutant("the first Pad is read on", "Pad Pad", CERTIFY, MergePads.rewrite,
-            "graph.set_input(node, 0, first.data)", "pass"),
+            "context.graph.set_input(match.node, 0, data)", "pass"),
     _mutant("merged amounts are turned round", "Pad Pad", CERTIFY, write.set_amounts,
             "flat = onnx_order(amounts)", "flat = onnx_order(amounts)[::-1]"),
     _mutant("merged amounts keep the axes", "Pad Pad, axes", CERTIFY, write.set_amounts,

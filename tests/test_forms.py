@@ -8,7 +8,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.padding.padding import _DIFFER_BY_PLACE
 from onnxpad.reasons import Reason
 from onnxpad.semantics.table import STEPS
 from onnxpad.semantics.window import WINDOWS
@@ -62,7 +61,7 @@ DECIDING: Final = (
 """The modules that refuse what an operator or a step does not allow."""
 
 
-LEFT: Final = {*_DIFFER_BY_PLACE, "Identity"}
+LEFT: Final = {"Identity"}
 """Steps that no `Pad` is moved past; an Identity is none of its own, as it computes nothing."""
 
 BY_PLACE: Final = {"Celu", "Elu", "Selu", "Sin"}

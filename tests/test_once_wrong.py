@@ -320,6 +320,39 @@ def test_a_stale_declaration_does_not_decide_computed_amounts() -> None:
     np.testing.assert_array_equal(run(rewritten, {"x": data}, "full")[0], expected[0])
 
 
+def test_a_size_inferred_wrongly_with_which_a_node_downstream_is_refused_stays_hidden() -> None:
+    model = one(
+        "s = Shape (x) g = Gather <axis = 0> (s, two) q = Mul (g, p) a = Pad (x, q)"
+        " m = MaxPool <ceil_mode = 1, kernel_shape = [1, 4], strides = [3, 2]> (a)"
+        " y = Squeeze (m, two)",
+        inputs="float[1, 2, 1, n] x",
+        initializers="int64[8] p = {0, 0, 0, 3, 0, 0, 1, 2}, int64[1] two = {2}",
+        opset=13,
+    )
+    for style in STYLES:
+        rewritten = onnxpad.fix(model, style=style, dynamic="pad", validate=False).model
+        feeds = {"x": np.arange(12, dtype=np.float32).reshape(1, 2, 1, 6)}
+        np.testing.assert_array_equal(run(rewritten, feeds)[0], run(model, feeds)[0])
+
+
+def test_a_declared_shape_that_nothing_confirms_is_not_carried_on() -> None:
+    model = one(
+        "a = Pad (x, fed) r = Relu (a) q = Sub (more, less) b = Pad (r, q) c = Add (b, row)"
+        " y = MaxPool <kernel_shape = [2, 2]> (c)",
+        inputs="float[1, 1, 4, 4] x, int64[8] fed",
+        initializers="int64[8] fed = {0, 0, 0, 0, 0, 0, 0, 0}, float[5] row = {1, 2, 3, 4, 5},"
+        " int64[8] more = {1, 1, 1, 2, 1, 1, 1, 1}, int64[8] less = {1, 1, 1, 1, 1, 1, 1, 1}",
+        opset=13,
+    )
+    lie = onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [20, 22, 21, 24])
+    model.graph.value_info.append(lie)
+    feeds = {"x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)}
+    for style in STYLES:
+        rewritten = onnxpad.fix(model, style=style, validate=False).model
+        assert not rewritten.graph.value_info
+        np.testing.assert_array_equal(run(rewritten, feeds)[0], run(model, feeds)[0])
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     "body",

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -48,7 +49,6 @@ from onnxpad.semantics.operators import (
     operator_named,
     windowed,
 )
-from onnxpad.semantics.rows import UnreadError
 from onnxpad.validation.result import PaddingDifference
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
@@ -56,7 +56,6 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-_KINDS: Final[Mapping[type, Kind]] = {WindowOp: "window", TransposedOp: "transposed"}
 FIX: Final = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
 
@@ -265,7 +264,7 @@ def sites_in(
 
 def written_sites(graph: Graph, about: _Findings = MappingProxyType({})) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    return (_as_written(graph, "other", [node], about) for node in _padding(graph))
+    return (_as_written(graph, about, "other", [node]) for node in _padding(graph))
 
 
 def _padding(graph: Graph) -> list[Node]:
@@ -285,7 +284,7 @@ class _Collector:
     def __init__(self, context: Context, findings: _Findings, fitted: Mapping[int, Padded]) -> None:
         self._context = context
         self._graph = graph = context.graph
-        self._findings = findings
+        self._written = partial(_as_written, graph, findings)
         self._fitted = fitted
         crops: list[tuple[Taking, Obstacle | None]] = []
         for node in graph.nodes:
@@ -307,26 +306,22 @@ class _Collector:
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
-        why: Exception
+        read: object = None
         try:
-            match self._context.read(node):
-                case PadOp() as pad:
-                    return self._pad(pad)
-                case None:
-                    return _as_written(self._graph, "other", [node], self._findings)
-                case UnreadError() as error:
-                    why = error
-                case op:
-                    return self._slides(op)
+            read = self._context.read(node)
+            if isinstance(read, PadOp):
+                return self._pad(read)
+            if isinstance(read, WindowOp | TransposedOp):
+                return self._slides(read)
         except ModelError as error:
-            why = error
-        site = _as_written(self._graph, "malformed", [node], self._findings)
-        return replace(site, problem=str(why))
+            read = error
+        site = self._written("other" if read is None else "malformed", [node])
+        return site if read is None else replace(site, problem=str(read))
 
     def _slides(self, op: WindowOp | TransposedOp) -> PaddingSite:
         """An operator with the `Pad`s in front, or with what crops the result behind it."""
         site, behind, paths = self._reader.of(op), list[Node](), tuple[tuple[Node, ...], ...]()
-        source, sizes, own = site.source, site.source_sizes, site.in_effect
+        source, sizes, own = site.source, site.source_sizes, site.own
         said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):
@@ -347,9 +342,9 @@ class _Collector:
         is_part = total != own and found and _flat(found.pads) == _flat(own)
         if (pads or behind) and (own is None or is_part):
             found = None  # that its own part alone fits a framework says nothing of all of it
-        nodes, kind = [op.node, *pads, *behind], _KINDS[type(op)]
+        kind: Kind = "transposed" if site.is_transposed else "window"
         return replace(
-            _as_written(self._graph, kind, nodes, self._findings),
+            self._written(kind, [op.node, *pads, *behind]),
             written=" + ".join(dict.fromkeys(said)),
             op=op,
             axes=_axes(op.axes, axis_names(len(sizes)), total, sizes),
@@ -371,9 +366,8 @@ class _Collector:
         """A `Pad` by itself."""
         node, amounts = pad.node, pad.amounts or ()
         result, shape = node.outputs[0], self._context.analysis.shape(pad.data)
-        total = pad.amounts if pad.axes is None else None
-        if shape is not None:
-            total = pad.extents_over(len(shape))
+        is_ranked = shape is not None or pad.axes is None
+        total = pad.extents_over(len(shape or amounts)) if is_ranked else None
         axes, is_known = pad.axes or range(len(amounts)), pad.constant_amounts is not None
         sizes = [shape[axis] if shape else _UNKNOWN for axis in axes]
         found = _axes(axes, [f"axis {axis}" for axis in axes], amounts, sizes)
@@ -383,7 +377,7 @@ class _Collector:
         elif pad.value != 0:
             said.append(f"of {'?' if pad.value is None else pad.value}")
         return replace(
-            _as_written(self._graph, "pad", [node], self._findings),
+            self._written("pad", [node]),
             written=" ".join(said),
             op=pad,
             axes=tuple(each for each in found if each.pair != (0, 0)),
@@ -408,7 +402,7 @@ def _axes(
 
 
 def _as_written(
-    graph: Graph, kind: Kind, nodes: Sequence[Node], findings: _Findings
+    graph: Graph, findings: _Findings, kind: Kind, nodes: Sequence[Node]
 ) -> PaddingSite:
     """What is known of each site: its place, its attributes as written, and what is found there.
 
@@ -493,15 +487,12 @@ def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     if said[0] == said[1] and "auto_pad" in one.written:
         return True  # what differs is the size
     slides = one.kind == "window" and "ceil_mode" not in one.written + other.written
-    for axis, there, *windows in zip(
-        one.axes, other.axes, one.windows, other.windows, strict=False
-    ):
-        ours, theirs = (
-            output_size(axis.extent, window, *each.pair)
-            for window, each in zip(windows, (axis, there), strict=True)
-        )
+    ours, theirs = (zip(each.axes, each.windows, strict=False) for each in (one, other))
+    for (axis, window), (there, its) in zip(ours, theirs, strict=False):
+        counts = output_size(axis.extent, window, *axis.pair)
+        is_read = counts == output_size(axis.extent, its, *there.pair)
         pairs = zip(axis.pair, there.pair, strict=True)
-        if not (slides and axis.pair[0] == there.pair[0] and ours == theirs) and not all(
+        if not (slides and is_read and axis.pair[0] == there.pair[0]) and not all(
             a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs
         ):
             return False

@@ -20,7 +20,7 @@ from msgspec import Struct
 from onnxpad.arithmetic.window import named
 from onnxpad.facts import Analysis
 from onnxpad.facts.words import Wording
-from onnxpad.finding import Trust, WrittenAmounts
+from onnxpad.finding import WrittenAmounts
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.padding.padding import ASKING, Padding, data_inputs, padding_of, readers_of
 from onnxpad.padding.write import changes
@@ -244,12 +244,11 @@ class Crops:
         return marks
 
 
-def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
-    """(begin, end) per spatial axis by which an operator crops its full result, if that is known.
+def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
+    """(begin, end) per spatial axis by which an operator crops its full result, or a refusal.
 
-    Where that is shorter than the output should be, the runtime crops nothing (SAME) or appends
-    the rest (`output_shape`). The specification divides a negative number there, and leaves open
-    how it is rounded, so only the runtime can be trusted.
+    Where that is shorter than the output should be, the specification divides a negative number,
+    and leaves open how it is rounded.
     """
     from onnxpad.semantics.transposed import ends_of
 
@@ -258,15 +257,13 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
     if crop is None:
         told = "its output_shape is fixed, but the size of its data is open"
         raise RefusalError(Reason.SIZE_DEPENDENT, told, axes=[*op.axes])
-    place = next((place for place, (*_, is_open) in enumerate(ends) if is_open), None)
-    if place is None or trust is Trust.RUNTIME:
-        return crop
-    form_of(op, crop)
-    axis, window = op.axes[place], op.windows[place]
-    told = f"the specification leaves open at which end of axis {axis} elements are appended"
-    facts: dict[str, Any] = {"axis": axis, "extent": window.extent, "stride": window.stride}
-    facts |= {"disagreement": told, "options": (Trust.RUNTIME.option,)}
-    raise RefusalError(Reason.ENGINES_DISAGREE, told, **facts)
+    for axis, window, (*_, is_open) in zip(op.axes, op.windows, ends, strict=True):
+        if is_open:
+            form_of(op, crop)
+            told = f"the specification leaves open at which end of axis {axis} it appends"
+            facts = {"axis": axis, "extent": window.extent, "stride": window.stride}
+            raise RefusalError(Reason.ENGINES_DISAGREE, told, disagreement=told, **facts)
+    return crop
 
 
 def form_of(

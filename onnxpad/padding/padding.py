@@ -156,14 +156,11 @@ _MOST_NODES: Final = 64
 ASKING: Final = frozenset({"Shape", "Size"})
 """Operators that read of a tensor its sizes alone."""
 
-_DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
-"""What onnxruntime computes of an element depends on its place in the tensor."""
-
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
     row = row_of(graph, node)
-    if row is None or node.op in _DIFFER_BY_PLACE or graph.refers(node):
+    if row is None or graph.refers(node):
         return ()
     return places_of(graph, node, row)
 
@@ -213,16 +210,13 @@ class Readers:
                 window = windowed(self._graph, use.node)
                 if window is not None and use.index == window.inputs.data:
                     return (*steps, use)
-                if window is None and len(steps) < _MOST_STEPS and self._hands_on(use):
+                domain, op = key_of(self._graph, use.node) or (None, None)
+                # It may pass elements on, changed one by one or moved.
+                hands_on = domain in _DOMAINS and op not in ASKING and use.index >= 0
+                if window is None and len(steps) < _MOST_STEPS and hands_on:
                     seen.add(id(use.node))
                     pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()
-
-    def _hands_on(self, use: Use) -> bool:
-        """Whether a node may pass the elements of what it reads on, changed one by one or moved."""
-        key = key_of(self._graph, use.node)
-        known = key is not None and key[0] in _DOMAINS and key[1] not in ASKING
-        return known and use.index >= 0
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -73,8 +73,8 @@ class Site(Struct, frozen=True, eq=False):
     """An operator that pads, with all that pads what it reads; a `Pad` alone can be one, too.
 
     All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
-    the source that is padded upstream; its own padding, of a transposed convolution its crop;
-    constant amounts that read the same at every size. The windows of a `Pad` are of the operator
+    the source that is padded upstream; its own padding, the same at every size where that is
+    possible, of a transposed convolution its crop. The windows of a `Pad` are of the operator
     that reads it, and stand still where none does. What is written is None where attributes do
     not say that alone. It fills as its own where the `Pad`s write what its own padding stands for.
     """
@@ -87,7 +87,6 @@ class Site(Struct, frozen=True, eq=False):
     sizes: tuple[Extent, ...]
     written: Padding | None
     own: ExtentPairs | None
-    constant: ExtentPairs | None
     front: Front
     source: Tensor
     source_sizes: tuple[Extent, ...]
@@ -108,11 +107,6 @@ class Site(Struct, frozen=True, eq=False):
             return self.padding
         counts = self.leaves_padding_out and is_padded(self.front.amounts or ())
         return replace(self.padding, pads=pads, odd="end", counted=self.padding.counted or counts)
-
-    @property
-    def in_effect(self) -> ExtentPairs | None:
-        """Its own padding: the same at every size where that is possible; None where unknown."""
-        return self.own if self.constant is None else self.constant
 
     @property
     def padding(self) -> Padding:
@@ -192,12 +186,11 @@ class SiteReader:
         windows = tuple(w for w in op.windows if isinstance(w, Window))
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
         own: ExtentPairs | None = None
-        constant: ExtentPairs | None = None
         if isinstance(op, WindowOp):
-            own, constant = _own_padding(op, sizes)
+            own = _own_padding(op, sizes)
         else:
             with suppress(RefusalError):
-                own = constant = crop_of(self._analysis, op)
+                own = crop_of(self._analysis, op)
         front = self.front(op.data, rank).along(op.axes)
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
         as_own = True
@@ -218,7 +211,6 @@ class SiteReader:
             sizes,
             padding_of(op),
             own,
-            constant,
             front,
             source,
             before,
@@ -240,8 +232,8 @@ class SiteReader:
         pairs = tuple(amounts[axis] for axis in axes)
         sizes = _UNKNOWN * len(axes) if shape is None else tuple(shape[axis] for axis in axes)
         front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
-        written = Padding(pairs), pairs, pairs
-        return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
+        given = Padding(pairs), pairs, front, op.data, sizes
+        return Site(op, label, windows, axes, rank, sizes, *given)
 
     def front(self, tensor: Tensor, rank: int) -> Front:
         """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""
@@ -299,17 +291,15 @@ def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | N
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
 
 
-def _own_padding(
-    op: WindowOp, sizes: Sequence[Extent]
-) -> tuple[ExtentPairs | None, ExtentPairs | None]:
-    """An operator's own padding, and constant amounts that read the same; None where unknown."""
+def _own_padding(op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
+    """An operator's own padding, as constant amounts where such read the same; None: unknown."""
     now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
     assert now is not None
     if now.pads is not None:
-        return now.pads, now.pads
+        return now.pads
     if any(isinstance(size, Unknown) for size, _ in axes):
-        return None, None
-    effect = [constant_in_effect(*each, odd=now.odd) for each in axes]
-    constant = tuple(pair for pair in effect if pair is not None)
-    total = tuple(same_pads(*each, odd=now.odd) for each in axes)
-    return total, constant if len(constant) == len(effect) else None
+        return None
+    constant = tuple(constant_in_effect(*each, odd=now.odd) for each in axes)
+    if None in constant:
+        return tuple(same_pads(*each, odd=now.odd) for each in axes)
+    return tuple(filter(None, constant))

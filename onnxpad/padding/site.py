@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
+    ODD,
     constant_in_effect,
     end_read,
     end_without_ceil,
@@ -22,6 +23,7 @@ from onnxpad.arithmetic.window import (
     output_size,
     pads_text,
     pool_output_size,
+    same_pads,
 )
 from onnxpad.errors import RUNTIME, ModelError
 from onnxpad.facts import Analysis
@@ -29,11 +31,11 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, has_amounts, padding_of, split
-from onnxpad.padding.write import Judge
+from onnxpad.padding.padding import Padding, has_amounts, split
+from onnxpad.padding.write import Judge, formula_of, unpadded
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.runtimes.deployed import Fusion, disagreement, runtime_pads, why_not_run
+from onnxpad.runtimes.deployed import Fusion, disagreement, misdeclared, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
     ExtentPairs,
     Pair,
@@ -65,9 +67,9 @@ class Sites:
         `outer` are the sites around a body; `fed` the inputs that depend on inputs of the model; a
         function is `inlined` where it is called in a branch that may take the place of its If.
         """
-        self._graph = graph
+        self.graph = graph
         self.trust = trust
-        self._analysis = analysis
+        self.analysis = analysis
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
         self.judge: Judge = Judge(graph, analysis)
@@ -89,7 +91,7 @@ class Sites:
             if isinstance(size, int) and size < 1:
                 empty = f"the data is empty on axis {axis}"
                 raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
-        odd, dtype = odd_side(op.auto_pad), self._analysis.dtype(op.data)
+        odd, dtype = odd_side(op.auto_pad), self.analysis.dtype(op.data)
         given = zip(sizes, op.windows, strict=True)
         specified = [constant_in_effect(size, window, odd) for size, window in given]
         read: list[Pair | None] = [None]
@@ -111,7 +113,7 @@ class Sites:
             return None
         found = None
         if op.auto_pad != "VALID":
-            found = disagreement(op, self.spatial(op, op.data, 1), self._analysis.dtype(op.data))
+            found = disagreement(op, self.spatial(op, op.data, 1), self.analysis.dtype(op.data))
         if found is not None or not op.pads_written:
             return found
         pads: Pairs | None = None
@@ -138,9 +140,7 @@ class Sites:
     def why_not_run(self, op: WindowOp) -> str:
         """Why the runtime does not run an operator for its padding; empty where it may run it."""
         data = op.data
-        return why_not_run(
-            op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
-        )
+        return why_not_run(op, lambda: self.spatial(op, data, 1), lambda: self.analysis.dtype(data))
 
     def outside(self, op: WindowOp, pad: PadOp) -> list[Pairs]:
         """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
@@ -163,7 +163,7 @@ class Sites:
     def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
         """The least constant amounts that reach as far, if any; beside others, numbers stay."""
         count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
-        found, keeps = list[Pair](), numbers_of(given) is None
+        found = list[Pair]()
         each = zip(
             op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
         )
@@ -171,11 +171,10 @@ class Sites:
             count = count_of(size + begin + end, window, *own)
             if not isinstance(begin, int) or isinstance(count, Unknown):
                 return None
-            if not (keeps and isinstance(end, int)):
-                _, last = bounds(end_read(size, window, begin + own[0], count))
-                end = -1 if last is None else max(last - own[1], 0)
-                if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
-                    return None
+            _, last = bounds(end_read(size, window, begin + own[0], count))
+            end = -1 if last is None else max(last - own[1], 0)
+            if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+                return None
             found.append((begin, end))
         return tuple(found)
 
@@ -209,7 +208,7 @@ class Sites:
             raise RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said, axes=padded)
         if op.auto_pad.startswith("SAME"):
             said = f"{op.auto_pad} of {op.node.op} depends on the padded size"
-            facts = {"auto_pad": op.auto_pad, "operator": self._graph.label(op.node)}
+            facts = {"auto_pad": op.auto_pad, "operator": self.graph.label(op.node)}
             raise RefusalError(Reason.SAME_STAYS, said, **facts)
         if pad.value is None:
             raise self.wording.fill(pad)
@@ -230,7 +229,63 @@ class Sites:
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
-        return pad_giving(self._graph, self._analysis, op.data)
+        return pad_giving(self.graph, self.analysis, op.data)
+
+    def same_of(self, op: WindowOp) -> Padding | None:
+        """The SAME that equals the computed `Pad` in front of an operator at every size, or None.
+
+        Refused where it is SAME but for what it fills in, or was declared not to be possible.
+        """
+        pad = self.pad_before(op)
+        if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
+            return None
+        amounts = pad.extents_over(op.rank)
+        if pad.mode != "constant" or amounts is None or is_padded(op.pads):
+            return None
+        counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
+        for odd in ODD.values():
+            padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
+            try:
+                self.judge.check(op, pad, padding, self.trust)
+            except RefusalError as refusal:
+                if not refusal.code.value.startswith(("fill", "declared")):
+                    continue  # it is not SAME, or no engine would read that
+                self.check_form_of(op, pad)
+                raise
+            return padding
+        return None
+
+    def check_computed(self, op: WindowOp) -> None:
+        """Raises a `RefusalError` unless a SAME of open sizes can become a `Pad`."""
+        graph, analysis = self.graph, self.analysis
+        if graph.opset < 11:
+            said = "a Pad cannot compute its amounts before opset 11"
+            raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=graph.opset, needs=11)
+        is_known = False
+        if Unknown not in map(type, analysis.shape(op.data) or (Unknown("no rank"),)):
+            each = zip(self.spatial(op, op.data, 1), op.windows, strict=True)
+            pairs = [same_pads(*pair, odd=odd_side(op.auto_pad)) for pair in each]
+            amounts = op.operator.layout.full(pairs, (0, 0))
+            self.judge.check(op, None, unpadded(op), self.trust, amounts)
+            is_known = formula_of(op) is not None
+        if not is_known:
+            said = "no formula is known for the sizes of the data"
+            raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
+        wrong = misdeclared(graph, analysis, op.data)
+        if wrong is not None:
+            said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
+            raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
+
+    def resolves(self, op: WindowOp) -> PadOp | None:
+        """The computed `Pad` before an operator, if it is SAME, be it refused."""
+        pad = self.pad_before(op)
+        if pad is None or pad.constant_amounts is not None:
+            return None
+        try:
+            is_same = self.same_of(op) is not None
+        except RefusalError:
+            return pad
+        return pad if is_same else None
 
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""
@@ -315,7 +370,7 @@ class Sites:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
-        if is_far and is_lowest and self._analysis.bound(op.data) < 0:
+        if is_far and is_lowest and self.analysis.bound(op.data) < 0:
             return "the data that it reads may be negative"
         try:
             padding, around = self._plan(op, "fold", pad)
@@ -332,16 +387,11 @@ class Sites:
 
         The second is who is trusted, if the engines disagree.
         """
-        same = padding_of(op)
-        if same is not None and same.is_same:
-            self.judge.check(op, None, same, trust)
-            return same, None
-        pads = op.pads
-        if op.auto_pad != "VALID":
-            each = zip(self.spatial(op, op.data, 1), op.windows, pads, strict=True)
-            pads = tuple(
-                [(at[0], end_without_ceil(size, window, *at)) for size, window, at in each]
-            )
+        if op.auto_pad != "NOTSET":
+            said = f"{op.auto_pad} decides how many windows there are"
+            raise RefusalError(Reason.SAME_STAYS, said, auto_pad=op.auto_pad)
+        each = zip(self.spatial(op, op.data, 1), op.windows, op.pads, strict=True)
+        pads = tuple([(at[0], end_without_ceil(size, window, *at)) for size, window, at in each])
         refused: RefusalError | None = None
         proposed = [Padding(pads, counted=op.count_include_pad)]
         if op.count_include_pad:
@@ -368,13 +418,13 @@ class Sites:
         From opset 11 on `runtimes.protection` does. Before, and where the runtime may drop
         what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
-        if self._graph.opset >= 11 and not self.fusion.drops_empty:
+        if self.graph.opset >= 11 and not self.fusion.drops_empty:
             return
         exposed = self.fusion.laid_open(replace(op, auto_pad="NOTSET", pads=own))
         if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
-            label, why = self._graph.label(exposed.pad.node), exposed.why
+            label, why = self.graph.label(exposed.pad.node), exposed.why
             said = f"without auto_pad {RUNTIME}'s optimiser would fold a Pad, though {why}"
             raise RefusalError(Reason.OPTIMISER_FOLDS, said, pad=label, because=why)
 
@@ -383,7 +433,7 @@ class Sites:
 
         One that is unknown until run time becomes a symbol, of `least` or what is least there.
         """
-        shape = self._analysis.shape(tensor)
+        shape = self.analysis.shape(tensor)
         if shape is not None and len(shape) != op.rank:
             raise ModelError(
                 f"{tensor.name!r} has {len(shape)} axes, but a window over {len(op.windows)} reads "
@@ -393,8 +443,8 @@ class Sites:
         found = _OPEN * len(op.windows) if shape is None else layout.spatial(shape)
         if {int, Size}.issuperset(map(type, found)):
             return found
-        least = max(least, least_size(self._graph, tensor))
-        name = self._graph.unique(tensor.name)
+        least = max(least, least_size(self.graph, tensor))
+        name = self.graph.unique(tensor.name)
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
             for axis, size in zip(layout.axes(op.rank), found, strict=True)

@@ -7,14 +7,17 @@ all padding of the site is. Nothing upstream of it is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import groupby
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.window import same_of
+from onnxpad.arithmetic.size import Sizes, Unknown, modulo, symbol
+from onnxpad.arithmetic.window import odd_side, same_of, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
 from onnxpad.finding import Trust
@@ -56,9 +59,7 @@ def write(
     if isinstance(op, WindowOp):
         source, data = op.data if pad is None else pad.data, op.operator.inputs.data
         outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else None
-        if pad is not None and outside is not None and pad.over(op.rank) == outside:
-            source = op.data  # the `Pad` stays, whatever it writes
-        elif outside is not None or computed is not None:
+        if outside is not None or computed is not None:
             amounts = computed or onnx_order(outside or ())
             dtype = analysis.dtype(source)
             fill = op.fill(dtype)
@@ -148,6 +149,96 @@ def write_pad(
     return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)
 
 
+Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
+"""Which side has the total of both; for halves, which one has the odd element."""
+
+
+class AmountsFormula(Struct, frozen=True):
+    """SAME's amounts on the spatial axes: in all (-size) mod modulus + surplus, split in two.
+
+    What is `fixed` comes on top: the side that is constant on each axis, if one is.
+    """
+
+    moduli: list[int]
+    surplus: list[int]
+    split: Split
+    fixed: Pairs
+
+
+def formula_of(op: WindowOp) -> AmountsFormula | None:
+    """The formula of SAME's amounts, at every size; None where none gives them."""
+    odd, moduli, surplus, kept = odd_side(op.auto_pad), list[int](), list[int](), list[Any]()
+    sizes = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
+    pairs = [same_pads(*each, odd=odd) for each in zip(sizes, op.windows, strict=True)]
+    known = [all(isinstance(pair[side], int) for pair in pairs) for side in (0, 1)]
+    split: Split = "odd at end" if odd == "end" else "odd at begin"
+    if any(known):  # all else is on the other side
+        split = "end" if known[0] else "begin"
+    for size, (begin, end), window in zip(sizes, pairs, op.windows, strict=True):
+        pair: Any = (begin if split == "end" else 0, end if split == "begin" else 0)
+        is_open = not (isinstance(begin, int) and isinstance(end, int))
+        total = window.extent - window.stride if is_open else begin + end
+        modulus = window.stride if is_open else 1
+        if isinstance(begin, Unknown) or modulo(-1 * size, modulus) + total != begin + end:
+            return None
+        if not isinstance(total, int) or total < sum(pair):
+            return None
+        moduli.append(modulus)
+        surplus.append(total - sum(pair))
+        kept.append(pair)
+    return AmountsFormula(moduli, surplus, split, tuple(kept))
+
+
+def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
+    """Replaces a SAME by a `Pad` whose amounts new nodes compute from the size."""
+    formula = formula_of(op)
+    assert formula is not None
+    name = f"{op.node.name or op.node.outputs[0].name}_same"
+
+    def add(kind: str, *inputs: Tensor, **attributes: int) -> Tensor:
+        told = f"{name}_{kind.lower()}"
+        return graph.insert(kind, inputs, attributes, before=op.node, name=told)
+
+    def constant(values: Sequence[int]) -> Tensor:
+        return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+
+    first, last = op.axes[0], op.axes[-1] + 1
+    if graph.opset >= 15:
+        ends = last < op.rank
+        part = {"start": first, "end": last} if ends else {"start": first}
+        shape = add("Shape", op.data, **part)
+    else:
+        shape = add("Slice", add("Shape", op.data), constant([first]), constant([last]))
+    total = add("Mod", add("Neg", shape), constant(formula.moduli))
+    if any(formula.surplus):
+        total = add("Add", total, constant(formula.surplus))
+    sides: dict[str, tuple[Tensor | None, Tensor | None]]
+    sides = {"begin": (total, None), "end": (None, total)}
+    if formula.split not in sides:
+        less = add("Div", total, constant([2]))
+        more = add("Sub", total, less)
+        sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
+    full = op.operator.layout.full(formula.fixed, (0, 0))
+    every: list[Any] = []  # numbers, and tensors that stand for several
+    for side, computed in enumerate(sides[formula.split]):
+        amounts: list[Any] = [pair[side] for pair in full]
+        if computed is not None:
+            amounts[first:last] = [computed]
+        every += amounts
+    parts: list[Tensor] = []
+    for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
+        alike = [*run]
+        parts += alike if is_tensor else [constant(alike)]
+    computed_by = add("Concat", *parts, axis=0)
+    write(graph, analysis, op, unpadded(op), computed=computed_by)
+
+
+def unpadded(op: WindowOp) -> Padding:
+    """The padding of an operator that leaves all to a `Pad`."""
+    none = ((0, 0),) * len(op.windows)
+    return Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)
+
+
 class _Told(Reader):
     """Reads nothing of a graph: it is told which tensor has a term, perhaps one of a body."""
 
@@ -228,9 +319,11 @@ class Judge:
         assert amounts is not None
         if pad.mode != "constant":
             return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        told = None if pad.value is None else fill_of(pad.value)
-        fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
-        return self._reader.terms.padded(data, Layer(amounts, fill))
+        if pad.value is None:
+            layer = Layer(amounts, Operand(self._reader.opaque(pad.node.inputs[2])))
+        else:
+            layer = Layer(amounts, fill_of(pad.value))
+        return self._reader.terms.padded(data, layer)
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
-from onnxpad.padding.write import write
+from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.semantics.layers import Pairs
@@ -39,9 +38,6 @@ from onnxpad.semantics.operators import (
     read_window,
 )
 from onnxpad.semantics.rows import UnreadError
-
-if TYPE_CHECKING:
-    from onnxpad.padding.computed_pads import DynamicSites
 
 _NOTHING: Final = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
@@ -110,13 +106,6 @@ class Context:
         self.absorbed: set[str] = set()
         self.closed = ""
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
-
-    @cached_property
-    def open_sites(self) -> DynamicSites:
-        """The padding that depends on open sizes."""
-        from onnxpad.padding.computed_pads import DynamicSites
-
-        return DynamicSites(self.graph, self.analysis, self.sites, self.domains[0].analysis)
 
     def choose(self, dynamic: str) -> None:
         """Takes another choice for open sizes, on which no analysis depends."""
@@ -563,7 +552,7 @@ class SitePass(Pass):
         """Writes the padding, computed in a `Pad` where none was chosen."""
         op, choice = match.plan
         if choice.padding is None:
-            context.open_sites.write_computed(op)
+            write_computed(context.graph, context.analysis, op)
         else:
             write(context.graph, context.analysis, op, choice.padding, choice.pad)
 

@@ -50,12 +50,11 @@ Cut: TypeAlias = tuple[Node, RefusalError | None]
 class Sinking:
     """Finds and makes cuts in one graph; what it finds holds until that is edited by others."""
 
-    def __init__(self, context: Context, *, as_one: bool = True) -> None:
-        """Looks for nothing yet; `as_one` moves a `Pad` with one before it that it could do."""
+    def __init__(self, context: Context) -> None:
+        """Looks for nothing yet."""
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
-        self._as_one = as_one
         self._known: dict[str, Behind | RefusalError | None] = {}
         self._refusals: dict[int, RefusalError | None] = {}
         self.looked = Readers(context.graph)
@@ -97,7 +96,7 @@ class Sinking:
 
     def _around(self, pad: Node) -> Behind | None:
         """What a `Pad` gives as padded data; None unless it pads by known numbers."""
-        row = self._row(pad) if self._as_one else None
+        row = self._row(pad)
         data, layers = row or (pad.inputs[0], layers_of(self._graph, self._analysis, pad))
         amounts = numbers_of(layers[0].amounts) if layers else None
         if not layers or amounts is None or isinstance(layers[0].fill, Operand):

@@ -10,11 +10,10 @@ from msgspec.structs import asdict
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
-from onnxpad.padding.crops import crop_of
-from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
+from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
-from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
+from onnxpad.semantics.operators import PadOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 
@@ -247,11 +246,6 @@ def _deciding(placed: Placed) -> list[str]:
     op, refusal = context.read(placed.node), None
     if isinstance(op, WindowOp):
         refusal = context.sites.disagreement(op)
-    elif isinstance(op, TransposedOp):
-        try:
-            crop_of(context.analysis, op, context.trust)
-        except RefusalError as raised:
-            refusal = raised
     found = () if refusal is None else context.options(refusal)
     return [option for option in found if option in BY_TRUST]
 

@@ -297,7 +297,7 @@ class _Forms:
         strides = {each.stride for each in op.windows}
         pads = _own(site)
         kernels = [w.kernel if isinstance(w, Window) else None for w in op.windows]
-        numbers = numbers_of(site.in_effect)
+        numbers = numbers_of(site.own)
         before = numbers_of(site.front.amounts)
         none = [(0, 0)] * len(kernels)
         ends = [
@@ -483,7 +483,7 @@ def _own(site: Site) -> str:
     assert not isinstance(op, PadOp)
     if op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit):
         return _side(op.pads)
-    return _side(numbers_of(site.in_effect))
+    return _side(numbers_of(site.own))
 
 
 def _side(pairs: Pairs | None) -> str:

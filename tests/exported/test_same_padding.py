@@ -43,7 +43,7 @@ def named_by_show(context: Context) -> dict[str, tuple[Flat | None, Flat | None]
 def named_by_match(context: Context) -> dict[str, Flat | None]:
     """The sum of the parts that `match` varies: an operator's own padding and a `Pad` in front."""
     sites = [site for site in sites_of(context)[0] if not site.is_transposed]
-    parts = {site.label: site.in_effect for site in sites}
+    parts = {site.label: site.own for site in sites}
     for pad in with_pads(context, sites)[0]:
         pairs = dict(zip(pad.axes, pad.own or (), strict=True))
         for site in sites if pad.operator is None else ():
@@ -67,9 +67,8 @@ def test_commands_name_the_same_padding(path: Path) -> None:
                 assert fitted[crops.label].padding.crop == crops.own
         for label, site in sites.items():
             total, own = shown[label]
-            constant = site.own if site.constant is None else site.constant
-            assert own == flat(constant)
-            assert total == flat(added(constant, site.front.amounts))
+            assert own == flat(site.own)
+            assert total == flat(added(site.own, site.front.amounts))
             pads = site.front.pads
             if total is not None and label in varied and all(len(path) == 1 for path in pads):
                 assert varied[label] == total

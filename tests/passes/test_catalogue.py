@@ -67,7 +67,7 @@ SAYS = {
     "axis-taken": "axes that are not padded",
     "copies-data": "mode",
     "crops": "crop|negative|prepended",
-    "engines-disagree": "--trust|as specified",
+    "engines-disagree": "--trust|specified",
     "fill-changes": "one certain number",
     "fill-differs": "value",
     "fill-wins": "lowest value",

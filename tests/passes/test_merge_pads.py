@@ -129,14 +129,6 @@ MERGED = [
         one("y = Pad (x, p)", initializers=pads("p", 1, 0, 2, 0)),
         id="crops no more than was padded",
     ),
-    pytest.param(
-        one(
-            "a = Pad (x, p) b = Pad (a, q) y = Relu (b)",
-            initializers=f"{pads('p', 3, 0, 1, 2)}, {pads('q', -3, 0, -1, -2)}",
-        ),
-        one("y = Relu (x)"),
-        id="crops exactly what was padded",
-    ),
 ]
 
 

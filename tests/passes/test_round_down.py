@@ -91,11 +91,6 @@ CASES = [
         id="SAME is written out first",
     ),
     pytest.param(
-        one(f'y = AveragePool <{CEIL}, auto_pad = "SAME_UPPER"> (x)', inputs=OPEN),
-        one(f'y = AveragePool <{FLOOR}, auto_pad = "SAME_UPPER"> (x)', inputs=OPEN),
-        id="SAME that stays rounds nothing",
-    ),
-    pytest.param(
         one(
             "y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]> (x)", inputs=OPEN
         ),
@@ -234,7 +229,7 @@ def test_a_pad_counts_what_an_average_counted() -> None:
             "dilations = [2, 2], strides = [2, 2]> (x)",
             OPEN,
             "fold",
-            Reason.SIZE_DEPENDENT,
+            Reason.SAME_STAYS,
             id="a dilated SAME stays",
         ),
         pytest.param(

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.passes.sink_pad import SinkPad
+from onnxpad.passes.pads import SinkPad
 from onnxpad.rewrite.pass_api import Context, Match
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
@@ -373,12 +373,6 @@ def test_many_pads_above() -> None:
     result = onnxpad.fix(before, validate=False)
     assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
     assert max(len(change.was.steps) for change in result.changes) < 20
-
-
-def test_a_pad_moves_by_itself_where_both_are_not_taken() -> None:
-    body = f"a = Pad (x, p) r = Relu (a) b = Pad (r, p) t = {TURN} (b)"
-    result = fixed(model(f"{body} y = MaxPool <kernel_shape = [3, 3]> (t)"))
-    assert [change.code for change in result.changes] == ["PAD207", "PAD207", "PAD207", "PAD203"]
 
 
 def test_a_step_before_one_reader_is_found_in_style_pad() -> None:

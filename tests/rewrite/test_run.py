@@ -143,35 +143,15 @@ def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
     assert not graph.model.changed
 
 
-@pytest.mark.parametrize(
-    ("body", "codes"),
-    [
-        (
-            (
-                't = ConvTranspose <auto_pad = "SAME_LOWER", strides = [4, 4]> (x, w)'
-                " y = Slice (t, from, to, axis)"
-            ),
-            ["PAD401", "PAD402"],
-        ),
-        (
-            (
-                'a = Pad (x, p, f) y = MaxPool <auto_pad = "SAME_UPPER", dilations = [1, 3],'
-                " kernel_shape = [3, 3], strides = [2, 2]> (a)"
-            ),
-            ["PAD101", "PAD201"],
-        ),
-    ],
-)
-def test_changes_go_on_from_what_the_trusted_engine_decided(body: str, codes: list[str]) -> None:
-    values = ", ".join(map(str, range(8)))
+def test_changes_go_on_from_what_the_trusted_engine_decided() -> None:
     model = one(
-        body,
+        'a = Pad (x, p, f) y = MaxPool <auto_pad = "SAME_UPPER", dilations = [1, 3],'
+        " kernel_shape = [3, 3], strides = [2, 2]> (a)",
         inputs="float[1, 2, 8, 8] x",
-        initializers=f"float[2, 1, 2, 2] w = {{{values}}}, int64[8] p = {{0, 0, 1, 0, 0, 0, 1, 1}},"
-        " float f = {-inf}, int64[1] from = {1}, int64[1] to = {25}, int64[1] axis = {3}",
+        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 1, 1}, float f = {-inf}",
     )
     result = onnxpad.fix(model, trust="onnxruntime", validate=False)
-    assert [each.code for each in result.changes] == codes
+    assert [each.code for each in result.changes] == ["PAD101", "PAD201"]
     assert not result.undone
 
 

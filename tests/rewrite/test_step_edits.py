@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.padding import padding
+from onnxpad.padding.padding import data_inputs
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Behind
@@ -59,7 +59,7 @@ def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
 
 
 def moved(graph: Graph, analysis: Analysis, node: Node, layer: Layer) -> Behind:
-    inputs = padding.data_inputs(graph, node)
+    inputs = data_inputs(graph, node)
     if not inputs:
         raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
     return sinking.behind(graph, analysis, node, [layer] * len(inputs))
@@ -77,7 +77,7 @@ def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind)
         model.graph.initializer.append(numpy_helper.from_array(array, "new"))
 
 
-STEPS = sorted({op for (_, op), row in rows().items() if row.step} - padding._DIFFER_BY_PLACE)
+STEPS = sorted({op for (_, op), row in rows().items() if row.step})
 
 
 @each_row("op", [op for op in STEPS if op != "Swish"], at_once=8)

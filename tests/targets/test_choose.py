@@ -403,19 +403,11 @@ def test_sizes_are_asked_for_only_where_they_decide(
     assert ("options" in found.evidence) is advised
 
 
-@pytest.mark.parametrize(
-    ("text", "trusts"),
-    [
-        (f"y = MaxPool <{UPPER}, dilations = [2, 2], {K3}> (x)", ["spec", "onnxruntime"]),
-        (f"y = ConvTranspose <output_shape = [18, 18], {S2}> (x, w)", ["onnxruntime"]),
-    ],
-)
-def test_what_a_padding_means_is_asked_for_where_engines_disagree(
-    text: str, trusts: list[str], target: Any
-) -> None:
-    cells = ['auto_pad = "SAME_UPPER" -> wrong', "output_shape = true -> wrong"]
-    npu, before = target(*cells), model(text)
+def test_what_a_padding_means_is_asked_for_where_engines_disagree(target: Any) -> None:
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+    before = model(f"y = MaxPool <{UPPER}, dilations = [2, 2], {K3}> (x)")
     (found,) = onnxpad.fix(before, target=npu).findings
+    trusts = ["spec", "onnxruntime"]
     assert found.evidence["options"] == [f"--trust {each}" for each in trusts]
     for each in trusts:
         result = onnxpad.fix(before, target=npu, trust=each)

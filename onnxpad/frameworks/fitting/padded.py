@@ -222,6 +222,6 @@ def takes_nearest(context: Context, site: Site) -> bool:
 def _as_same(context: Context, op: WindowOp) -> Padding | None:
     """SAME, if a `Pad` in front of an operator computes its amounts; None if it does not."""
     try:
-        return context.open_sites.same_of(op)
+        return context.sites.same_of(op)
     except RefusalError:
         return None

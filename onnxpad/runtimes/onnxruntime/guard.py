@@ -18,13 +18,14 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
 
+from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, normal_domain, upstream
 from onnxpad.padding.padding import readers_of
@@ -229,7 +230,7 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
 
 
 def _correct_claims(context: Context) -> None:
-    """Drops `value_info` that contradicts the operators.
+    """Drops `value_info` that contradicts the operators, or may once an edit lets it be carried on.
 
     Once a `Pad` is gone or its amounts are constant, shape inference carries such a shape further,
     and the optimiser folds Shape to it and chooses kernels by it. It stays where it hides a size
@@ -237,11 +238,29 @@ def _correct_claims(context: Context) -> None:
     onnxruntime believes neither.
     """
     graph, pools = context.graph, context.blocked_pools
-    wrong = list(lies(graph.claims("value_info"), context.analysis))
+    claims = list(graph.claims("value_info"))
+    wrong = list(lies(claims, context.analysis))
+    wrong += _unknown(context, {tensor.name for tensor, _ in claims})
     missized = pools.missized() if wrong else ()
     for tensor in wrong:
         if tensor.name not in missized and pools.behind(tensor) is None:
             graph.undeclare(tensor)
+
+
+def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
+    """The declared tensors with a size that is not known, from which an edited node has its own."""
+    analysis = context.analysis
+
+    def through(node: Node) -> Iterator[Tensor]:
+        for tensor in node.inputs:
+            shape = analysis.shape(tensor) if tensor.name else ()
+            if shape is None or Unknown in map(type, shape):
+                yield tensor
+
+    edited = filter(context.graph.is_edited, context.graph.nodes) if declared else ()
+    for tensor in upstream(chain.from_iterable(map(through, edited)), through, most=None):
+        if tensor is not None and tensor.name in declared:
+            yield tensor
 
 
 def _name_all_axes(context: Context) -> None:

@@ -115,9 +115,25 @@ def _sizes(shape: Sequence[Extent]) -> Inferred:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferred] | None:
+def _is_refused(graph: Graph, analysis: Analysis, wrong: Disagreement) -> bool:
+    """Whether a node downstream is refused with the sizes that are inferred."""
+    believed = {wrong.node.outputs[0].name: wrong.inferred}
+    for node in graph.nodes:
+        if believed.keys().isdisjoint(each.name for each in node.inputs):
+            continue
+        found = _inferred(graph, analysis, node, believed) if _is_asked(graph, node) else {}
+        if found is None:
+            return True
+        believed |= found
+    return False
+
+
+def _inferred(
+    graph: Graph, analysis: Analysis, node: Node, believed: Mapping[str, Inferred] = {}
+) -> dict[str, Inferred] | None:
     """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
 
+    Sizes that are `believed` stand for those that the analysis derives, by name.
     None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
     would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
     for an unknown one.
@@ -127,7 +143,8 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferre
     try:
         for tensor in [each for each in node.inputs if each.name]:
             shape = analysis.shape(tensor)
-            if shape is None or math.prod(filter(None, sizes := _sizes(shape))) > NMAX:
+            sizes = believed.get(tensor.name) or _sizes(shape or ())
+            if shape is None or math.prod(filter(None, sizes)) > NMAX:
                 return {}
             is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
             value = analysis.value(tensor) if is_short else None
@@ -366,14 +383,14 @@ class _Wrong(Struct, frozen=True):
     Attributes:
         node: The node.
         hazard: The harm that may do.
-        is_misranked: Whether another number of axes is inferred, with which a node downstream is
-            refused, wherever it is.
+        is_refused: Whether a node downstream is refused with the sizes, or the number of axes,
+            that are inferred, wherever it is.
         inferred: The sizes that are inferred, where all are known.
     """
 
     node: Node
     hazard: Hazard
-    is_misranked: bool = False
+    is_refused: bool = False
     inferred: Inferred | None = None
 
 
@@ -381,8 +398,9 @@ class Misjudged:
     """The nodes of one graph that onnx's shape inference is wrong about, where that does harm.
 
     Where an If, Loop or Scan hands on their results, the runtime allocates these in the wrong
-    shape, and stops. It also stops where it infers another number of axes, and where it puts a
-    tensor in the place of one that it takes to be as large.
+    shape, and stops. It also stops where a node downstream is refused with what it infers, as a
+    Squeeze of an axis of 2, and where it puts a tensor in the place of one that it takes to be as
+    large.
     """
 
     def __init__(
@@ -412,7 +430,7 @@ class Misjudged:
         """The tensors that these nodes read, each with what would happen."""
         for wrong in self._nodes():
             alike = self._alike(wrong)
-            if alike or wrong.is_misranked or self._is_handed_on(wrong.node):
+            if alike or wrong.is_refused or self._is_handed_on(wrong.node):
                 read = self._context.graph.sources(wrong.node)
                 yield from ((each, wrong.hazard) for each in read if each.name)
             yield from ((tensor, wrong.hazard) for tensor in alike)
@@ -424,14 +442,14 @@ class Misjudged:
     def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The results of `Pad`s downstream of these nodes, in whatever graph they are.
 
-        Computed amounts hide the wrong size from a body that hands on such a result, and a wrong
-        number of axes from the `Pad` itself.
+        Computed amounts hide the wrong size from a body that hands on such a result, and from a
+        node that is refused with it.
         """
         for tensor, wrong in self._wrong().values():
             node = tensor.producer
             if node is None or node.op != "Pad":
                 continue
-            if wrong.is_misranked or self._is_handed_on(node):
+            if wrong.is_refused or self._is_handed_on(node):
                 yield tensor, wrong.hazard
 
     def names(self) -> Collection[str]:
@@ -461,7 +479,7 @@ class Misjudged:
                 outside[other] = self._others[other]._wrong()
             if theirs.name in outside[other]:
                 pending.append((ours, outside[other][theirs.name][1]))
-        pending.sort(key=lambda each: each[1].is_misranked)  # the worst is taken first
+        pending.sort(key=lambda each: each[1].is_refused)  # the worst is taken first
         found: dict[str, tuple[Tensor, _Wrong]] = {}
         while pending:
             tensor, wrong = pending.pop()
@@ -501,20 +519,22 @@ class Misjudged:
             if among is None or node in among:
                 found = [*inner._nodes(), *(wrong for _, wrong in inner._misdeclared())]
                 if found or inner._context.closed:
-                    misranked = any(each.is_misranked for each in found)
-                    yield _Wrong(node, self._hazard(node), misranked)
+                    refused = any(each.is_refused for each in found)
+                    yield _Wrong(node, self._hazard(node), refused)
         known = {node for node, _ in self._inside}
         for node in graph.nodes if among is None else among:
             is_wrong = _may_lose_axes(graph, analysis, node)
             if is_wrong or (node not in known and _has_wrong_body(graph, analysis, node)):
-                yield _Wrong(node, self._hazard(node), is_misranked=True)
+                yield _Wrong(node, self._hazard(node), is_refused=True)
         for node in disputed(self._context):
             yield _Wrong(node, self._hazard(node))
         try:
             for each in disagreements(graph, analysis, among):
                 sizes = None if None in each.inferred else each.inferred
-                misranked = len(each.inferred) != len(each.derived)
-                yield _Wrong(each.node, self._hazard(each.node), misranked, sizes)
+                refused = len(each.inferred) != len(each.derived) or _is_refused(
+                    graph, analysis, each
+                )
+                yield _Wrong(each.node, self._hazard(each.node), refused, sizes)
         except ModelError:
             return  # a constant is malformed, and whoever reads it says so
 
