@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
-    from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.given import Arrays
 
 _LONGEST: Final = 20.0
 """Seconds after which no other layout is tried."""
@@ -184,7 +184,7 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.layouts import inputs_relaid
+    from onnxpad.validation.layout import inputs_relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None

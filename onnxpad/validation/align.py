@@ -110,18 +110,6 @@ def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
     return [way for way, agreeing in ways.items() if agreeing == most] or [None]
 
 
-def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:
-    """An aligned array as it is, and with its channels moved in each way that fits too."""
-    array = fit.array
-    found: dict[Moved | None, Array] = {None: array}
-    if array.ndim > 2 and array.shape[1] == array.shape[-1] > 1 and not fit.moved:
-        for way in [*Moved][: array.ndim - 2]:  # with one spatial axis both are the same
-            moved = array.transpose(way.order(array.ndim))
-            if fits(moved.shape, shape):
-                found[way] = moved
-    return found
-
-
 def distance(one: Array, other: Array) -> float:
     """The mean absolute difference of two arrays of numbers of the same shape."""
     with np.errstate(all="ignore"):

@@ -13,13 +13,13 @@ from onnxpad.errors import UsageError
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
-from onnxpad.validation.arrays import Arrays, matched_inputs, require_within
 from onnxpad.validation.branches import entering
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned, shaped
+from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.layouts import laid_out, outputs_relaid
+from onnxpad.validation.layout import outputs_relaid
 from onnxpad.validation.names import Pairing, paired
 from onnxpad.validation.result import Validation, not_validated
 
@@ -82,7 +82,7 @@ def validate_models(
             del proto
     except UndrawableError as error:
         return not_validated(str(error), subject=[*sources][-1])
-    found = laid_out(matched_inputs(model, inputs, reference), sources["original"], folder)
+    found = matched_inputs(model, inputs, reference)
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")

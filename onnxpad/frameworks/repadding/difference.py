@@ -15,8 +15,8 @@ from onnxpad.frameworks.repadding.references import Closeness, compared, spread
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, Value, folder_of, read_proto
-from onnxpad.validation.arrays import Arrays, matched_inputs
 from onnxpad.validation.draw import Draw, UndrawableError, outline
+from onnxpad.validation.given import Arrays, matched_inputs
 from onnxpad.validation.lab import Result, accepted, ask
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
@@ -14,10 +13,9 @@ from onnx import helper
 
 from onnxpad.arguments import InFolder, Source
 from onnxpad.file.proto_walk import walked
-from onnxpad.runtimes.sessions import CPU, Array, Value, folder_of, read_proto
+from onnxpad.runtimes.sessions import CPU, Value, folder_of, read_proto
 from onnxpad.runtimes.sessions import Source as Runnable
-from onnxpad.validation.align import Moved, Shape, distance, likeliest, nearest
-from onnxpad.validation.arrays import MatchedInputs, settled
+from onnxpad.validation.align import Moved, Shape, likeliest, nearest
 from onnxpad.validation.draw import Draw, declared
 from onnxpad.validation.lab import ask
 from onnxpad.validation.names import Pairing
@@ -103,42 +101,3 @@ def _rename(nodes: Sequence[onnx.NodeProto], name: str, now: str) -> None:
     for node in walked(nodes):
         for names in (node.input, node.output):
             names[:] = [now if each == name else each for each in names]
-
-
-def laid_out(found: MatchedInputs, source: Runnable, folder: Path | None = None) -> MatchedInputs:
-    """The arrays given with their inputs in the layout that the reference tells."""
-    return layouts(found, source, folder)[0]
-
-
-def layouts(
-    found: MatchedInputs, source: Runnable, folder: Path | None = None
-) -> list[MatchedInputs]:
-    """The arrays given with their inputs in each layout that they may have, the likeliest first.
-
-    Where sizes do not tell it, the model runs on the first sample in each layout. That is the
-    likeliest whose outputs are nearest to the reference.
-    """
-    if not found.others or not found.expected:
-        return [found]
-    first = [each[0] for each in (found.draws, *found.others)]
-    results = ask(source, first, CPU, "off", folder=folder).results
-    apart = [_apart(found.expected[0], each.outputs) for each in results]
-    ranked = sorted(range(len(apart)), key=apart.__getitem__)
-    is_tied = apart[ranked[0]] == apart[ranked[1]]
-    return [found if is_tied and each == 0 else settled(found, each) for each in ranked]
-
-
-def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:
-    """How far outputs are from those wanted; infinite where they cannot be compared."""
-    total = 0.0
-    for name, value in wanted.items():
-        output = outputs.get(name)
-        if not isinstance(output, np.ndarray) or value.dtype.kind not in "iufb":
-            return math.inf
-        fit = nearest(value, output)
-        if fit is None:
-            return math.inf
-        total += distance(fit.array, output) / (
-            distance(fit.array, np.zeros_like(fit.array)) or 1.0
-        )
-    return total
