@@ -14,8 +14,6 @@ from msgspec import Struct
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.result import Comparison
 
-_BLOCK = 1 << 20  # elements compared at a time, so that float64 copies stay small
-
 _DEFAULTS = {
     "float64": (1e-9, 1e-10),
     "float32": (1e-4, 1e-5),
@@ -213,110 +211,6 @@ def shape_text(shape: Sequence[int | str]) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
-class _Allowed(Struct):
-    """The difference allowed at each element of a tensor, by its place in flat order.
-
-    Attributes:
-        relative: That relative to each element.
-        scale: The greatest finite magnitude of all.
-        share: That relative to the greatest magnitude of an element's channel.
-        absolute: The rest.
-        channels: For axis 1 and the last: how many elements lie between two neighbours on it, its
-            size, and the greatest magnitude of each of its slices.
-    """
-
-    relative: float
-    scale: float
-    share: float
-    absolute: float
-    channels: list[tuple[int, int, Array]]
-
-    def at(self, places: Array, before: Array) -> Array:
-        """What is allowed at these places."""
-        around = np.full(len(places), self.scale)
-        for stride, size, greatest in self.channels:
-            around = np.minimum(around, greatest[places // stride % size])
-        allowed: Array = self.relative * np.abs(before) + self.share * around + self.absolute
-        return allowed
-
-
-def _allowed(
-    before: Array, scale: float, tolerance: Tolerance, noise: float, moved: Sequence[Value]
-) -> _Allowed:
-    dtype = _flat(before[:0] if before.ndim else before).dtype
-    relative, share = tolerance.of(dtype.name, 1.0)
-    if tolerance.atol is not None or before.dtype.name not in _DEFAULTS:
-        absolute = share if tolerance.atol is not None else share * scale
-        return _Allowed(relative, scale, 0.0, absolute + 2 * noise, [])
-    channels = []
-    steps = [each for each in moved if isinstance(each, np.ndarray) and each.shape == before.shape]
-    for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
-        size = before.shape[axis]
-        if before.size < _LEAST_CHANNEL * size or size < 2:
-            continue
-        others = tuple(each for each in range(before.ndim) if each != axis)
-        greatest = _magnitudes(before, others)
-        if len(steps) == 2:
-            with np.errstate(all="ignore"):
-                apart = _magnitudes(steps[1] - steps[0], others)
-            greatest = np.maximum(greatest, np.minimum(scale, _MOVES * apart / share))
-        channels.append((math.prod(before.shape[axis + 1 :]), size, greatest))
-    rounding = _ROUNDING * float(np.finfo(dtype).eps) * scale if channels else 0.0
-    return _Allowed(relative, scale, share, 2 * noise + rounding, channels)
-
-
-def _magnitudes(values: Array, axes: tuple[int, ...]) -> Array:
-    """The greatest finite magnitude over some axes."""
-    wide = np.abs(values)
-    found: Array = wide.max(axis=axes, initial=0, where=np.isfinite(wide)).astype(np.float64)
-    return found
-
-
-class _Tally(Struct):
-    """The differences found in the blocks of two tensors so far."""
-
-    allowed: _Allowed
-    differing: int = 0
-    first: int = -1
-    worst: int = -1
-    max_abs: float = 0.0
-    special: int = 0
-    within: bool = True
-
-    def add(self, begin: int, before: Array, after: Array) -> None:
-        """Add the block that begins at flat index `begin`."""
-        unequal = _unequal(before, after)
-        if not unequal.any():
-            return
-        places = begin + np.flatnonzero(unequal)
-        if not self.differing:
-            self.first = self.worst = int(places[0])
-        self.differing += len(places)
-        if before.dtype.kind not in "iufc":
-            self.max_abs, self.within = math.nan, False
-            return
-        wide = np.complex128 if before.dtype.kind == "c" else np.float64
-        a, b = before[unequal].astype(wide), after[unequal].astype(wide)
-        finite = np.isfinite(a) & np.isfinite(b)
-        if not self.special and not finite.all():
-            self.worst = int(places[np.argmin(finite)])
-        self.special += int(np.count_nonzero(~finite))
-        gap = np.abs(b[finite] - a[finite])
-        if gap.size and gap.max() > self.max_abs:
-            self.max_abs = float(gap.max())
-            if not self.special:
-                self.worst = int(places[np.argmax(gap)])
-        beyond = gap > self.allowed.at(places[finite], a[finite])
-        self.within &= not self.special and not beyond.any()
-
-
-def _unequal(before: Array, after: Array) -> Array:
-    unequal = np.asarray(before != after, dtype=np.bool_)
-    if before.dtype.kind in "fc":
-        unequal &= ~(np.isnan(before) & np.isnan(after))
-    return unequal
-
-
 def _compare_tensors(
     output: str,
     before: Array,
@@ -326,57 +220,95 @@ def _compare_tensors(
     moved: Sequence[Value],
 ) -> Comparison:
     a, b = _flat(before), _flat(after)
+    is_number = a.dtype.kind in "iufc"
     with np.errstate(all="ignore"):
-        scale = _scale(a)
-        blocks = [slice(begin, begin + _BLOCK) for begin in range(0, a.size, _BLOCK)]
-        equal = not any(_unequal(a[each], b[each]).any() for each in blocks)
-        tally = _Tally(_allowed(before, scale, tolerance, noise, moved))
-        for block in () if equal else blocks:
-            tally.add(block.start, a[block], b[block])
-        max_abs = math.nan if tally.special else tally.max_abs
+        unequal = np.asarray(a != b, dtype=np.bool_)
+        if a.dtype.kind in "fc":
+            unequal &= ~(np.isnan(a) & np.isnan(b))
+        places = np.flatnonzero(unequal)
+        equal, scale = not len(places), _scale(a)
+        wide = np.complex128 if a.dtype.kind == "c" else np.float64
+        one, other = (side[places].astype(wide) if is_number else places for side in (a, b))
+        finite = np.isfinite(one) & np.isfinite(other)
+        special = int(np.count_nonzero(~finite))
+        gap = np.where(finite, np.abs(other - one), np.inf)
+        allowed = _allowed(before, scale, tolerance, moved, places) if is_number else -np.ones(1)
+        within = equal or (not special and bool(np.all(gap <= allowed + 2 * noise)))
+        max_abs = float(gap.max(initial=0.0)) if is_number and not special else math.nan
+        max_abs = 0.0 if equal else max_abs
         max_rel = 0.0 if equal else max_abs / scale if scale else max_abs * math.inf
         detail = ""
-        if not tally.within:
-            place = list(_place(tally.first, before))
-            detail = f"{a[tally.first]} became {b[tally.first]} at {place}"
-            if tally.special:
-                detail += f", NaN or infinity on one side in {tally.special} places"
-            detail += f" ({tally.differing} of {a.size} elements differ)"
+        if not within:
+            place = list(_place(int(places[0]), before))
+            detail = f"{a[places[0]]} became {b[places[0]]} at {place}"
+            if special:
+                detail += f", NaN or infinity on one side in {special} places"
+            detail += f" ({len(places)} of {a.size} elements differ)"
         return Comparison(
             output,
             equal=equal,
             max_abs=max_abs,
             max_rel=max_rel,
             detail=detail,
-            ok=tally.within,
+            ok=within,
             shape=shape_text(before.shape),
             dtype=before.dtype.name,
-            ulp=_ulp(before, after, equal=equal),
-            cosine=_cosine(a, b, scale, equal=equal),
+            ulp=_ulp(before, after),
+            cosine=1.0 if equal and scale and a.dtype.kind in "iuf" else _cosine(a, b, scale),
             argmax=_argmax(before.shape, a, b),
-            special=tally.special,
-            worst=() if equal else _place(tally.worst, before),
+            special=special,
+            worst=() if equal else _place(int(places[np.argmax(gap)]), before),
             noise=noise,
-            differing=tally.differing,
+            differing=len(places),
             elements=before.size,
         )
 
 
-def _ulp(before: Array, after: Array, *, equal: bool) -> int | None:
+def _allowed(
+    before: Array, scale: float, tolerance: Tolerance, moved: Sequence[Value], places: Array
+) -> Array:
+    """The difference allowed at each of some places in flat order.
+
+    Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
+    """
+    flat = _flat(before)
+    relative, share = tolerance.of(flat.dtype.name, 1.0)
+    near = relative * np.abs(flat[places] * 1.0)
+    if tolerance.atol is not None or before.dtype.name not in _DEFAULTS or not len(places):
+        return np.asarray(near + (share if tolerance.atol is not None else share * scale))
+    around, rounding = np.full(len(places), scale), 0.0
+    steps = [each for each in moved if isinstance(each, np.ndarray) and each.shape == before.shape]
+    for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
+        size = before.shape[axis]
+        if size < 2 or before.size < _LEAST_CHANNEL * size:
+            continue
+        others = tuple(each for each in range(before.ndim) if each != axis)
+        greatest = _magnitudes(before, others)
+        if len(steps) == 2 and share:
+            apart = _MOVES * _magnitudes(steps[1] - steps[0], others) / share
+            greatest = np.maximum(greatest, np.minimum(scale, apart))
+        stride = math.prod(before.shape[axis + 1 :])
+        around = np.minimum(around, greatest[places // stride % size])
+        rounding = _ROUNDING * float(np.finfo(before.dtype).eps) * scale
+    return np.asarray(near + share * around + rounding)
+
+
+def _magnitudes(values: Array, axes: tuple[int, ...]) -> Array:
+    """The greatest finite magnitude over some axes."""
+    wide = np.abs(values)
+    found: Array = wide.max(axis=axes, initial=0, where=np.isfinite(wide)).astype(np.float64)
+    return found
+
+
+def _ulp(before: Array, after: Array) -> int | None:
     """The greatest difference of two finite elements in units in the last place."""
     ranked = _RANKED.get(before.dtype.name)
     if ranked is None:
         return None
-    greatest = 0
-    if not equal:
-        one, other = (np.ascontiguousarray(side).reshape(-1) for side in (before, after))
-        for begin in range(0, one.size, _BLOCK):
-            a, b = one[begin : begin + _BLOCK], other[begin : begin + _BLOCK]
-            finite = np.isfinite(a) & np.isfinite(b)
-            ranks = _ranks(a[finite], ranked), _ranks(b[finite], ranked)
-            gap = np.maximum(*ranks) - np.minimum(*ranks)
-            greatest = max(greatest, int(gap.max(initial=0)))
-    return greatest
+    one, other = (np.ascontiguousarray(side).reshape(-1) for side in (before, after))
+    finite = np.isfinite(one) & np.isfinite(other) & (one != other)
+    ranks = _ranks(one[finite], ranked), _ranks(other[finite], ranked)
+    return int((np.maximum(*ranks) - np.minimum(*ranks)).max(initial=0))
 
 
 def _place(flat: int, tensor: Array) -> tuple[int, ...]:
@@ -391,19 +323,13 @@ def _ranks(floats: Array, ranked: type) -> Array:
     return signed.view(np.uint64) + np.uint64(1 << 63)  # wraps, so that the order is kept
 
 
-def _cosine(a: Array, b: Array, scale: float, *, equal: bool) -> float | None:
+def _cosine(a: Array, b: Array, scale: float) -> float | None:
     """The cosine of the angle between the finite elements; None if one side is all zero."""
     if a.dtype.kind not in "iuf" or not scale:
         return None
-    if equal:
-        return 1.0
-    products = np.zeros(3)
-    for begin in range(0, a.size, _BLOCK):
-        pair = [side[begin : begin + _BLOCK].astype(np.float64) / scale for side in (a, b)]
-        finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
-        one, other = (side[finite] for side in pair)
-        products += one @ other, one @ one, other @ other
-    cosine = products[0] / np.sqrt(products[1] * products[2])
+    finite = np.isfinite(a) & np.isfinite(b)
+    one, other = (side[finite].astype(np.float64) / scale for side in (a, b))
+    cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     return float(np.clip(cosine, -1, 1)) if np.isfinite(cosine) else None
 
 
@@ -423,13 +349,10 @@ def _flat(tensor: Array) -> Array:
 
 def _scale(flat: Array) -> float:
     """The greatest finite magnitude; 0.0 if there is none."""
-    greatest = 0.0
-    if flat.dtype.kind in "iufc":
-        for begin in range(0, flat.size, _BLOCK):
-            block = flat[begin : begin + _BLOCK]
-            wide = np.abs(block if block.dtype.kind == "c" else block.astype(np.float64))
-            greatest = max(greatest, float(wide.max(initial=0.0, where=np.isfinite(wide))))
-    return greatest
+    if flat.dtype.kind not in "iufc":
+        return 0.0
+    wide = np.abs(flat if flat.dtype.kind in "fc" else flat.astype(np.float64))
+    return float(wide.max(initial=0.0, where=np.isfinite(wide)))
 
 
 def _kind(value: Value) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.validation import compare as module
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare
 from tests.support.rows import each_row
 
@@ -45,7 +44,6 @@ def drawn(draws: random.Random) -> tuple[Any, Any, Tolerance, float]:
 def test_every_field_is_what_a_walk_over_the_elements_gives(
     part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BLOCK", 3)
     for seed in range(part * 40, part * 40 + 40):
         before, after, tolerance, noise = drawn(random.Random(seed))
         with np.errstate(all="ignore"):
