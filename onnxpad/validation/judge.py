@@ -551,7 +551,9 @@ class Judgement:
                     f"were compared, with optimisation off: {told.telling} agree"
                 )
             lacking = [
-                name for name in told.lacking if name in flat or all(map(_is_few, values[name]))
+                name
+                for name in told.lacking
+                if name in flat or all(map(_is_few, values.get(name, [None])))
             ]
             self._flat.update(flat)
         if lacking:

@@ -11,10 +11,11 @@ import numpy as np
 
 from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
-from onnxpad.frameworks.repadding.references import Closeness, compared, spread
+from onnxpad.frameworks.repadding.references import spread
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, Value, folder_of, read_proto
+from onnxpad.validation.compare import compare
 from onnxpad.validation.draw import Draw, UndrawableError, outline
 from onnxpad.validation.given import Arrays, matched_inputs
 from onnxpad.validation.lab import Result, accepted, ask
@@ -99,6 +100,9 @@ def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) 
         return OutputChange(name, (), (), math.inf, math.inf)
     if one.shape != other.shape:
         return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
-    relative = compared(one, other, Closeness()).greatest
-    greatest = relative * spread(one) if math.isfinite(relative) and relative else relative
+    if one.dtype == other.dtype == np.bool_:
+        one, other = one.astype(np.uint8), other.astype(np.uint8)
+    greatest = compare(name, one, other).max_abs
+    greatest = math.inf if math.isnan(greatest) else greatest
+    relative = greatest / spread(one) if greatest else 0.0
     return OutputChange(name, one.shape, other.shape, greatest, relative)
