@@ -550,11 +550,8 @@ class Judgement:
                     f"outputs {few(mute, _LISTED)} hardly tell models apart; changed operators "
                     f"were compared, with optimisation off: {told.telling} agree"
                 )
-            lacking = [
-                name
-                for name in told.lacking
-                if name in flat or all(map(_is_few, values.get(name, [None])))
-            ]
+            few_of = [name for name in chosen if all(map(_is_few, values[name]))]
+            lacking = [name for name in told.lacking if name in {*flat, *few_of}]
             self._flat.update(flat)
         if lacking:
             why = "the same for any data or hold few classes, indices or truths"

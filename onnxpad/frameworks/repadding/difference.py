@@ -104,5 +104,5 @@ def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) 
         one, other = one.astype(np.uint8), other.astype(np.uint8)
     greatest = compare(name, one, other).max_abs
     greatest = math.inf if math.isnan(greatest) else greatest
-    relative = greatest / spread(one) if greatest else 0.0
+    relative = greatest / spread(one) if 0 < greatest < math.inf else greatest
     return OutputChange(name, one.shape, other.shape, greatest, relative)
