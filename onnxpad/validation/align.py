@@ -33,11 +33,7 @@ class Moved(enum.Enum):
 class Arrangement(Struct, frozen=True):
     """An array with its axes arranged to fit a shape.
 
-    Attributes:
-        array: The array as arranged.
-        shape: Its shape before.
-        moved: Where its channels were moved; None if they stayed.
-        resized: Whether axes of size 1 were added or dropped.
+    `shape` is the one before; `resized` says that axes of size 1 were added or dropped.
     """
 
     array: Array

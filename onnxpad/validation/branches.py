@@ -57,14 +57,9 @@ _Made: TypeAlias = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
 class _Graph(Struct, frozen=True):
     """A graph of a model.
 
-    Attributes:
-        graph: The graph itself.
-        path: Its way down from the main graph.
-        text: That way in words.
-        made: The nodes and constants by the tensors that they make.
-        outer: The graph that a body is in.
-        holder: The node that a body is of.
-        folder: The folder of the model's external data.
+    It has its way down from the main graph, also in words; the nodes and constants by the tensors
+    that they make; the graph it is in, and the node it is a body of; and the folder of the model's
+    external data.
     """
 
     graph: onnx.GraphProto

@@ -39,12 +39,9 @@ _SOME = 1 << 12  # elements that are looked at for that
 class Tolerance(Struct, frozen=True):
     """The allowed difference; by default enough for rounding.
 
-    Attributes:
-        rtol: Allowed difference relative to each expected element; None for the default of its
-            type.
-        atol: Allowed absolute difference on top; None for the default of its type, which is
-            relative to the greatest magnitude of the element's channel.
-        factor: Factor for the defaults, used for values that another engine computed.
+    `rtol` is relative to each expected element, `atol` is on top. The default of the latter is
+    relative to the greatest magnitude of the element's channel. Both defaults depend on the type,
+    and are `factor` times as wide for values that another engine computed.
     """
 
     rtol: float | None = None

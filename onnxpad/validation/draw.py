@@ -109,13 +109,8 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    Attributes:
-        name: Name of the graph input.
-        elem_type: `TensorProto.DataType`.
-        shape: For each axis a size, or the name of an open one.
-        bound: Upper bound (exclusive) of integers, for indices; None if they are not bounded.
-        sizes: The sizes admitted for open dimensions, by name.
-        compared: The constants that the integers are compared with.
+    Indices have an upper `bound` (exclusive); `sizes` are those admitted for open dimensions, by
+    name; `compared` are the constants that integers are compared with.
     """
 
     name: str
@@ -138,10 +133,6 @@ class Interface(Struct, frozen=True):
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
-        inputs: The inputs to feed.
-        nodes: The number of nodes.
-        quantised: Whether it quantises.
-        outputs: The outputs.
         pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
@@ -164,14 +155,10 @@ class Interface(Struct, frozen=True):
 
 
 class Draw(Struct, frozen=True, eq=False):
-    """Inputs for one run.
+    """Inputs for one run, with a label for reports.
 
-    Attributes:
-        feeds: The data by name of the input.
-        label: Description for reports.
-        again: Whether these have the sizes of an earlier draw, with other data.
-        drawn: The parts of the label: names, types and shapes, and how the data was drawn; empty
-            where it was not.
+    `again` says that these are other data of an earlier draw's sizes. The label of what was drawn
+    has two parts: names, types and shapes, and how.
     """
 
     feeds: Mapping[str, Array]

@@ -53,15 +53,9 @@ MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes
 
 
 class Result(Struct, frozen=True):
-    """The result of one run.
+    """The result of one run: outputs by name, or why there are none, in one line.
 
-    Attributes:
-        outputs: Outputs by name; empty if the run failed.
-        seconds: Wall time; NaN if the run failed.
-        error: Why there are no outputs, in one line; else empty.
-        noise: Greatest difference between two runs, by output; empty if it was not measured.
-        crashed: Whether the run failed because the runtime crashed.
-        late: Whether it did not end within its limit.
+    `noise` is the greatest difference between two runs, by output, where it was measured.
     """
 
     outputs: Mapping[str, Value]
@@ -141,12 +135,6 @@ def ask(
             for one, again in zip(every[::2], every[1::2], strict=True)
         ]
     return Execution(tuple(every), places)
-
-
-def runs_of(provider: str, optimisation: Optimisation, draws: int) -> int:
-    """How many runs `ask` makes if none fails."""
-    each = 1 if provider == CPU else 3 if optimisation == "off" else 2
-    return each * draws
 
 
 def accepted(
@@ -241,14 +229,13 @@ def _noise(first: Result, second: Result) -> dict[str, float]:
     return apart
 
 
-def with_outputs(model: Source, names: Sequence[str]) -> bytes:
+def _with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    data = payload(model)
-    if isinstance(data, str):
-        data = Path(data).read_bytes()
     asked = [onnx.ValueInfoProto(name=name) for name in names]
     # Serialized messages one after the other are merged: their lists are joined.
     addition: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
+    data = payload(model)
+    assert isinstance(data, bytes)
     return data + addition
 
 
@@ -340,16 +327,10 @@ class Lab:
             self._known.clear()
 
     def plan(self, providers: Sequence[str]) -> None:
-        """Count the runs that are to come."""
-        asked = {
-            (name, provider, level): runs_of(provider, level, len(self.draws_for(level)))
-            for provider in providers
-            for level in self.levels
-            for name in self.sources
-        }
-        if any(provider != CPU for provider in providers):
-            asked["original", CPU, "off"] = len(self.draws)
-        self._planned = self._made + sum(n for key, n in asked.items() if key not in self._known)
+        """Count the runs that are to come, if each is made once."""
+        runs = sum(len(self.draws_for(level)) for level in self.levels)
+        known = sum(map(len, self._known.values()))
+        self._planned = self._made + len(self.sources) * len(providers) * runs - known
 
     def results(self, name: str, provider: str, level: Optimisation) -> tuple[Result, ...]:
         """A result of a model for each of the inputs."""
@@ -388,7 +369,7 @@ class Lab:
         own = [pairing.outputs.get(each, each) for each in tensors]
         wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
         outputs = {output.name for output in model.graph.output}
-        source = with_outputs(model, [each for each in wanted if each not in outputs])
+        source = _with_outputs(model, [each for each in wanted if each not in outputs])
         folder, runs = folder_of(self.sources[name], self.folder), []
         try:
             for some in [[each] for each in draws] if drawn(model) and anew else [draws]:

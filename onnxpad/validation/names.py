@@ -20,10 +20,7 @@ from onnxpad.validation.draw import Draw, Input, Interface, Output
 class Pairing(Struct, frozen=True):
     """The names of inputs and outputs in a second model that differ from those in the first.
 
-    Attributes:
-        inputs: Name in the second model by name in the first.
-        outputs: The same for outputs.
-        notes: The pairs, a line each.
+    Those of the second model by those of the first; `notes` has a line for each pair.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
