@@ -153,15 +153,13 @@ def operator_name(one: Row) -> str:
     return f"{one.domain}.{one.op_type}"
 
 
-def plain(attributes: Mapping[str, object]) -> Attributes:
+def plain(attributes: Mapping[str, Any]) -> Attributes:
     """The attributes that are numbers, strings, or lists of these, the lists as tuples."""
     found: dict[str, Any] = {}
     for name, value in attributes.items():
-        if isinstance(value, list | tuple):
-            if all(isinstance(each, int | float | str) for each in value):
-                found[name] = tuple(value)
-        elif isinstance(value, int | float | str):
-            found[name] = value
+        is_list = isinstance(value, list | tuple)
+        if all(isinstance(each, int | float | str) for each in (value if is_list else [value])):
+            found[name] = tuple(value) if is_list else value
     return found
 
 

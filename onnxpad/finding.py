@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import astuple
@@ -302,9 +302,6 @@ class Page(Struct, frozen=True):
 Kind: TypeAlias = Literal["pad", "window", "transposed", "step"]
 """A `Pad`, a window operator that can be read, one that scatters, or any other on the way."""
 
-_GUARDED: Final = " with its fill left empty"
-_COUNTED: Final = " counted"
-
 
 class WrittenAmounts(Struct, frozen=True):
     """How much an operator pads or crops, by axis (name, begin, end) and as attributes say so."""
@@ -376,7 +373,7 @@ class StepForm(Struct, frozen=True):
         if self.source:
             said.append("(in another file)" if self.source == "external" else "(computed)")
         filled = f" with {self.fill}" if self.fill is not None else ""
-        return f"{' '.join(said)}{self._flags()}{filled}".lstrip()
+        return f"{' '.join(said)}{self._flags}{filled}".lstrip()
 
     @property
     def form(self) -> str:
@@ -388,22 +385,24 @@ class StepForm(Struct, frozen=True):
         """Whether its form goes on with a phrase, such as `with output_padding`."""
         return bool(self._beside) or (self.is_guarded and not self.mode)
 
-    def words(self, op: str, guarded: str = _GUARDED, counted: str = _COUNTED) -> str:
-        """The form, with words of one's own for the operator and for flags."""
+    def words(self, op: str) -> str:
+        """The form, with a word of one's own for the operator."""
         said = [self.source, op, self.mode]
         if self.kind == "window" and (self.auto_pad or self.has_pads):
             said.append(f"auto_pad={self.auto_pad}" if self.auto_pad else "pads")
         if self._beside:
             said.append(f"with {', '.join(self._beside)}")
-        return " ".join(filter(None, said)) + self._flags(guarded, counted)
+        return " ".join(filter(None, said)) + self._flags
 
     @property
     def _beside(self) -> list[str]:
         auto_pad = [f"auto_pad={self.auto_pad}"] * bool(self.auto_pad)
         return [*auto_pad, *self.beside] if self.kind == "transposed" else []
 
-    def _flags(self, guarded: str = _GUARDED, counted: str = _COUNTED) -> str:
-        return guarded * self.is_guarded + counted * self.is_counted + " ceil_mode" * self.rounds_up
+    @property
+    def _flags(self) -> str:
+        guarded = " with its fill left empty" * self.is_guarded
+        return guarded + " counted" * self.is_counted + " ceil_mode" * self.rounds_up
 
 
 class SiteForm(Struct, frozen=True):

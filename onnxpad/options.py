@@ -1,9 +1,8 @@
 """The choices of a user for a rewrite, as one value."""
 
 import enum
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypedDict, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, force_setattr
@@ -33,9 +32,6 @@ class Unasked(str):
     """A choice that is the default, and not one that a user made."""
 
     __slots__ = ()
-
-
-Call = TypeVar("Call", bound=Callable[..., object])
 
 
 class Typed(Struct, frozen=True):
@@ -253,20 +249,6 @@ TYPED: Final[Mapping[str, Typed]] = {
     ),
 }
 """How each option is typed on a command line, by its name in `Options`."""
-
-
-def names_options(call: Call) -> Call:
-    """A call that takes options as keywords; its signature names each, for help and completion."""
-    signature, usual = inspect.signature(call), Options()
-    named = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(usual, name), annotation=kind
-        )
-        for name, kind in OptionKeywords.__annotations__.items()
-    ]
-    *own, _ = signature.parameters.values()
-    vars(call)["__signature__"] = signature.replace(parameters=[*own, *named])
-    return call
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final, TypeVarTuple
 
-from onnxpad.errors import RUNTIME
 from onnxpad.finding import Trust
 
 T = TypeVarTuple("T")
@@ -19,114 +21,97 @@ BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
 
 
 class Reason(enum.StrEnum):
-    """The code of a reason, and what it means in one line, without names and numbers."""
+    """The code of a reason."""
 
-    meaning: str
-
-    def __new__(cls, code: str, meaning: str) -> Reason:
-        """A code with its meaning."""
-        member = str.__new__(cls, code)
-        member._value_ = code
-        member.meaning = meaning
-        return member
+    @property
+    def meaning(self) -> str:
+        """What it means in one line, without names and numbers, as the manual's page has it."""
+        return _meanings()[self]
 
     # The Pad itself.
-    COPIES_DATA = "copies-data", "the Pad copies data (its mode); only a maximum may take it over"
-    PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
-    CROPS = "crops", "the operator's pads cannot crop or append that"
-    FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
-    FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
-    ZERO_POINT_UNKNOWN = (
-        "zero-point-unknown",
-        "the zero point is not one constant number",
-    )
-    FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
-    FILL_CHANGES = "fill-changes", "an operator between makes no single certain value of the fill"
-    AXIS_TAKEN = "axis-taken", "an operator between works along a padded axis"
-    TYPE_UNKNOWN = "type-unknown", "the element type of the data is not known"
+    COPIES_DATA = "copies-data"
+    PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels"
+    CROPS = "crops"
+    FILL_DIFFERS = "fill-differs"
+    FILL_UNKNOWN = "fill-unknown"
+    ZERO_POINT_UNKNOWN = "zero-point-unknown"
+    FILL_WINS = "fill-wins"
+    FILL_CHANGES = "fill-changes"
+    AXIS_TAKEN = "axis-taken"
+    TYPE_UNKNOWN = "type-unknown"
 
     # Amounts and sizes.
-    AMOUNTS_UNKNOWN = "amounts-unknown", "the amounts are known only at run time"
-    AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file at an unknown path"
-    OVERRIDABLE = "overridable", "an initializer that is also an input gives it, as a default"
-    SIZE_DEPENDENT = "size-dependent", "the padding depends on a size that is open"
-    NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes in an unknown way"
-    SAME_AT_EVERY_SIZE = (
-        "same-at-every-size",
-        "the Pad equals SAME; try --dynamic auto-pad",
-    )
-    KERNEL_UNKNOWN = "kernel-unknown", "the size of the kernel is known only at run time"
-    MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
-    DATA_EMPTY = "data-empty", "the data is empty on an axis"
+    AMOUNTS_UNKNOWN = "amounts-unknown"
+    AMOUNTS_IN_FILE = "amounts-in-file"
+    OVERRIDABLE = "overridable"
+    SIZE_DEPENDENT = "size-dependent"
+    NOT_WORKED_OUT = "not-worked-out"
+    SAME_AT_EVERY_SIZE = "same-at-every-size"
+    KERNEL_UNKNOWN = "kernel-unknown"
+    MAY_BE_EMPTY = "may-be-empty"
+    DATA_EMPTY = "data-empty"
 
     # The requirements of the operator.
-    AUTO_PAD_AND_PADS = "auto-pad-and-pads", "auto_pad and pads are both there and disagree"
-    SAME_STAYS = "same-stays", "the operator's own SAME stays, and depends on the padded size"
-    INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
-    OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average does not count its own padding"
-    DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
-    ROUNDING_DIFFERS = "rounding-differs", f"{RUNTIME} would round an average otherwise"
-    PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
-    CEIL_WINDOWS_DIFFER = "ceil-windows-differ", "with ceil_mode the number of windows would differ"
-    WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
-    INFINITE_DATA = "infinite-data", "the data may hold infinities"
-    ENGINES_DISAGREE = "engines-disagree", f"{RUNTIME} and the specification do not pad alike"
-    OPTIMISER_FOLDS = "optimiser-folds", f"{RUNTIME}'s optimiser would fold the Pad then exposed"
-    RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
-    RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
-    DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
-    WRONG_DECLARATION = (
-        "wrong-declaration",
-        "a graph output is declared with another shape",
-    )
-    SIZE_MISINFERRED = (
-        "size-misinferred",
-        "onnx's shape inference upstream is wrong, but hidden",
-    )
-    OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
-    NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
-    READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
+    AUTO_PAD_AND_PADS = "auto-pad-and-pads"
+    SAME_STAYS = "same-stays"
+    INDICES_READ = "indices-read"
+    OWN_PADDING_UNCOUNTED = "own-padding-uncounted"
+    DIVISOR_DIFFERS = "divisor-differs"
+    ROUNDING_DIFFERS = "rounding-differs"
+    PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel"
+    CEIL_WINDOWS_DIFFER = "ceil-windows-differ"
+    WINDOW_IN_PADDING = "window-in-padding"
+    INFINITE_DATA = "infinite-data"
+    ENGINES_DISAGREE = "engines-disagree"
+    OPTIMISER_FOLDS = "optimiser-folds"
+    RANK_DIFFERS = "rank-differs"
+    RANK_UNKNOWN = "rank-unknown"
+    DECLARED_LIMIT = "declared-limit"
+    WRONG_DECLARATION = "wrong-declaration"
+    SIZE_MISINFERRED = "size-misinferred"
+    OPSET_TOO_OLD = "opset-too-old"
+    NO_PAD_FOR_TYPE = "no-pad-for-type"
+    READ_ELSEWHERE = "read-elsewhere"
 
     # Changes that were taken back.
-    KERNEL_CRASHES = "kernel-crashes", f"{RUNTIME} would choose a kernel that crashes"
-    LAYS_PAD_OPEN = "lays-pad-open", f"{RUNTIME}'s optimiser would fold a Pad that is exposed"
-    JOINS_NEIGHBOURS = (
-        "joins-neighbours",
-        f"{RUNTIME} would wrongly fuse what it keeps apart",
-    )
-    DIFFERS = "differs", "with the change the whole model computed something else"
-    DIFFERS_OPTIMISED = "differs-optimised", "as differs, at full optimisation only"
-    STOPS = "stops", "with the change the whole model did not run"
-    STOPS_OPTIMISED = "stops-optimised", "as stops, at full optimisation only"
-    NOT_CHOSEN = "not-chosen", "the code is not chosen (--select, --ignore)"
-    NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
-    ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
-    PROBE_DIFFERS = "probe-differs", "the change computed something else when it was run"
-    WITHOUT_END = "without-end", "the rule finds again what it has already rewritten"
-
-    PASS_RAISED = "pass-raised", "the user's own pass that made the change raised an error"
+    KERNEL_CRASHES = "kernel-crashes"
+    LAYS_PAD_OPEN = "lays-pad-open"
+    JOINS_NEIGHBOURS = "joins-neighbours"
+    DIFFERS = "differs"
+    DIFFERS_OPTIMISED = "differs-optimised"
+    STOPS = "stops"
+    STOPS_OPTIMISED = "stops-optimised"
+    NOT_CHOSEN = "not-chosen"
+    NOT_CERTIFIED = "not-certified"
+    ASSUMPTION_REFUSED = "assumption-refused"
+    PROBE_DIFFERS = "probe-differs"
+    WITHOUT_END = "without-end"
+    PASS_RAISED = "pass-raised"
 
     # The operator, and the readers of the Pad.
-    OPERATOR_NOT_COVERED = "operator-not-covered", "onnxpad does not cover the operator"
-    CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"
-    UNREADABLE = "unreadable", "the node has an attribute or input that no rule can rely on"
-    READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
-    STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
-    NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"
-    READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or other operand"
-    GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
-    READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
-    AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
-    UNUSED = "unused", "nothing reads the Pad"
-    SHAPE_REFUSED = "shape-refused", f"{RUNTIME} would stop at sizes that it does not know now"
-    TARGET = "target", "the target takes no writing of the padding that onnxpad knows"
-    CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
-    FRAMEWORK_CONVENTION = (
-        "framework-convention",
-        "only repad writes another framework's padding",
-    )
-    OWN_RULE = "own-rule", "a user's own pass reports it"
-    OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
+    OPERATOR_NOT_COVERED = "operator-not-covered"
+    CUSTOM_OPERATOR = "custom-operator"
+    UNREADABLE = "unreadable"
+    READER_UNREADABLE = "reader-unreadable"
+    STEPS_BETWEEN = "steps-between"
+    NO_WINDOW = "no-window"
+    READ_AS_OPERAND = "read-as-operand"
+    GRAPH_OUTPUT = "graph-output"
+    READ_IN_BODY = "read-in-body"
+    AS_ASKED = "as-asked"
+    UNUSED = "unused"
+    SHAPE_REFUSED = "shape-refused"
+    TARGET = "target"
+    CONVENTION_TOLD = "convention-told"
+    FRAMEWORK_CONVENTION = "framework-convention"
+    OWN_RULE = "own-rule"
+    OTHER_SCOPE = "other-scope"
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    page = Path(__file__).with_name("docs") / "reasons.md"
+    return dict(re.findall(r"\| `([a-z-]+)` \| (.+) \|", page.read_text(encoding="utf-8")))
 
 
 class RefusalError(Exception):

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from onnxpad.api.check import check
 from onnxpad.api.validate import validate
-from onnxpad.errors import OnnxpadError
 from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def assert_clean(
         ModelError: The model cannot be read.
     """
     __tracebackhide__ = True
-    try:
-        result = check(model, **options)
-    except OnnxpadError as error:
-        raise error.with_traceback(None) from None  # its message says all
+    result = check(model, **options)
     failing = result.failing(fail_on)
     if failing:
         from onnxpad.report.documents.check_document import check_text
@@ -74,10 +70,7 @@ def assert_equivalent(
         ProviderError: An execution provider that was asked for is not here.
     """
     __tracebackhide__ = True
-    try:
-        result = validate(original, rewritten, **options)
-    except OnnxpadError as error:
-        raise error.with_traceback(None) from None
+    result = validate(original, rewritten, **options)
     if not result.ok:
         raise AssertionError(str(result))
     return result

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.arithmetic.window import axes_text
-from onnxpad.errors import ModelError, and_list, few, without_names
+from onnxpad.errors import and_list, few, without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, Use, held_bodies
 from onnxpad.padding.padding import Readers
@@ -115,10 +115,10 @@ def not_covered(graph: Graph, node: Node) -> RefusalError:
 def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | None:
     """Why a reader of a `Pad` does not take over its padding; None where the style wants that."""
     (node, index), graph = use, context.graph
-    window, told = windowed(graph, node), f"{node.op} {graph.label(node)!r}"
+    told = f"{node.op} {graph.label(node)!r}"
     if index < 0:
         return RefusalError(Reason.READ_IN_BODY, f"{told} reads it in a body")
-    if window is not None and index != window.inputs.data:
+    if index and windowed(graph, node):
         return RefusalError(Reason.READ_AS_OPERAND, f"{told} reads it as input {index}")
     if gathering(graph, node) is None:
         return _way(graph, (use,))
@@ -135,7 +135,7 @@ def _way(graph: Graph, path: Sequence[Use]) -> RefusalError:
     *steps, (end, _) = path
     code, why = Reason.STEPS_BETWEEN, ""
     if not steps:
-        is_window = windowed(graph, end) is not None
+        is_window = windowed(graph, end)
         code = Reason.OPERATOR_NOT_COVERED if is_window else Reason.NO_WINDOW
         why = ": onnxpad does not cover it" if is_window else ": it is not known to have a window"
     if crops(graph, end):
@@ -269,14 +269,9 @@ class ReportScopes(Pass):
         """The padding in the bodies of a node; without a reason only where others do not look."""
         if not any(pads(light.node) for _, light in held_bodies(node)):
             return
-        try:
-            found = [*graph.bodies(node)]
-        except ModelError as error:
-            yield self._match(graph, node, str(error), reason or "a body is malformed")
-            return
         if reason or not covers(graph, node):
             reason = reason or f"what {node.op} hands to its bodies is not known"
-            for body in found:
+            for body in graph.bodies(node):
                 yield from self._padding(body, reason)
                 for inner in body.running():
                     yield from self._in_bodies(body, inner, reason)

@@ -26,7 +26,6 @@ import typer
 
 import onnxpad
 from onnxpad.cli import COMMANDS, app
-from onnxpad.reasons import Reason
 from onnxpad.targets.known_targets import Standing, every, standing
 from onnxpad.targets.target import Target
 from tests import run_command
@@ -72,7 +71,7 @@ NAMES: Final = ("pad_3", "stem", "/stem/Conv", "pool1", "conv1", "net/conv1")
 
 def generated() -> dict[str, str]:
     """The generated part of each page that has one."""
-    return {"commands": options_text(), "reasons": reasons_text(), "targets": targets_text()}
+    return {"commands": options_text(), "targets": targets_text()}
 
 
 @cache
@@ -90,12 +89,6 @@ def targets_text() -> str:
 
 def _known_by(target: Target, found: Standing) -> str:
     return f"{found.models} models" if found.models else target.read
-
-
-def reasons_text() -> str:
-    """A row for each reason."""
-    rows = [f"| `{each.value}` | {each.meaning} |\n" for each in Reason]
-    return f"\n| code | meaning |\n| --- | --- |\n{''.join(rows)}\n"
 
 
 def options_text() -> str:

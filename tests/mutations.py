@@ -366,7 +366,7 @@ _OPERATORS: Final = (
     _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, semantics_rows.lowest,
             'float("-inf")', "0.0"),
     _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, semantics_rows.lowest,
-            "np.iinfo(kind).min", "0"),
+            "INTEGERS.get(dtype, (None,))[0]", "0 if dtype in INTEGERS else None"),
 )
 
 _QUANTISED: Final = (
@@ -455,9 +455,9 @@ _SIGNS: Final = (
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
             bounds._pad, "min(data, call.bound_of(2) if call.has(2) else 0)", "data"),
     _entry("a sum keeps the sign of one", "Pad MaxPool, 0 behind Add", VALIDATION, BOUNDS, "Add",
-           BOUNDS["Max"]),
+           BOUNDS["Relu"]),
     _entry("the least is never below any", "Pad MaxPool, 0 behind Min", VALIDATION, BOUNDS, "Min",
-           BOUNDS["Max"]),
+           BOUNDS["Relu"]),
     _mutant("the signs of a Concat are those of its first input",
             "Pad MaxPool, 0 behind Concat", VALIDATION, bounds._all,
             'range(call.op == "Where", len(call.node.inputs))', "[0]"),

@@ -1,6 +1,5 @@
 """The manual: its pages, links and blocks, what is generated, and the table of symptoms."""
 
-import inspect
 import re
 import shlex
 import shutil
@@ -10,8 +9,8 @@ from typing import Final
 import onnx
 import pytest
 
-import onnxpad
 from onnxpad.finding import Assumption
+from onnxpad.options import OptionKeywords
 from onnxpad.report.manual import entry_of
 from tests.manual import generated, in_python, in_shell, written
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs
@@ -95,7 +94,7 @@ def test_what_is_generated_is_as_it_is_made(page: str) -> None:
 
 
 def test_every_keyword_is_named() -> None:
-    for name in (*inspect.signature(onnxpad.fix).parameters, "convention"):
+    for name in (*OptionKeywords.__annotations__, "convention"):
         assert re.search(rf"\b{name}\b", pages()["library"]), name
 
 

@@ -19,12 +19,6 @@ def test_they_are_those_of_fix_and_check() -> None:
     """With the same defaults; what only runs or only shows something is no option of a rewrite."""
     usual = asdict(Options())
     assert list(OptionKeywords.__annotations__) == list(usual)
-    for call, others in (
-        (onnxpad.fix, {"model", "validate", "inputs", "reference", "run_timeout", "progress"}),
-        (onnxpad.check, {"model", "convention"}),
-    ):
-        found = {name: each.default for name, each in signature(call).parameters.items()}
-        assert {name: found[name] for name in found.keys() - others} == usual
 
 
 def test_each_is_explained() -> None:

@@ -10,7 +10,7 @@ from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.options import OptionKeywords, Options, check_choice, names_options
+from onnxpad.options import OptionKeywords, Options, check_choice
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
@@ -60,7 +60,6 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         return check_page(self.report())
 
 
-@names_options
 def check(
     model: ModelSource,
     *,

@@ -18,7 +18,7 @@ from onnxpad.errors import RUNTIME, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph, counts_of
-from onnxpad.options import OptionKeywords, Options, names_options
+from onnxpad.options import OptionKeywords, Options
 from onnxpad.process import gc_paused
 from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
@@ -200,7 +200,6 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
         )
 
 
-@names_options
 def fix(
     model: ModelSource,
     *,

@@ -34,12 +34,7 @@ _NEAR: Final = 24
 _GROWTH: Final = 256
 """By how much operators are taken to multiply magnitudes, as slopes do and sums of elements."""
 
-# Operators whose result has numbers of all inputs; that compute with these; and that do at poles.
-_JOINING: Final = frozenset({"Concat", "Max", "Min", "Where"})
-_COMPUTING: Final = frozenset({
-    "Add", "AveragePool", "BatchNormalization", "Cast", "Div", "Exp", "GlobalAveragePool",
-    "LeakyRelu", "Log", "Mul", "PRelu", "Pow", "Reciprocal", "Sqrt", "Sub", "Sum",
-})  # fmt: skip
+# Operators that make infinities of finite numbers.
 _POLES: Final = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
@@ -54,35 +49,31 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
 }
 
 
-def infinite(analysis: Facts, tensor: Tensor, *, computed: bool = False) -> Tensor | None:
+def infinite(analysis: Facts, tensor: Tensor) -> Tensor | None:
     """Where infinities or NaN in a tensor come from; None is no proof that it holds none.
 
-    They are in a constant, or operators make them of constants alone. What is computed of a
-    fill near the greatest number of its type is taken for infinite, as if more is `computed` of
-    the tensor. Only few tensors upstream are looked at, and of most operators the first input.
+    They are in a constant, or operators make them of constants alone. Numbers near the greatest
+    one of their type are taken for infinite. Only few tensors upstream are looked at.
     """
-    graph, near = analysis.graph, [(tensor, computed)]
-    for at, is_computed in near:
+    graph, near = analysis.graph, [tensor]
+    for at in near:
         array, node, read = graph.constant(at), at.producer, tuple[Tensor, ...]()
         if array is not None:
-            if _is_infinite(array, is_computed):
+            if _is_infinite(array):
                 return at
         elif at.outer is not None and analysis.outer is not None:
-            if (found := infinite(analysis.outer, at.outer, computed=is_computed)) is not None:
+            if (found := infinite(analysis.outer, at.outer)) is not None:
                 return found
         elif node is not None and graph.is_standard(node) and not graph.refers(node):
             fills = node.op == "Pad" and node.attrs.get("mode", "constant") == "constant"
             fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
-            if _is_infinite(fill, is_computed) or _is_pole(graph, node):
+            if _is_infinite(fill) or _is_pole(graph, node):
                 return at
-            is_computed = is_computed or node.op in _COMPUTING
-            if node.op in _JOINING | _COMPUTING:
-                read = node.inputs
-            elif node.op != "MaxPool" or _passes_fill(analysis, node):
-                read = node.inputs[: 3 if fills else 1]
+            if node.op != "MaxPool" or _passes_fill(analysis, node):
+                read = node.inputs[: 1 if node.op in {"Clip", "Pad"} and not fills else None]
         for each in read:
-            if each.name and (each, is_computed) not in near and len(near) < _NEAR:
-                near.append((each, is_computed))
+            if each.name and each not in near and len(near) < _NEAR:
+                near.append(each)
     return None
 
 
@@ -106,12 +97,10 @@ def _passes_fill(analysis: Facts, pool: Node) -> bool:
     return bool((total >= (kernel - 1) * (pool.attrs.get("dilations") or 1) + 1).any())
 
 
-def _is_infinite(array: np.ndarray[Any, Any], is_computed: bool) -> bool:
-    """Whether an array holds infinities or NaN, or numbers of which more is computed near these."""
+def _is_infinite(array: np.ndarray[Any, Any]) -> bool:
     if array.dtype.kind != "f" or not array.size:
         return False
-    greatest = np.finfo(array.dtype).max
-    return not (np.abs(array) <= (greatest / _GROWTH if is_computed else greatest)).all()
+    return not (np.abs(array) <= np.finfo(array.dtype).max / _GROWTH).all()
 
 
 def telling(analysis: Facts, tensor: Tensor) -> str:
@@ -147,10 +136,9 @@ def _tellers(graph: Graph) -> frozenset[str]:
     notes = graph.model.notes
     if _tellers not in notes:
         main = graph.model.main
-        inside = (main, *main.inside(), *main.functions())
         notes[_tellers] = frozenset(
             node.op
-            for each in (*inside, *(body for one in main.functions() for body in one.inside()))
+            for each in (main, *main.inside())
             for node in each.nodes
             for index in range(len(node.inputs))
             if not each.runs_graphs(node) and _tells(each, node, index)
@@ -212,11 +200,6 @@ def _clip(call: Call) -> Bound:
     return min(low, high)
 
 
-def _greatest(call: Call) -> Bound:
-    bounds = map(call.bound_of, range(len(call.node.inputs)))
-    return max(bounds, default=NONE) if call.kind in FLOATS else NONE
-
-
 def _pad(call: Call) -> Bound:
     data = call.bound_of(0)
     if call.of("mode", "constant") != "constant":
@@ -260,7 +243,6 @@ BOUNDS: Final[dict[str, Rule]] = {
     **named(_sign(lambda call: 0), "Abs Exp HardSigmoid Sigmoid Softmax Softplus"),
     "Clip": _clip,
     "DequantizeLinear": _dequantised,
-    "Max": _greatest,
     "MaxPool": _max_pool,
     "Pad": _pad,
     "Relu": lambda call: 0,

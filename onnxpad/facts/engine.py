@@ -459,21 +459,18 @@ def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
 def _computed_by(analysis: Analysis, node: Node) -> list[PassedFacts]:
     """Facts about the outputs of a node with bodies, or of a call; fewer where some are unknown."""
     graph = analysis.graph
-    try:
-        if graph.is_function(node):
-            function = graph.called(node)
-            if function is None:
-                return []
-            return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
-        if rule_name(graph, node) not in KNOWN:
+    if graph.is_function(node):
+        function = graph.called(node)
+        if function is None:
             return []
-        bodies = list(graph.bodies(node))
-        if node.op == "Loop":
-            return list(passed_to_body(bodies[0], analysis).values()) if bodies else []
-        results = [_results(body, analysis, {}) for body in bodies]
-        return list(map(common, *results)) if len(results) == 2 else []
-    except ModelError:
-        return []  # a body or the function is malformed
+        return _results(function, analysis, passed_to_function(function, [(node, analysis)]))
+    if rule_name(graph, node) not in KNOWN:
+        return []
+    bodies = list(graph.bodies(node))
+    if node.op == "Loop":
+        return list(passed_to_body(bodies[0], analysis).values()) if bodies else []
+    results = [_results(body, analysis, {}) for body in bodies]
+    return list(map(common, *results)) if len(results) == 2 else []
 
 
 def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:

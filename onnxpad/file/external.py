@@ -8,7 +8,6 @@ it. A process that is killed leaves at most one.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -39,7 +38,6 @@ The installed onnx may be too old to know some of the names.
 _UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
 
 _DIGITS: Final = 20  # of the greatest number of 64 bits
-_UNREACHABLE: Final = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
 _BLOCK: Final = 1 << 22
 _MEBIBYTE: Final = 1 << 20
 
@@ -126,18 +124,9 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
         status = path.stat()
     except (OSError, ValueError) as error:
         let_through(error)
-        if isinstance(error, OSError) and error.errno in _UNREACHABLE:
-            raise ModelError(f"{what}, which cannot be read: {error.strerror}") from None
-        if path.is_symlink():
-            raise ModelError(
-                f"{what}, a symbolic link that leads to no file; put the file itself there"
-            ) from None
-        spelt = folder / PurePosixPath(str(location).replace("\\", "/"))
-        hint = "; its name is written with backslashes" if spelt != path else ""
-        if os.path.exists(os.path.normpath(path)):  # noqa: PTH110
-            hint = " by that path: a folder that the path passes through is missing"
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(
-            f"{what}, which is not in {folder}; put it beside the model{hint}"
+            f"{what}, which is not in {folder} ({reason}); put it beside the model"
         ) from None
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxpad.file.proto_walk import function_label, normal_domain
-from onnxpad.graph.graph import Graph, counts_of, readable_graphs
+from onnxpad.graph.graph import Graph, counts_of
 from onnxpad.graph.model import Model
 from onnxpad.graph.nodes import (
     Declared,
@@ -21,5 +21,5 @@ from onnxpad.graph.nodes import (
 __all__ = [
     "Declared", "Graph", "Model", "Node", "Tensor", "Touched", "Use", "counts_of", "describe",
     "downstream", "function_label", "held_bodies", "nodes_upstream", "normal_domain",
-    "readable_graphs", "upstream",
+    "upstream",
 ]  # fmt: skip

@@ -27,7 +27,6 @@ from onnxpad.file.proto_walk import (
     DEFAULT_DOMAINS,
     function_label,
     is_external,
-    names,
     normal_domain,
     operators,
     pinned,
@@ -231,34 +230,27 @@ class Graph:
 
     # Graphs inside
 
-    def _opened(self, function: Section) -> Graph | ModelError:
+    def _opened(self, function: Section) -> Graph:
         name = function_label(function.light)
-        try:
-            with _one_line(f"function {name}: "):
-                return Graph(self.model, function, scope=(name,), place=name)
-        except ModelError as error:
-            return error
+        with _one_line(f"function {name}: "):
+            return Graph(self.model, function, scope=(name,), place=name)
 
     def _open_bodies(self, node: Node) -> None:
         """Opens the bodies of a node, which captures what they read then."""
-        node.captures, found = {}, dict[str, Graph]()
-        try:
-            for key, light in held_bodies(node):
-                place = place_in(self.place, f"{node.op} {describe(node)!r}", key)
-                with _one_line(f"{place}: "):
-                    assert node.record is not None
-                    section = self.skeleton.body(node.record, key, light)
-                    scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
-                    found[key] = Graph(self.model, section, self, node, scope, place, passed)
-            node.bodies = found
-            held = [t.outer for body in found.values() for t in body.captured() if body.is_read(t)]
-        except ModelError as error:
-            node.broken = error
-            held = [self.capture(name) for _, light in held_bodies(node) for name in names(light)]
-        for tensor in held:
-            if tensor is not None and tensor.producer is not node:
-                node.captures[tensor] = None
-                self._read(node, -1, tensor)
+        node.captures, node.bodies = {}, {}
+        for key, light in held_bodies(node):
+            steps = f"{node.op} {describe(node)!r}", key
+            with _one_line(f"{place_in('', *steps)}: "):
+                assert node.record is not None
+                section = self.skeleton.body(node.record, key, light)
+                scope, passed = (*self.scope, describe(node), key), self._passed(node, light)
+                place = place_in(self.place, *steps)
+                body = Graph(self.model, section, self, node, scope, place, passed)
+            node.bodies[key] = body
+            for tensor in filter(body.is_read, body.captured()):
+                outer = cast("Tensor", tensor.outer)
+                node.captures[outer] = None
+                self._read(node, -1, outer)
 
     def _passed(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
         """What a Loop passes to its body first, which some declare as vectors of one element."""
@@ -269,29 +261,15 @@ class Graph:
         return [Declared(kind, None if shape else ()) for kind, shape in known]
 
     def bodies(self, node: Node) -> Iterator[Graph]:
-        """The bodies of a node; raises ModelError where one is not a valid graph."""
-        if node.broken is not None:
-            raise node.broken
-        return (node.bodies[key] for key, _ in held_bodies(node) if key in node.bodies)
+        """The bodies of a node."""
+        return (node.bodies[key] for key, _ in held_bodies(node))
 
     def inside(self) -> Iterator[Graph]:
-        """All bodies in the graph, each followed by those inside it; ModelError as for `bodies`."""
-        for node in self.running():
-            for body in self.bodies(node):
-                yield body
-                yield from body.inside()
-
-    def functions(self) -> Iterator[Graph]:
-        """The functions of the model; only the main graph has them. ModelError as for one."""
-        return map(self.function, range(len(self.model.functions) if self.is_main else 0))
-
-    def function(self, index: int) -> Graph:
-        """A function of the model, by index; raises ModelError where it is not a valid graph."""
-        found = self.model.functions[index]
-        if isinstance(found, ModelError):
-            raise found
-        graph: Graph = found
-        return graph
+        """All bodies in it, then the functions of a main graph; each is followed by those in it."""
+        bodies = (body for node in self.running() for body in self.bodies(node))
+        for each in (*bodies, *(self.model.functions if self.is_main else ())):
+            yield each
+            yield from each.inside()
 
     # Reading
 
@@ -414,7 +392,7 @@ class Graph:
     def called(self, node: Node) -> Graph | None:
         """The function that a node calls; None where there is none, or several of that name."""
         found = self._callees(node)
-        return self.function(found[0]) if len(found) == 1 else None
+        return self.model.functions[found[0]] if len(found) == 1 else None
 
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node and in the functions that it may call.
@@ -470,7 +448,7 @@ class Graph:
         """Whether a node, a body of it, or a function that these may call differs from the file."""
         if self.is_edited(node) or not self.runs_graphs(node):
             return self.is_edited(node)
-        return any(edited_section(each) for each in self.model.functions if isinstance(each, Graph))
+        return any(map(edited_section, self.model.functions))
 
     @noted
     def runs_graphs(self, node: Node) -> bool:
@@ -1015,22 +993,10 @@ def row_declared(graph: Graph, node: Node) -> declared.Row | None:
     return one if opset is not None and (not one.versions or opset in one.versions) else None
 
 
-def readable_graphs(graph: Graph) -> Iterator[Graph]:
-    """The bodies in a graph, and the functions of a main graph; a finding tells which are none."""
-    for node in graph.running():
-        for body in () if node.broken else graph.bodies(node):
-            yield body
-            yield from readable_graphs(body)
-    for function in graph.model.functions if graph.is_main else ():
-        if isinstance(function, Graph):
-            yield function
-            yield from readable_graphs(function)
-
-
 def counts_of(graph: Graph) -> Counts:
     """The padding and the nodes of a model, bodies and functions included."""
     pads = auto_pads = ceil_modes = nodes = 0
-    for each in (graph, *readable_graphs(graph)):
+    for each in (graph, *graph.inside()):
         for node in each.nodes:
             nodes += 1
             pads += node.op == "Pad" and each.is_standard(node)
@@ -1042,7 +1008,7 @@ def counts_of(graph: Graph) -> Counts:
 
 def has_open_loop(graph: Graph) -> bool:
     """Whether a model has a Loop that no constant stops within a million iterations or so."""
-    for each in (graph, *readable_graphs(graph)):
+    for each in (graph, *graph.inside()):
         for node in each.nodes:
             if node.op == "Loop" and each.names_standard(node):
                 count = node.operand(0)

@@ -102,7 +102,7 @@ class Model:
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.
         main: The main graph.
-        functions: The functions; for one that is not a valid graph, why.
+        functions: The functions.
         function_indices: Their indices by domain and name, which overloads share.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
@@ -121,7 +121,7 @@ class Model:
         if path:
             check_external(skeleton.external, path)
         self.main: AnyGraph
-        self.functions: list[AnyGraph | ModelError] = []
+        self.functions: list[AnyGraph] = []
         self.standard_functions = set[str]()
         self.function_indices: dict[tuple[str, str], list[int]] = {}
         for index, each in enumerate(light.functions):
@@ -209,8 +209,7 @@ class Model:
         if self._different is None or self._different[0] != version:
             edited = dict(_noted(self.skeleton, self._metadata))
             for graph in (self.main, *self.functions):
-                if not isinstance(graph, ModelError):
-                    edited.update(edited_section(graph))
+                edited.update(edited_section(graph))
             self._different = version, edited
         return self._different[1]
 

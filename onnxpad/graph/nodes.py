@@ -50,7 +50,7 @@ class Node(Struct, eq=False):
         reading: What was last read of it and of its inputs, with the analysis that knew these; an
             edit of the node drops it.
         like: For an inserted one, the node whose notes (`doc_string`, `metadata_props`) it gets.
-        bodies, broken: Its bodies by attribute, with the index in a list; why there are none.
+        bodies: Its bodies by attribute, with the index in a list.
         captures: The tensors that its bodies capture.
         alive, touched: Whether it is in a graph, and whether it may differ from the file.
         previous, next: The nodes before and after it.
@@ -66,8 +66,7 @@ class Node(Struct, eq=False):
     notes: dict[object, Any] = {}
     reading: tuple[object, Any] | None = None
     like: Node | None = None
-    bodies: Mapping[str, AnyGraph] = _NONE
-    broken: ModelError | None = None
+    bodies: dict[str, AnyGraph] = _NONE
     captures: dict[Tensor, None] = _NONE
     alive: bool = False
     touched: bool = False

@@ -26,7 +26,7 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.graph import Graph, Node, describe, readable_graphs
+from onnxpad.graph import Graph, Node, describe
 from onnxpad.padding.crops import Crops, Obstacle, Taking
 from onnxpad.padding.padding import Readers
 from onnxpad.padding.reading import SiteReader, added, steps_of
@@ -256,7 +256,7 @@ def sites_in(
     for context in contexts:
         found += _Collector(context, about, fitted or {}).sites()
     seen = {id(context.graph) for context in contexts}
-    for graph in readable_graphs(contexts[0].graph):
+    for graph in contexts[0].graph.inside():
         if id(graph) not in seen:
             found += written_sites(graph, about)
     return found
@@ -274,7 +274,7 @@ def _padding(graph: Graph) -> list[Node]:
         if node.op == "Pad"
         or not PADDING.isdisjoint(node.attrs)
         or operator_named(graph, node) is not None
-        or windowed(graph, node) is not None
+        or windowed(graph, node)
     ]
 
 

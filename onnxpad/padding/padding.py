@@ -207,13 +207,13 @@ class Readers:
             for use in self.of(current):
                 if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
-                window = windowed(self._graph, use.node)
-                if window is not None and use.index == window.inputs.data:
+                is_window = windowed(self._graph, use.node)
+                if is_window and use.index == 0:
                     return (*steps, use)
                 domain, op = key_of(self._graph, use.node) or (None, None)
                 # It may pass elements on, changed one by one or moved.
                 hands_on = domain in _DOMAINS and op not in ASKING and use.index >= 0
-                if window is None and len(steps) < _MOST_STEPS and hands_on:
+                if not is_window and len(steps) < _MOST_STEPS and hands_on:
                     seen.add(id(use.node))
                     pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()

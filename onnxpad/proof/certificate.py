@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from onnxpad.declared import Row, op_types, operator_name
+from onnxpad.declared import op_types, operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
-from onnxpad.graph import Graph, Node, Tensor, Touched, nodes_upstream
+from onnxpad.graph import Graph, Tensor, Touched
 from onnxpad.graph.graph import row_declared
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import LOST_SIGN, Facts, refine
@@ -25,8 +25,8 @@ from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
 
-_MOST_PADS: Final = 16
-"""`Pad`s after which a walk to the roots ends: no edit concerns so many in a row."""
+_MOST_NODES: Final = 16
+"""Nodes after which a walk to the roots ends: no edit concerns so many."""
 _Domain: TypeAlias = tuple[AnalysedDomain, Mapping[str, Any], Facts]
 """A domain of sizes, its limits as data, and the facts of a graph there."""
 
@@ -116,31 +116,17 @@ class Prover:
         equal: Mapping[Tensor, Equal],
         found: list[Certificate],
     ) -> list[Certificate]:
-        """Takes an edit for proved, in each domain.
-
-        Terms are equal at no other sizes, and under no fewer assumptions, than at those of `at`.
-        """
-        is_within = False
+        """Takes an edit for proved, in each domain."""
         for each in self._domains:
             if each is at:
-                is_within = True
                 continue
             reader, changed = each[2].reader, at[2].reader.log
             reader.undo()
-            holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
             terms = {new: reader.known(replaced.get(new, new)) for new in equal}
             was = {tensor: reader.forget(tensor) for tensor in changed}
             for tensor in reader.unread([*filter(self._graph.holds, reversed(changed))]):
-                term = terms.get(tensor)
-                now, _ = reader.reread(tensor, term or was.get(tensor))
-                if (
-                    term is not None
-                    and holds
-                    and now is not term
-                    and equal[tensor].rule != LOST_SIGN
-                ):
-                    reader.equate(now, term, equal[tensor])
-                reader.keep(tensor, term or now)
+                now = terms.get(tensor) or reader.reread(tensor, was.get(tensor))[0]
+                reader.keep(tensor, now)
         return found
 
     def _certificate(
@@ -157,45 +143,28 @@ class Prover:
         else:
             said = f"{old.name!r} holds the same elements of"
             sizes = _sizes(facts, facts.reader.read(new))
-            found |= {"roots": [*roots], **({"repair": True} if equal.repair else {})}
+            found["roots"] = [*roots]
         assumed: tuple[str, ...] = (*domain.assumptions, *self._trusts)
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        rest = equal.words
-        if declared := self._declared(at, new, old):
+        nodes = [each.producer for each in (new, old) if op_types() and each.producer is not None]
+        own = {row_declared(self._graph, each) for each in nodes}
+        if declared := {*filter(None, own), *analysed.analysis.declared}:
             users = sorted(set(map(operator_name, declared)))
             found |= {
                 "declared": users,
                 "runnable": all(each.body is not None for each in declared),
             }
             assumed = (*assumed, Assumption.DECLARED)
-            rest += f"; as declared of {', '.join(users)}"
         return Certificate(
-            f"{said} {names}, {rest}",
+            f"{said} {names}",
             limits=str(domain) if is_limited else "",
             assumptions=(*sorted(equal.assumptions), *assumed),
             facts=found,
             within={name: each.as_data() for name, each in domain.given.items() if is_limited},
             data=sizes,
         )
-
-    def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> frozenset[Row]:
-        """The declarations that a proof rests on: of what it read, and of what gave the sizes."""
-        graph = self._graph
-        if not op_types():
-            return frozenset()
-        nodes = [each.producer for each in (new, old) if each.producer is not None]
-        read = frozenset(filter(None, [row_declared(graph, node) for node in nodes]))
-        sizes = frozenset(at[0].analysis.declared)
-        if sizes <= read or at[1] or not graph.is_main:
-            return read | sizes
-        for node in nodes_upstream([new], graph.sources):
-            if node is None:
-                return read | sizes
-            own = row_declared(graph, node)
-            read |= frozenset() if own is None else {own}
-        return read
 
 
 def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tuple[str, ...]:
@@ -205,15 +174,15 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     first, head = start.producer, reader.read(start).head
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
-    pending = [(start, 0)]
+    pending = [start]
     seen = set[Tensor]()
     while pending:
-        at, pads = pending.pop()
+        at = pending.pop()
         if at in seen:
             continue
         seen.add(at)
         node, term = at.producer, reader.read(at)
-        row = None if node is None or pads >= _MOST_PADS else row_of(graph, node)
+        row = None if node is None or len(seen) > _MOST_NODES else row_of(graph, node)
         if node is None or row is None or not node.inputs:
             found.append(at.name)
             continue
@@ -222,17 +191,17 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             # Copies around the data are a layer before a maximum.
             copies = slides and isinstance(head, Slid) and head.form.compares
             is_pad = is_pad or (copies and isinstance(term.head, Copied))
-            pads += bool(is_pad)
             if not (is_pad or (through and term.is_open)):
                 found.append(at.name)
                 continue
         # What a transposed convolution spreads, and what indices count, is a root.
         counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
         if node.op == "ConvTranspose" or (counts and reader.slides(node)):
-            pads = _MOST_PADS
+            found.append(graph.origin(node.inputs[0]).name)
+            continue
         handed = node.inputs if row.step is not None else ()
         opened = [each for each in handed if reader.read(each).is_open] or node.inputs[:1]
-        pending += [(graph.origin(each), pads) for each in reversed(opened)]
+        pending += map(graph.origin, reversed(opened))
     return tuple(found)
 
 
@@ -334,18 +303,9 @@ def _unaccounted(graph: Graph, tensor: Tensor) -> DiffersError:
 def check_elsewhere(graph: Graph, mark: int) -> None:
     """Raises unless other graphs are as they were, but for what a body captured and is unused."""
     for each in graph.touched_elsewhere(mark):
-        was, now = each.before, each.node
-        if now.alive and (was is None or _says(was) != _says(now)):
+        now = each.node
+        if now.alive and now.state != each.was:
             raise DiffersError(
                 f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
                 touched=graph.label(now),
             )
-
-
-def _says(node: Node) -> tuple[object, ...]:
-    """Everything that defines a node; an empty name at the end means what its absence means."""
-    inputs = [tensor.name for tensor in node.inputs]
-    while inputs and not inputs[-1]:
-        inputs.pop()
-    outputs = [tensor.name for tensor in node.outputs]
-    return node.op, node.domain or "", dict(node.attrs), inputs, outputs

@@ -47,8 +47,6 @@ from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
 from onnxpad.semantics.window import WindowForm, check_limit
 
-_SHORT: Final = 64
-"""Constants of up to so many elements are known by these, longer ones by their names."""
 _MOST_LAYERS: Final = 64
 """Layers around which a `Pad` adds none: that many keep the cost of each term bounded."""
 _ALIKE_BY_CHANCE: Final = frozenset(
@@ -234,39 +232,12 @@ class Reader:
 
     def _source(self, tensor: Tensor) -> Term:
         """The term of an input, or of an initializer; one without a name for a left out operand."""
-        found = self.terms.sources.get(tensor)
-        if found is None:
-            graph, home = self._graph.home(tensor)
-            found = self._constant(graph, home) or self.terms.make(
-                Source(tensor.name and graph.unique(home.name))
-            )
-            self.terms.sources[tensor] = found
-        return found
-
-    def _constant(self, graph: Graph, tensor: Tensor) -> Term | None:
-        declared = graph.declared(tensor)
-        if declared is None or declared.shape is None:
-            return None
-        count = 1
-        for size in declared.shape:
-            count *= size if isinstance(size, int) else _SHORT + 1
-        if count > _SHORT:
-            return None
-        try:
-            array = graph.constant(tensor)
-        except ModelError:
-            return None
-        if array is None or array.dtype.hasobject:
-            return None
-        return self.terms.make(
-            Applied((0, "Constant", declared.dtype, array.shape, array.tobytes()))
-        )
+        graph, home = self._graph.home(tensor)
+        return self.terms.make(Source(tensor.name and graph.unique(home.name)))
 
     def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
         """The term of a node of which nothing is known but that it computes something."""
         graph = self._graph
-        if node.op == "Constant" and (found := self._constant(graph, tensor)) is not None:
-            return found
         notes = node.notes
         if _APPLIED not in notes:
             says = written(node)

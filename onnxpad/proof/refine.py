@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,7 +27,6 @@ from onnxpad.graph import Graph, Node, Tensor, Use, upstream
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (
-    REPAIRED,
     Comparison,
     Sizes,
     blind_axis,
@@ -53,9 +53,7 @@ from onnxpad.semantics.table import padding_row, row_of
 
 LOST_SIGN: Final = "lost-sign"
 """The rule that holds of a tensor, for all that reads it, and not of its term."""
-_LOST_SIGN: Final = Equal(
-    LOST_SIGN, words="with zeros, whose sign nothing downstream can tell, at the same places"
-)
+_LOST_SIGN: Final = Equal(LOST_SIGN)
 
 
 class Pair(Struct, frozen=True):
@@ -118,7 +116,7 @@ def layers(pair: Pair) -> Found | None:
     new, old = pair.new, pair.old
     if new.bare is not old.bare:
         return None
-    _check_layers(pair, "the padding differs")
+    _check_layers(pair)
     return _LOST_SIGN, []
 
 
@@ -129,7 +127,7 @@ def scattered(pair: Pair) -> Found | None:
         return None
     if new.head.key[:-1] != old.head.key[:-1] or len(new.args) != len(old.args):
         raise DiffersError("the transposed convolution itself differs")
-    _check_layers(pair, "another part of the full result is the output")
+    _check_layers(pair)
     if new.head.key != old.head.key:
         said = "at some size nothing may be left of an axis of the transposed convolution"
         raise DiffersError(said, Reason.MAY_BE_EMPTY)
@@ -138,14 +136,12 @@ def scattered(pair: Pair) -> Found | None:
     trusts = pair.trust is Trust.RUNTIME
     if new.head.disputed or (old.head.disputed and not trusts):
         raise DiffersError("the specification leaves open what the operator gives")
-    assumptions, facts = frozenset[Assumption](), {}
+    facts: dict[str, object] = {} if old.head.runs else {"repair": True}
+    assumptions = frozenset[Assumption]()
     if old.head.disputed and pair.trust is not None:
-        facts, assumptions = {"trusts": str(pair.trust)}, frozenset({pair.trust.assumption})
-    repair = not old.head.runs
-    words = f"with the same fill at the same places{REPAIRED * repair}"
+        facts["trusts"], assumptions = str(pair.trust), frozenset({pair.trust.assumption})
     rule = "scattered" if new.layers == old.layers else LOST_SIGN
-    found = Equal(rule, assumptions, facts, repair=repair, words=words)
-    return found, _arguments(pair)
+    return Equal(rule, assumptions, facts), _arguments(pair)
 
 
 def steps(pair: Pair) -> Found | None:
@@ -155,7 +151,7 @@ def steps(pair: Pair) -> Found | None:
         return None
     if new.head != old.head or len(new.args) != len(old.args):
         raise DiffersError("between the padding and the tensor other steps are computed")
-    _check_layers(pair, "the padding differs")
+    _check_layers(pair)
     return _LOST_SIGN, _arguments(pair)
 
 
@@ -180,7 +176,14 @@ def windows(pair: Pair) -> Found | None:
     if not found.same:
         assumptions, of_zeros = _check_loses(pair, found, sizes, dtype)
     else:
-        assumptions = _check_crops(facts, old, new, dtype, data)
+        assumptions = frozenset[Assumption]()
+        # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
+        spans = (always(less_equal(each.stride, each.extent)) is True for each in form.axes)
+        turned = form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}
+        if turned and not all(spans):
+            facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
+            _check_finite_layers((*old.layers, *new.layers))
+            assumptions = frozenset({Assumption.FINITE_DATA})
         # Padding of an average's own is in no sum, so one of -0.0 alone stays that.
         if form.window.own == EXCLUDED and old.layers != new.layers:
             of_zeros = _check_zeros(pair, facts.dtype(data), facts.bound(data))
@@ -242,59 +245,41 @@ def _arguments(pair: Pair) -> list[tuple[Term, Term]]:
     return [*zip(pair.new.args, pair.old.args, strict=True)]
 
 
-def _check_layers(pair: Pair, otherwise: str) -> None:
+def _check_layers(pair: Pair) -> None:
     """Raises unless the padding is the same, but for the signs of zeros that nothing can tell."""
     new, old = pair.new.layers, pair.old.layers
     if new == old:
         return
     if merged(without_sign(new)) != merged(without_sign(old)):
-        raise _differing(new, old, otherwise)
+        raise _differing(new, old)
     if pair.at is None:
         raise DiffersError("the signs of zeros in the padding differ")
     pair.facts.check_sign_is_lost(pair.at)
 
 
-def _differing(new: Layers, old: Layers, otherwise: str) -> DiffersError:
+def _differing(new: Layers, old: Layers) -> DiffersError:
     """Why layers differ: by what they fill in, or by amounts that crop."""
     now = {layer.fill for layer in new}
     fills = [each.fill for each in old if now and each.fill not in now]
     if fills:
         facts = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
-        return DiffersError(otherwise, Reason.FILL_DIFFERS, **facts)
+        return DiffersError("the padding differs", Reason.FILL_DIFFERS, **facts)
     is_cropped = any(crops(each.amounts) for each in (*new, *old))
-    return DiffersError(otherwise, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
+    said = "the padding differs"
+    return DiffersError(said, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
 
 
 def _check_same_window(new: Slid, old: Slid) -> None:
     one, other = old.form, new.form
-    if (one.kind, one.axes, one.others) != (other.kind, other.axes, other.others):
+    if new.output != old.output or any(
+        getattr(one, name) != getattr(other, name)
+        for name in ("kind", "axes", "others", "has_indices")
+    ):
         raise DiffersError("the window itself differs")
-    if new.output != old.output:
-        raise DiffersError("another output of the window")
     if not other.empty <= one.empty:
         raise DiffersError(f"{', '.join(other.empty - one.empty)} became an empty list")
     if other.says_twice and not one.says_twice:
         raise DiffersError("auto_pad and pads are both there, and engines differ on that")
-    if one.has_indices != other.has_indices:
-        raise DiffersError("the indices count positions of another tensor")
-
-
-def _check_crops(
-    facts: Facts, old: Slid, new: Slid, dtype: int | None, data: Term
-) -> frozenset[Assumption]:
-    """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
-
-    Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For a
-    window of -inf some kernels give -inf and some the lowest finite number.
-    """
-    sliding = old.form
-    if not (sliding.compares and sliding.is_same != new.form.is_same and dtype in {None, *FLOATS}):
-        return frozenset()
-    if all(always(less_equal(each.stride, each.extent)) is True for each in sliding.axes):
-        return frozenset()
-    facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
-    _check_finite_layers((*old.layers, *new.layers))
-    return frozenset({Assumption.FINITE_DATA})
 
 
 def _check_finite_layers(layers: Iterable[Layer]) -> None:
@@ -320,20 +305,22 @@ def _check_loses(
 
     Padding that both windows share counts as data.
     """
-    new, old, facts, data = pair.new.head, pair.old.head, pair.facts, pair.new.args[0]
+    new, old, data = pair.new.head, pair.old.head, pair.new.args[0]
     assert isinstance(new, Slid)
     assert isinstance(old, Slid)
-    shared = [layer for layer in old.layers if layer in new.layers]
-    facts.check_finite(data, shared)
-    fills = [layer.fill for layer in shared if not isinstance(layer.fill, Operand)]
-    kept = set(filter(is_finite, fills))
-    floor = min([facts.bound(data), *map(_least_of, kept)])
-    least = _least_number(dtype)
+    pair.facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
+    kept: Layers = ()
+    for layer, other in zip(old.layers, new.layers, strict=False):
+        if layer != other or isinstance(layer.fill, str | Operand) or not is_finite(layer.fill):
+            break
+        kept = (*kept, layer)
+    floor = min([pair.facts.bound(data), *(_least_of(each.fill) for each in kept)])
+    most = max(floor, _least_number(dtype))
 
     def without(layer: Layer) -> Layer:
-        if dtype is None or layer.fill in kept or isinstance(layer.fill, str | Operand):
+        if dtype is None or isinstance(layer.fill, str | Operand):
             return layer
-        return replace(layer, fill=LEAST) if layer.fill <= max(floor, least) else layer
+        return replace(layer, fill=LEAST) if layer.fill <= most else layer
 
     assumptions: frozenset[Assumption] = frozenset()
     sides = [side.layers for each in found.each for side in (each.first, each.second)]
@@ -344,10 +331,6 @@ def _check_loses(
         if lost[0] != lost[1]:
             raise _winning(each.first.layers, dtype)
         _check_finite_layers(lost[0])
-        # A maximum of integers over nothing but padding is the least of them.
-        replaced = {layer.fill for side in sides for layer in side if without(layer) != layer}
-        if dtype not in FLOATS and replaced <= {least}:
-            continue
         if (axis := blind_axis(old, kept, sizes, each)) is not None:
             said = f"on axis {axis} a window may lie wholly in the padding"
             raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
@@ -385,23 +368,7 @@ class Facts:
         self.graph = graph
         self.reader = reader
         self.analysis = analysis
-        self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
-
-    def compared(
-        self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
-    ) -> Comparison:
-        """As `windows.compare`, once for each pair: networks repeat the same few windows."""
-        key = old, new, sizes, dtype, trust
-        found = self._compared.get(key)
-        if found is None:
-            try:
-                found = compare(old, new, sizes, dtype, trust)
-            except DiffersError as error:
-                found = error.with_traceback(None)
-            self._compared[key] = found
-        if isinstance(found, DiffersError):
-            raise found
-        return found
+        self.compared = lru_cache(compare)  # networks repeat the same few windows
 
     def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
         """The sizes of data on some axes; symbols where they are unknown until run time."""

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from onnxpad.finding import Assumption
-from onnxpad.graph import Tensor
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import NO_LAYERS, ExtentPairs, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
@@ -30,7 +29,7 @@ class Source(Struct, frozen=True):
 class Applied(Struct, frozen=True):
     """An operator applied to its operands, told by its output, op type, and all that is written.
 
-    A short constant has its elements; a `Pad` that is no layer its mode, and amounts if known.
+    A `Pad` that is no layer has its mode, and amounts if known.
     """
 
     written: tuple[object, ...]
@@ -91,11 +90,10 @@ class Term:
 
 
 class Terms:
-    """Makes terms, one for each content; `sources` are those of tensors that no node computes."""
+    """Makes terms, one for each content."""
 
     def __init__(self) -> None:
         """There are none at first."""
-        self.sources: dict[Tensor, Term] = {}
         self._made: dict[tuple[Any, ...], Term] = {}
         self._forms: dict[object, WindowForm] = {}
 
@@ -123,16 +121,13 @@ class Terms:
 class Equal(Struct, frozen=True):
     """Both terms compute the same, wherever the original is defined, as a `Certificate` says it.
 
-    `rule` is the one that decided at the place where they differ; `same` where they do not. With
-    `repair`, onnxruntime does not run the original, so that the specification decided.
+    `rule` is the one that decided at the place where they differ; `same` where they do not.
     """
 
     rule: str
     assumptions: frozenset[Assumption] = frozenset()
     facts: Mapping[str, Any] = {}
     sizes: tuple[int | None, ...] = ()
-    repair: bool = False
-    words: str = "with the same fill at the same places"
 
 
 class DiffersError(RefusalError):

@@ -8,7 +8,7 @@ the same elements.
 from __future__ import annotations
 
 from collections import UserList
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -29,15 +29,12 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.arithmetic.window import Window, meets_data
-from onnxpad.finding import Trust
+from onnxpad.finding import Assumption, Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
-    LEAST,
-    NEGATIVE_ZERO,
     ExtentPair,
-    Fill,
     Layer,
     Layers,
     Operand,
@@ -202,12 +199,6 @@ def _cut(layers: Layers, sizes: Sizes, axes: list[Reach], before: int) -> Iterat
 
 ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: ONNXRUNTIME}
 """The engine that is trusted, by what the user chose."""
-REPAIRED: Final = "; a repair by the specification alone: onnxruntime does not run the original"
-_FILLS: Final = {
-    LEAST: "a value that never wins",
-    EXCLUDED: "uncounted padding",
-    NEGATIVE_ZERO: "-0",
-}
 
 
 class Compared(Struct, frozen=True):
@@ -241,28 +232,26 @@ def compare(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
     """Compares two windows under both engines, or as the trusted one reads the original."""
-    disputed = False
     if old.form.says_twice and not new.form.says_twice:
         explicit = replace(old, form=replace(old.form, auto_pad="NOTSET"))
-        disputed = not _are_equal(explicit, new, sizes, dtype, None)
-    if not disputed:
-        try:
-            found = _compared(old, new, sizes, dtype, None)
-        except DiffersError as error:
-            if not _is_disputed(old, sizes, dtype):
-                raise
-            if trust is None:
-                if error.code in {Reason.NOT_CERTIFIED, Reason.DIVISOR_DIFFERS}:
-                    error.code = Reason.ENGINES_DISAGREE
-                    error.facts = {**error.facts, "options": BY_TRUST}
-                raise
-        else:
-            if found.same or trust is None or not _is_disputed(old, sizes, dtype):
-                return found
-    runs = trust is Trust.RUNTIME and placed(ONNXRUNTIME, old, sizes, dtype) is not None
-    if disputed and not runs:
-        said = "auto_pad and pads are both there and disagree, which the specification forbids"
-        raise DiffersError(said, Reason.AUTO_PAD_AND_PADS)
+        if not _are_equal(explicit, new, sizes, dtype, None):
+            if trust is Trust.RUNTIME and placed(ONNXRUNTIME, old, sizes, dtype):
+                return _compared(old, new, sizes, dtype, trust)
+            said = "auto_pad and pads are both there and disagree, which the specification forbids"
+            raise DiffersError(said, Reason.AUTO_PAD_AND_PADS)
+    try:
+        found = _compared(old, new, sizes, dtype, None)
+    except DiffersError as error:
+        if not _is_disputed(old, sizes, dtype):
+            raise
+        if trust is None:
+            if error.code in {Reason.NOT_CERTIFIED, Reason.DIVISOR_DIFFERS}:
+                error.code = Reason.ENGINES_DISAGREE
+                error.facts = {**error.facts, "options": BY_TRUST}
+            raise
+    else:
+        if found.same or trust is None or not _is_disputed(old, sizes, dtype):
+            return found
     return _compared(old, new, sizes, dtype, trust)
 
 
@@ -283,45 +272,39 @@ def _are_equal(old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Tru
 def _compared(
     old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
-    pair = old, new
-    each: list[tuple[str, str, tuple[tuple[Placed, ...], tuple[Placed, ...]]]] = []
-    repair = False
+    ways: list[tuple[str, str, tuple[tuple[Placed, ...], tuple[Placed, ...]]]] = []
     for engine in ENGINES:
         judge = engine if trust is None else ENGINE_OF[trust]
-        first = placed(judge, old, sizes, dtype)
-        second = placed(engine, new, sizes, dtype)
-        if first is None and each:
-            repair = True  # the specification alone decides
-        elif first is None:
+        first, second = placed(judge, old, sizes, dtype), placed(engine, new, sizes, dtype)
+        if first is not None:
+            if second is None:
+                raise _not_run(engine, new.form)
+            ways.append((judge, engine, (first, second)))
+        elif not ways:
             raise DiffersError(f"{judge} does not run the original", engine=judge)
-        elif second is None:
-            raise _not_run(engine, new.form)
-        else:
-            each.append((judge, engine, (first, second)))
     found: list[Compared] = []
-    for judge, engine, places in each:
+    for judge, engine, places in ways:
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
-            _check_covers_less(pair, sizes)
-        by_all = any(divides_by_all(engine, window.form) for window in pair)
-        if found and places == each[0][2] and not by_all:
+            _check_covers_less((old, new), sizes)
+        by_all = any(divides_by_all(engine, window.form) for window in (old, new))
+        if found and places == ways[0][2] and not by_all:
             continue  # it reads both in exactly the way of the first one
         try:
-            found.append(_as_read((judge, engine), pair, places, sizes))
+            found.append(_as_read((judge, engine), (old, new), places, sizes))
         except DiffersError as error:
             if found and error.code is Reason.NOT_CERTIFIED:
                 error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
             raise
-    reads, trusts = found[0].first, {} if trust is None else {"trusts": str(trust)}
-    axes, outside = _Axes(old.form, reads.axes, sizes), [_said(e.fill) for e in reads.layers]
-    equal = Equal(
-        "windows",
-        frozenset() if trust is None else frozenset({trust.assumption}),
-        {"axes": axes, "outside": outside, "repair": repair, **trusts},
-        known_sizes(sizes),
-        repair,
-        f"with {_text(reads.layers)} outside{REPAIRED * repair}",
-    )
-    return Comparison(tuple(found), equal)
+    reads = found[0].first
+    facts = {
+        "axes": _Axes(old.form.spatial, old.form.axes, reads.axes, sizes),
+        "outside": _outside(reads.layers),
+        "repair": len(ways) < len(ENGINES),  # the specification alone decides
+    }
+    assumptions = frozenset[Assumption]()
+    if trust is not None:
+        facts["trusts"], assumptions = str(trust), frozenset({trust.assumption})
+    return Comparison(tuple(found), Equal("windows", assumptions, facts, known_sizes(sizes)))
 
 
 def _not_run(engine: str, form: WindowForm) -> DiffersError:
@@ -344,12 +327,12 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
 class _Axes(UserList[Mapping[str, Any]]):
     """The axes of an original as data, made when asked for: only pages and JSON show them."""
 
-    def __init__(self, form: WindowForm, reach: tuple[Reach, ...], sizes: Sizes) -> None:
-        self._read = form, reach, sizes
+    def __init__(self, *read: Iterable[Any]) -> None:
+        self._read = read
 
     @cached_property
     def data(self) -> list[Mapping[str, Any]]:  # type: ignore[override]  # it is not set
-        return [*map(_axis, self._read[0].spatial, self._read[0].axes, *self._read[1:])]
+        return [*map(_axis, *self._read)]
 
 
 def _axis(axis: int, window: Window, read: Reach, size: Extent) -> Mapping[str, Any]:
@@ -374,36 +357,28 @@ def _as_read(
             code = Reason.ENGINES_DISAGREE if new.is_same else Reason.MAY_BE_EMPTY
             said = f"axis {axis} {told}, which {engine} refuses"
             raise DiffersError(said, code, engine=engine, axis=axis)
-    first = second = canonical(judge, pair[0], places[0], sizes, defined)
-    counted = [(e.version, e.ceil, e.counts, e.own) for e in (old, new)]
-    alike = counted[0] == counted[1] and judge == engine and places[0] == places[1]
-    if not alike or pair[0].layers != pair[1].layers:
-        second = canonical(engine, pair[1], places[1], sizes, defined)
-    told = "" if engine == SPECIFICATION else f"according to {engine}, "
+    first = canonical(judge, pair[0], places[0], sizes, defined)
+    second = canonical(engine, pair[1], places[1], sizes, defined)
     for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
-        code, ceil = Reason.NOT_CERTIFIED, ""
+        code = Reason.NOT_CERTIFIED
         if old.ceil:
             counts = isinstance(was.windows, int) and isinstance(now.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
-            ceil = "with ceil_mode, "
         for said, why, one, other in (
-            (f"{ceil}{told}on axis {axis} the output has", code, was.windows, now.windows),
-            (
-                f"{told}on axis {axis} the first window starts at",
-                Reason.NOT_CERTIFIED,
-                was.start,
-                now.start,
-            ),
+            ("the output has", code, was.windows, now.windows),
+            ("the first window starts at", Reason.NOT_CERTIFIED, was.start, now.start),
         ):
             if not isinstance(one, int | Size) or one != other:
+                said = f"according to {engine}, on axis {axis} {said} {other}, not {one}"
                 facts = {"engine": engine, "axis": axis, "found": str(other), "wanted": str(one)}
-                raise DiffersError(f"{said} {other}, not {one}", why, **facts)
+                raise DiffersError(said, why, **facts)
     read = [n for layer in first.layers for amounts in layer.amounts for n in amounts]
     differs = Unknown in map(type, read) or first.layers != second.layers
     if differs and not old.compares:
         code, others = _why_fills_differ(old, new, first.layers, second.layers)
-        reads = f"it would read {_text(second.layers)} instead of {_text(first.layers)}"
-        raise DiffersError(f"{told}outside of the data {reads}", code, engine=engine, **others)
+        reads, wanted = _outside(second.layers), _outside(first.layers)
+        said = f"according to {engine}, it would read {reads} instead of {wanted}"
+        raise DiffersError(said, code, engine=engine, **others)
     return Compared(first, second, defined, differs)
 
 
@@ -423,28 +398,24 @@ def _why_fills_differ(
     return Reason.DIVISOR_DIFFERS, {}
 
 
-def blind_axis(old: Slid, kept: Collection[Fill], sizes: Sizes, each: Compared) -> int | None:
-    """An axis on which a window may read no data, nor padding of some fills; None without one."""
-    form = old.form
+def blind_axis(old: Slid, kept: Layers, sizes: Sizes, each: Compared) -> int | None:
+    """An axis on which a window may read no data, nor its innermost layers, which are kept.
+
+    None without one. What other layers crop counts as cropped from the data.
+    """
+    form, others = old.form, old.layers[len(kept) :]
     axes = zip(form.spatial, form.axes, each.first.axes, sizes, each.defined, strict=True)
-    for axis, window, (start, windows, _), size, some in axes:
-        begin, end = [_hidden(old.layers, kept, axis, side) for side in (0, 1)]
-        first, left = start - begin, size - begin - end
-        if not meets_data(window, left, first, first + (windows - 1) * window.stride, some):
+    for axis, window, reach, size, some in axes:
+        begin, end = [
+            total(layer.amounts[axis][side] for layer in kept)
+            + total(minimum(layer.amounts[axis][side], 0) for layer in others)
+            for side in (0, 1)
+        ]
+        first = reach.start + begin
+        last = first + (reach.windows - 1) * window.stride
+        if not meets_data(window, size + begin + end, first, last, some):
             return axis
     return None
-
-
-def _hidden(layers: Layers, kept: Collection[Fill], axis: int, side: int) -> Extent:
-    """How many elements at one end of the data are cropped; below 0 with padding that counts."""
-    found: Extent = 0
-    edge: Extent = 0
-    counts = True
-    for layer in layers:
-        counts = counts and layer.fill in kept
-        edge = edge - layer.amounts[axis][side]
-        found = edge if counts else maximum(found, edge)
-    return found
 
 
 def _check_covers_less(pair: tuple[Slid, Slid], sizes: Sizes) -> None:
@@ -463,14 +434,14 @@ def _check_covers_less(pair: tuple[Slid, Slid], sizes: Sizes) -> None:
             )
 
 
-def _said(fill: object) -> object:
-    """A fill as data. 0 and 0.0 are one fill, whichever was read first: whole numbers are ints."""
-    if isinstance(fill, float) and fill.is_integer():
-        return int(fill)
-    return "the value of an operand" if isinstance(fill, Operand) else fill
-
-
-def _text(layers: Layers) -> str:
-    fills = [_said(layer.fill) for layer in layers]
-    told = (f"{e:g}" if isinstance(e, int | float) else _FILLS.get(str(e), str(e)) for e in fills)
-    return ", then ".join(told) or "nothing"
+def _outside(layers: Layers) -> list[object]:
+    """The fills as data: 0 and 0.0 are one, whichever was read first, so whole numbers are ints."""
+    fills = [layer.fill for layer in layers]
+    return [
+        "the value of an operand"
+        if isinstance(fill, Operand)
+        else int(fill)
+        if isinstance(fill, float) and fill.is_integer()
+        else fill
+        for fill in fills
+    ]

@@ -294,20 +294,17 @@ def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = Fals
         between = len(first) - len(pads)
         past = f", past {counted(between, 'operator')}" if pads and between else ""
         named = pads or first
-        past = f" before {_step_in_words(last, is_result)}{past}"
+        past = f" before {_step_in_words(last)}{past}"
     is_named = not is_result or op_type != named[0].op or bool(named[0].source)
     goes_on = len(named) > 1 or bool(past) or named[0] != StepForm(op_type, named[0].kind)
     is_named = is_named or not goes_on or named[0].is_phrased
-    told = [_step_in_words(step, is_result) for step in named]
-    told[0] = _step_in_words(named[0], is_result, is_named=is_named)
+    told = [_step_in_words(step) for step in named]
+    told[0] = _step_in_words(named[0], is_named=is_named)
     return f"{link.join(told)}{past}".lstrip()
 
 
-def _step_in_words(step: StepForm, is_result: bool, *, is_named: bool = True) -> str:
-    op = shown(step.op) if is_named else ""
-    if not is_result:
-        return step.words(op)
-    return step.words(op, ",\nguarded (PAD701)", ",\ncount_include_pad=1")
+def _step_in_words(step: StepForm, *, is_named: bool = True) -> str:
+    return step.words(shown(step.op) if is_named else "")
 
 
 def amounts_in_words(group: ChangeGroup) -> list[str]:

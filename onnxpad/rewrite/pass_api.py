@@ -68,7 +68,6 @@ class Context:
             stay where edits are undone, since they only say what is worth a trial.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
         outer: For a body, the context of the graph around it.
-        load_original: Returns the context of the same graph before all edits.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class Context:
         self.outer = outer
         self.domains = domains or analysed_domains(graph, domain, known)
         self.analysis = self.domains[-1].analysis
-        self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
         self.size_domain = domain or SizeDomain()
         self.wants: Mapping[str, Wanted] | None = None
@@ -157,12 +155,15 @@ class Context:
     @property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
+        from onnxpad.rewrite.scopes import contexts
+
         model = self.graph.model
-        key = Context, self.graph.offset, model.main.trusted
+        key = Context, model.main.trusted
         if key not in model.notes:  # contexts come and go, and it stays as it is
-            model.notes[key] = self.load_original()
-        found: Context = model.notes[key]
-        return found
+            found = contexts(model.main.pristine())
+            model.notes[key] = {each.graph.offset: each for each in found}
+        known: Mapping[int, Context] = model.notes[key]
+        return known[self.graph.offset]
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -290,9 +291,9 @@ class Context:
             return []
         found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
-            windows, before = {each.ends[1] for each in found}, self.original
-            was = (n for n in before.graph.nodes if n.outputs and n.outputs[0].name in windows)
-            known = {each.ends for each in filter(None, map(before.sites.fusion.certain, was))}
+            before = self.original
+            was = map(before.sites.fusion.certain, before.graph.nodes)
+            known = {each.ends for each in filter(None, was)}
             return [each for each in found if each.ends in known]
         return found
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import named
-from onnxpad.errors import RUNTIME, ModelError
+from onnxpad.errors import RUNTIME
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.recorded import METADATA, given_domain, record_sizes, recorded_sizes
 from onnxpad.finding import (
@@ -311,15 +311,10 @@ class Run:
             changes = sum(len(each.made) for each in inside)
             seen: list[Found] = []
             for editor in filter(lambda each: _is_open(each.context), self._editors):
-                mark, made, found = editor.context.graph.mark(), len(editor.made), list[Found]()
-                try:
-                    while any(self._changed(editor, stage, found) for stage in stages):
-                        found.clear()
-                    seen += found
-                except ModelError as error:
-                    self._close(editor.context, error)
-                    editor.context.graph.rollback(mark)
-                    del editor.made[made:]
+                found = list[Found]()
+                while any(self._changed(editor, stage, found) for stage in stages):
+                    found.clear()
+                seen += found
             if sum(len(each.made) for each in inside) == changes:
                 return seen
             for each in self._editors:
@@ -337,21 +332,13 @@ class Run:
                     self._progress("rewriting and proving", done, max(done, self._total))
         return len(editor.made) != changes
 
-    def _close(self, context: Context, error: ModelError) -> None:
-        """Leaves a body or function as it was that turns out to be malformed."""
-        if context.graph.is_main:
-            raise error
-        context.closed = self._closed[context.graph.offset] = str(error)
-
     def _found(self, passes: Passes) -> list[Found]:
         """The findings of passes in what is left; in a closed graph, only of those on scopes."""
         seen: list[Found] = []
         for context in self.left:
-            try:
-                seen += [*self._matches(context, passes)] if _is_open(context) else []
-            except ModelError as error:
-                self._close(context, error)
-            if context.closed and context.graph.is_there():
+            if _is_open(context):
+                seen += self._matches(context, passes)
+            elif context.closed and context.graph.is_there():
                 seen += self._matches(context, [kind for kind in passes if kind.scopes])
         return seen
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 import onnx
 from msgspec.structs import replace
 
 from onnxpad.declared import Key, op_types
-from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.facts.engine import KNOWN, passed_to_body, passed_to_function
 from onnxpad.facts.feasible import AnalysedDomains, SizeDomain
@@ -100,20 +98,16 @@ class _Finder:
                 self._calls[normal_domain(node.domain), node.op].append((context, node))
             held = [body.node for _, body in held_bodies(node)]
             if any(pads(nodes, self._padding) for nodes in held):
-                opened = list[Graph]()
-                with suppress(ModelError):  # the rule on scopes reports it
-                    opened = [*graph.bodies(node)] if covers(graph, node) else []
-                if not opened:
+                if not covers(graph, node):
                     self._called_unseen.update(key for nodes in held for key in called_in(nodes))
-                for body in opened:
+                    continue
+                for body in graph.bodies(node):
                     self._add_body(context, body)
 
     def _add_body(self, outer: Context, body: Graph) -> None:
         domains = []
         for each in outer.domains:
-            facts = {}
-            with suppress(ModelError):  # where a constant in it is malformed, nothing is known
-                facts = passed_to_body(body, each.analysis)
+            facts = passed_to_body(body, each.analysis)
             inner = Analysis(body, outer=each.analysis, input_facts=facts)
             domains.append(replace(each, analysis=inner))
         fed = frozenset(body.inputs)  # which change from one iteration to the next
@@ -124,13 +118,7 @@ class _Finder:
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
-        light = self._functions[index]
-        key = _key(light)
-        try:
-            function = self._main.graph.function(index)
-        except ModelError:  # the rule on scopes reports it
-            self._called_unseen.update(called_in(light.node))
-            return
+        key, function = _key(self._functions[index]), self._main.graph.model.functions[index]
         calls = [] if key in self._called_unseen else self._calls[key]
         domains = []
         for place, each in enumerate(self._main.domains):
@@ -171,17 +159,12 @@ class _Finder:
 
     def _add(self, context: Context) -> None:
         graph = context.graph
-        context.load_original = lambda: self._originals[graph.offset]
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
         else:
             context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(context)
         self.found.append(context)
         self._enter(context)
-
-    @cached_property
-    def _originals(self) -> dict[int, Context]:
-        return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 
 def covers(graph: Graph, node: Node) -> bool:

@@ -193,8 +193,6 @@ def answers(
     sources: Sequence[Source],
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
-    *,
-    anew: bool = False,
 ) -> list[list[Answer] | EngineError]:
     """Run several small models on the same inputs, each with one thread, in one request.
 
@@ -204,8 +202,6 @@ def answers(
         sources: The models.
         outputs: Names of the outputs to return.
         fed: The sets of inputs.
-        anew: Whether to open the models though the same ones were open before, since operators that
-            draw numbers draw others whenever they run again.
 
     Returns:
         For each model, its outputs or error for each set of inputs; or one error, if the model
@@ -214,13 +210,12 @@ def answers(
     openings = [_opening(source, threads=1) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
     most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
-    keeps = not anew and most <= _LITTLE
     try:
-        given = pool.ask("answers", openings, _here(), list(outputs), inputs, keeps)
+        given = pool.ask("answers", openings, _here(), list(outputs), inputs, most <= _LITTLE)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
-        return [each for source in sources for each in answers([source], outputs, fed, anew=anew)]
+        return [each for source in sources for each in answers([source], outputs, fed)]
     return [
         some if isinstance(some, EngineError) else [_named(outputs, one) for one in some]
         for some in given

@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
-from types import MappingProxyType
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -243,25 +242,13 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
 """All operators with a window whose padding is rewritten, in their usual layout."""
 
 
-class NotRewritten(Struct, frozen=True):
-    """An operator with a window whose padding is not rewritten."""
-
-    inputs: Inputs
-    scatters: bool = False
-
-
+_DYNAMIC: Final = "ConvTransposeWithDynamicPads"
 # NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
-NOT_REWRITTEN: Final[Mapping[Key, NotRewritten]] = MappingProxyType(
-    {
-        ("", "DeformConv"): NotRewritten(Inputs(weight=1, bias=3)),
-        (MICROSOFT, "NhwcConv"): NotRewritten(Inputs(weight=1, bias=2)),
-        (MICROSOFT, "NhwcFusedConv"): NotRewritten(Inputs(weight=1, bias=2)),
-        (MICROSOFT, "ConvTransposeWithDynamicPads"): NotRewritten(
-            Inputs(weight=1, bias=3), scatters=True
-        ),
-    }
+NOT_REWRITTEN: Final = frozenset(
+    {("", "DeformConv"), *((MICROSOFT, op) for op in ("NhwcConv", "NhwcFusedConv", _DYNAMIC))}
 )
+"""Operators with a window and a weight whose padding is not rewritten."""
 
 
 def key_of(graph: Graph, node: Node) -> Key | None:
@@ -271,16 +258,15 @@ def key_of(graph: Graph, node: Node) -> Key | None:
     return None if graph.is_function(node) else (node.domain or "", node.op)
 
 
-def windowed(graph: Graph, node: Node) -> Operator | NotRewritten | None:
-    """The row of a node that has a window, rewritten or not, and does not contradict its schema."""
-    key = None if graph.contradiction(node) else key_of(graph, node)
-    return operator_of(graph, node) or (None if key is None else NOT_REWRITTEN.get(key))
+def windowed(graph: Graph, node: Node) -> bool:
+    """Whether a node has a window, rewritten or not, and does not contradict its schema."""
+    is_row = operator_of(graph, node) is not None
+    return is_row or (key_of(graph, node) in NOT_REWRITTEN and not graph.contradiction(node))
 
 
 def crops(graph: Graph, node: Node) -> bool:
     """Whether the pads of a node's operator crop its output."""
-    found = windowed(graph, node)
-    return found is not None and found.scatters
+    return is_transposed(graph, node) or (node.op == _DYNAMIC and windowed(graph, node))
 
 
 def gathering(graph: Graph, node: Node) -> Operator | None:
@@ -324,15 +310,14 @@ class WindowOp(Struct, frozen=True):
     def form(self) -> WindowForm:
         """How its window slides, with what was replaced since it was read."""
         read = self.read
-        own, counts = read.own, self.count_include_pad
-        if read.window.own != EXCLUDED:
-            counts = read.counts
+        own, counts = read.own, read.counts
+        if read.window.own == EXCLUDED and counts != self.count_include_pad:
+            counts = self.count_include_pad
+            zero = Operand(read.window.zero_point) if self.zero is None else self.zero
+            own = zero if counts else EXCLUDED
         said = self.windows, self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
         if said == (read.axes, read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
             return read
-        if counts != read.counts:
-            zero = Operand(read.window.zero_point) if self.zero is None else self.zero
-            own = zero if counts else EXCLUDED
         return replace(
             read,
             axes=self.windows,

@@ -191,10 +191,8 @@ def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
     (layers,) = inner
     if not layers:
         return named(call, ())
-    _, point, _ = _scaling(call)
-    points = call.constant_dtype(2)
-    written = call.attribute("output_dtype") if call.version >= 21 else 0
-    to = points or written or TensorProto.UINT8
+    _, point, _, written = _scaling(call, 21)
+    to = call.constant_dtype(2) or written or TensorProto.UINT8
     if to not in _SHORT or written not in (0, to) or call.dtype() not in FLOATS:
         raise UnreadError("element types of which nothing is known")
 
@@ -211,9 +209,8 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
     (layers,) = inner
     if not layers:
         return named(call, ())
-    scale, point, scaled = _scaling(call)
+    scale, point, scaled, written = _scaling(call, 23)
     dtype, points = call.dtype(), call.constant_dtype(2)
-    written = call.attribute("output_dtype") if call.version >= 23 else 0
     is_of_points = dtype in _SHORT | {TensorProto.INT32} and points in (None, dtype)
     if not is_of_points or written not in (0, scaled):
         raise UnreadError("element types of which nothing is known")
@@ -226,8 +223,8 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
     return named(call, filled(call, layers, dequantised, scaled))
 
 
-def _scaling(call: Call) -> tuple[float, int, int]:
-    """The scale and the zero point of a whole tensor, and the scale's type."""
+def _scaling(call: Call, since: int) -> tuple[float, int, int, int]:
+    """Scale and zero point of a whole tensor, the scale's type, and the one that is written."""
     if any(call.node.attrs.get(name) for name in ("block_size", "precision")):
         raise UnreadError("a quantisation in blocks, or of a precision of its own")
     scale, scaled = call.element(1), call.constant_dtype(1)
@@ -236,7 +233,8 @@ def _scaling(call: Call) -> tuple[float, int, int]:
         raise UnreadError("scale and zero point are not one constant number each")
     if not 0 < exact(scale, scaled) < math.inf:
         raise UnreadError("a scale that is not positive and finite")
-    return float(scale), int(point), scaled
+    written = call.attribute("output_dtype") if call.version >= since else 0
+    return float(scale), int(point), scaled, written
 
 
 Number: TypeAlias = float | int

@@ -14,7 +14,6 @@ import numpy as np
 import onnx
 from msgspec import Struct
 from onnx import TensorProto
-from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
@@ -31,15 +30,10 @@ FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
     TensorProto.BFLOAT16: (8, -126, 127),
 }
 """Bits of the significand, least and greatest exponent of a normal number."""
+_KINDS: Final = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
 INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
-    TensorProto.INT8: (-(2**7), 2**7 - 1),
-    TensorProto.INT16: (-(2**15), 2**15 - 1),
-    TensorProto.INT32: (-(2**31), 2**31 - 1),
-    TensorProto.INT64: (-(2**63), 2**63 - 1),
-    TensorProto.UINT8: (0, 2**8 - 1),
-    TensorProto.UINT16: (0, 2**16 - 1),
-    TensorProto.UINT32: (0, 2**32 - 1),
-    TensorProto.UINT64: (0, 2**64 - 1),
+    TensorProto.DataType.Value(kind): (int(held.min), int(held.max))
+    for kind, held in [(kind, np.iinfo(kind.lower())) for kind in _KINDS.split()]
 }
 """The least and the greatest number of each integer type."""
 FLOATS: Final = frozenset(FORMATS)
@@ -355,10 +349,7 @@ def axes_of(axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
 
 def lowest(dtype: int) -> float | int | None:
     """The value that loses every comparison in an element type; None where there is none."""
-    if dtype in FLOATS:
-        return float("-inf")
-    kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
-    return int(np.iinfo(kind).min) if kind.kind in "iu" else None
+    return float("-inf") if dtype in FLOATS else INTEGERS.get(dtype, (None,))[0]
 
 
 def since(row: Row, attribute: str) -> int:

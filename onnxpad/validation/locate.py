@@ -90,16 +90,15 @@ def first_difference(
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     order = [name for name in ours.made if name in theirs.made]
-    found: dict[str, Divergence] = {}
+    found: dict[str, tuple[Comparison, tuple[str, str]]] = {}
     agreeing = set[str]()
     for name, ((before, after),) in _values(lab, order, [draw], provider):
         seen = compare(name, before, after, tolerance)
         if seen.equal:
             agreeing.add(name)
         else:
-            worst = _at_worst(seen, before, after)
-            found[name] = _divergence(name, ours, theirs, seen, worst, draw)
-    beyond = {name for name, each in found.items() if not each.comparison.ok}
+            found[name] = seen, _at_worst(seen, before, after)
+    beyond = {name for name, (seen, _) in found.items() if not seen.ok}
     close = found.keys() - beyond
     note = "no tensor compared differs beyond the tolerance"  # rounding grew on the way
     for guilty, ends, why in ((beyond, agreeing | close, ""), (found, agreeing, note)):
@@ -112,7 +111,8 @@ def first_difference(
             why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
         before_it = order[: order.index(name)]
         earlier = next((each for each in before_it if each in close), "")
-        return replace(found[name], compared=compared, earlier=earlier, note=why)
+        parted = _divergence(name, ours, theirs, *found[name], draw)
+        return replace(parted, compared=compared, earlier=earlier, note=why)
     return None
 
 

@@ -27,11 +27,6 @@ from tests.support.rows import each_row
 
 MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
 SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
-CHANGES = {
-    "style": "fold", "dynamic": "keep", **SIZES, "no_ceil": False, "trust": None,
-    "symmetric_transpose": False, "strict": False, "select": (), "ignore": (), "target": (),
-    "target_only": False,
-}  # fmt: skip
 RUNS = {"run_timeout": None, "progress": None}
 NEAR = {"rtol": None, "atol": None}
 
@@ -39,8 +34,8 @@ NEAR = {"rtol": None, "atol": None}
 @each_row(
     ("call", "options"),
     [
-        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "inputs": None, "reference": None}),
-        (onnxpad.check, {**CHANGES, "convention": None}),
+        (onnxpad.fix, {**RUNS, "validate": True, "inputs": None, "reference": None}),
+        (onnxpad.check, {"convention": None}),
         (onnxpad.show, {**SIZES, "node": (), "target": (), "trust": None}),
         (
             onnxpad.validate,
@@ -100,7 +95,7 @@ def test_fields_that_are_left_out() -> None:
     change = Change("c", "n", "o", *forms, Certificate("s"))
     assert change == Change("c", "n", "o", *forms, Certificate("s", ""), (), "")
     assert (change.before, change.after) == ("Pad H 1+1 -> Conv without pads", "'x'")
-    assert (change.forms, change.amounts) == (("Pad -> Conv", ""), "H 1+1")
+    assert (change.was.form, change.now.form, change.amounts) == ("Pad -> Conv", "", "H 1+1")
     assert not change.repairs
     finding = Finding("c", Severity.INFO, "n", "o", "m")
     assert (finding.reason, finding.assumptions, finding.sizes) == ("", (), "")

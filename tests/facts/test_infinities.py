@@ -31,7 +31,6 @@ BROUGHT = [
     # constants and fills
     ("y = Add (x, inf)", "inf"),
     ("y = Mul (x, nan)", "nan"),
-    (LOW.replace("a =", "y ="), ""),
     ("a = Pad (x, p, nan) y = Relu (a)", "nan"),
     ('y = Pad <mode = "edge"> (x, p, inf)', ""),
     # overflows of a fill

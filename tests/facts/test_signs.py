@@ -284,7 +284,7 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
 def test_the_bound_of_each_operator() -> None:
     bounds, nodes = zip(*(line.split(" : ") for line in BOUNDS_OF), strict=True)
     body = " ".join(f"y{place} = {node}" for place, node in enumerate(nodes))
-    graph = Graph.from_proto(model(f"a = Max (x, three) m = Max (x, minus) y = Relu (x) {body}"))
+    graph = Graph.from_proto(model(f"a = Clip (x, three) m = Clip (x, minus) y = Relu (x) {body}"))
     known = Analysis(graph)
     for place, (bound, node) in enumerate(zip(bounds, nodes, strict=True)):
         expected = -(2.0**63) if bound == "-2.0**63" else float(bound)

@@ -610,11 +610,11 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
     ),
     "a link that leads nowhere": (
         lambda it: (it.data.unlink(), it.data.symlink_to("gone")),
-        "a symbolic link that leads to no file",
+        "which is not in ",
     ),
     "links in a circle": (
         lambda it: (it.data.unlink(), it.data.symlink_to("w.bin")),
-        "a symbolic link that leads to no file",
+        "which is not in ",
     ),
     "a pipe": (lambda it: (it.data.unlink(), os.mkfifo(it.data)), "no regular file"),
     "a folder": (lambda it: (it.data.unlink(), it.data.mkdir()), "which is a folder"),
@@ -625,7 +625,7 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
     ),
     "a path through a missing folder": (
         lambda it: it.says("x/../w.bin"),
-        "which is not in .* by that path: a folder that the path passes through is missing",
+        "which is not in ",
     ),
     "a link to the model": (
         lambda it: (it.data.unlink(), it.data.symlink_to("net.onnx")),
@@ -642,7 +642,7 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
     "the folder above on Windows": (lambda it: it.says("..\\own\\w.bin"), "outside the model's"),
     "a root on Windows": (lambda it: it.says("\\w.bin"), "outside the model's"),
     "a server on Windows": (lambda it: it.says("\\\\host\\share\\w.bin"), "outside the model's"),
-    "backslashes": (lambda it: it.says("sub\\w.bin"), "its name is written with backslashes"),
+    "backslashes": (lambda it: it.says("sub\\w.bin"), "which is not in "),
     "a name of a megabyte": (lambda it: it.says("w" * 1_000_000), "File name too long"),
     "a name with a zero": (lambda it: it.says("w\0.bin"), "is not in"),
     "an offset beyond the end": (lambda it: it.says("w.bin", offset="99999"), "cut short"),

@@ -63,12 +63,7 @@ def model(ir: int) -> onnx.ModelProto:
 def graphs(graph: Graph) -> Iterator[Graph]:
     """A graph, those of its bodies, and those of the functions."""
     yield graph
-    for node in graph.nodes:
-        for body in graph.bodies(node):
-            yield from graphs(body)
-    if graph.is_main:
-        for function in graph.functions():
-            yield from graphs(function)
+    yield from graph.inside()
 
 
 def found(main: Graph, name: str) -> tuple[Graph, Node]:

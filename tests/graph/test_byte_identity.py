@@ -95,7 +95,7 @@ def training(model: onnx.ModelProto) -> None:
 def functions(model: onnx.ModelProto) -> None:
     for overload in ("", "one", "two"):
         function = model.functions.add(name="f", domain="custom", overload=overload)
-        function.input.append("i")
+        function.input.extend(["i", "p"])
         function.output.append("o")
         function.node.add(op_type="Pad", input=["i", "p"], output=["o"])
         function.attribute.append("axis")

@@ -149,5 +149,5 @@ def test_a_constant_that_a_call_of_a_function_gives() -> None:
         <domain: "local", opset_import: ["" : 17]> F <v> (a) => (b) {
             n = Constant <value_int: int = @v> () b = Add (a, n) }"""
     )
-    (function,) = Graph.from_proto(proto).functions()
+    (function,) = Graph.from_proto(proto).model.functions
     assert known(function, "n") == (None, None)

@@ -892,7 +892,7 @@ class TestAnyEdits:
             node = generator.choice([*graph.nodes])
             match generator.randrange(7):
                 case 0:
-                    for body in [*graph.bodies(node), graph.function(0)]:
+                    for body in [*graph.bodies(node), graph.model.functions[0]]:
                         inner = generator.choice([*body.nodes])
                         body.set_attribute(inner, "step", step)
                         if len(inner.inputs) == 2:

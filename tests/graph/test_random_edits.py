@@ -31,12 +31,7 @@ g (float[1, 2, 5, 5] x, bool flag) => (float[1, 2, n, m] y, float z)
 def inside(graph: Graph) -> Iterator[Graph]:
     """A graph and those of its bodies and functions."""
     yield graph
-    for node in graph.nodes:
-        for body in graph.bodies(node):
-            yield from inside(body)
-    if graph.is_main:
-        for function in graph.functions():
-            yield from inside(function)
+    yield from graph.inside()
 
 
 def facts(graph: Graph) -> list[Any]:

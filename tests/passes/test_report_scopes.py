@@ -49,14 +49,6 @@ NAMED = [
         f"{BODY} > If '<z>' > then_branch > Pad '<q>'",
     ),
     (called('z = Conv <auto_pad = "SAME_UPPER"> (a, b)', opset=99), "f::go > Conv '<z>'"),
-    (
-        one(
-            "[if] y = If (c) <then_branch = t () => (float[] z) { z = Pad (x, p) z = Relu (x) },"
-            " else_branch = e () => (float[] z) { z = Relu (x) }>",
-            initializers=GIVEN,
-        ),
-        "if",
-    ),
 ]
 
 

@@ -1,7 +1,7 @@
 """What a certificate says: the weakest assumptions, what was read, and that in bodies too."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -234,11 +234,7 @@ def folded(text: str, pads: list[int]) -> Graph:
     """
     main = Graph.from_proto(onnx.parser.parse_model(text))
 
-    def each() -> Iterator[Graph]:
-        yield from main.inside()
-        yield from main.functions()
-
-    scope = next(scope for scope in each() if any(node.op == "Conv" for node in scope.nodes))
+    scope = next(scope for scope in main.inside() if any(node.op == "Conv" for node in scope.nodes))
     domains = analysed_domains(main)
     if scope.parent is None:
         inner = tuple(replace(each, analysis=Analysis(scope)) for each in domains)

@@ -16,7 +16,7 @@ from onnxpad.graph import counts_of
 from onnxpad.report.documents.fix_document import next_line
 from onnxpad.rewrite.scopes import contexts
 from tests.rewrite.test_advice import COMPUTED, SAME, net
-from tests.support import FEW, MODELS, PADS, onnxpad_runs, parsed
+from tests.support import FEW, MODELS, onnxpad_runs, parsed
 
 
 @pytest.mark.parametrize(
@@ -156,19 +156,6 @@ def test_bodies_count() -> None:
     result = onnxpad.fix(model, validate=False)
     assert result.counts == (Counts(0, 1, 3), Counts(0, 0, 3))
     assert counts_of(graph_of(result)) == result.counts[1]
-
-
-def test_what_cannot_be_opened_hides_no_other_pads() -> None:
-    twice = "z = Pad (a, p) z = Relu (a)"
-    function = '<domain: "f", opset_import: ["" : 17]>'
-    model = parsed(
-        f"""g (bool c, float[1, 2, 9, 8] x) => (float[] y) <{PADS}> {{
-          y = If (c) <then_branch = t () => (float[] z) {{ {twice.replace("a", "x")} }},
-                      else_branch = e () => (float[] z) {{ z = Relu (x) }}> }}
-        {function} bad (a, p) => (z) {{ {twice} }}
-        {function} good (a, p) => (z) {{ z = Pad (a, p) }}"""
-    )
-    assert [each.pads for each in onnxpad.fix(model, validate=False).counts] == [1, 1]
 
 
 def test_the_report_has_the_same_counts(tmp_path: Path) -> None:

@@ -318,18 +318,6 @@ def test_bodies_of_custom_operators_are_told_of() -> None:
     assert finding.evidence["scope"] == "Run '<y>' > body"
 
 
-def test_a_body_that_is_no_graph_is_told_of() -> None:
-    twice = "y = Pad (x, p) y = Pad (x, p)"
-    model = one(
-        f"[outer] y = If (ok) <then_branch = c () => (float[] y) {{ {twice} }},"
-        " else_branch = d () => (float[] y) { y = Identity (x) }>",
-        initializers=f"{GIVEN}, bool ok = {{1}}",
-    )
-    (finding,) = [f for f in onnxpad.check(model).findings if f.code == "PAD903"]
-    assert finding.node == "outer"
-    assert "'outer'" in finding.message
-
-
 def test_many_are_one_line() -> None:
     body = " ".join(
         f"[p{i}] a{i} = Pad (x{i}, p) [r{i}] b{i} = Exp (a{i}) x{i + 1} = Conv (b{i}, v)"

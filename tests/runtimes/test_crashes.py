@@ -12,7 +12,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.probe.cut import compare_scenes
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
@@ -153,7 +152,7 @@ class TestMade:
     def test_a_probe_of_the_rewritten_side_alone_is_a_difference(self, name: str) -> None:
         found = compare_runs(named("g"), named(name))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
-        assert compare_runs(named("g"), named("g")).runs == 7
+        assert compare_runs(named("g"), named("g")).runs == 5
 
     def test_a_probe_of_both_sides_is_none(self, name: str) -> None:
         # the reference evaluator is no oracle for pools
@@ -162,7 +161,7 @@ class TestMade:
         assert (found.ok, found.runs) == (True, 0)
 
     def test_a_probe_of_the_original_side_alone(self, name: str) -> None:
-        assert compare_runs(named(name), named("g")).runs == 7
+        assert compare_runs(named(name), named("g")).runs == 5
         assert not compare_runs(named(name), named("g", "[0,2]")).ok
 
     def test_where_the_original_is_refused_a_crash_is_worse(self, name: str) -> None:
@@ -171,11 +170,6 @@ class TestMade:
         assert compare_runs(refused, refused).ok
         found = compare_runs(refused, parsed(f"{name} {text}"))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
-
-    @pytest.mark.night
-    def test_a_probe_of_many_sizes_runs_each_after_a_crash(self, name: str) -> None:
-        crashes = compare_scenes(named(name), named("g"), [((1, 1, n),) for n in (7, 8)])
-        assert [each.runs for each in crashes] == [7, 7]
 
     def test_answers_of_one_side_survive_the_other(self, name: str) -> None:
         fed = [{"x": np.ones((1, 1, 7), np.float32)}] * 2

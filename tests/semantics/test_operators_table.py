@@ -50,7 +50,7 @@ def test_a_tensor_of_few_axes_has_no_spatial_ones(rank: int) -> None:
 
 
 def test_an_operator_is_covered_or_not() -> None:
-    assert not OPERATORS.keys() & NOT_REWRITTEN.keys()
+    assert NOT_REWRITTEN.isdisjoint(OPERATORS)
 
 
 SCHEMAS: dict[tuple[str, str], list[Any]] = {}
@@ -76,10 +76,10 @@ def inputs_of(key: tuple[str, str]) -> Inputs:
 
 @each_row(
     "key",
-    [*OPERATORS, *NOT_REWRITTEN],
+    sorted(NOT_REWRITTEN),
 )
-def test_inputs_are_those_of_the_schema(key: tuple[str, str]) -> None:
-    assert (OPERATORS.get(key) or NOT_REWRITTEN[key]).inputs == inputs_of(key)
+def test_data_is_the_first_input_of_what_is_not_rewritten(key: tuple[str, str]) -> None:
+    assert inputs_of(key).data == 0
 
 
 @each_row(

@@ -58,7 +58,7 @@ def with_pads(context: Context, sites: Sequence[Site]) -> tuple[list[Site], list
             left.append((context.label(pad.node), each))
     left += [
         (inner.place_of(node), "it is in a body or a function")
-        for inner in (*graph.inside(), *graph.functions())
+        for inner in graph.inside()
         for node in inner.nodes
         if operator_of(inner, node) is not None
     ]

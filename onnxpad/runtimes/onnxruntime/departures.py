@@ -42,7 +42,6 @@ from onnxpad.semantics.operators import (
     operator_of,
     pad_giving,
     read_window,
-    windowed,
 )
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
@@ -391,8 +390,8 @@ class BlockedPools:
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:
         """The inputs of a node whose number of output channels no weight tells."""
-        found = windowed(self._graph, node)
-        return node.inputs if found is None or found.inputs.weight is None else ()
+        row = operator_of(self._graph, node)
+        return node.inputs if row is None or row.inputs.weight is None else ()
 
     def _hazard(self, op: WindowOp) -> Hazard | None:
         row = op.operator

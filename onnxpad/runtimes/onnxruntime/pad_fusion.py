@@ -362,13 +362,9 @@ class Fusion:
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
     def _inside(self, node: Node) -> list[Fusion] | None:
-        """The graphs that may be put in the place of a node; None where one is malformed."""
-        graph = self._graph
-        try:
-            function = graph.called(node)
-            found = [function] if function is not None else list(graph.bodies(node))
-        except ModelError:
-            return None
+        """The graphs that may be put in the place of a node; None where they are not known."""
+        function = self._graph.called(node)
+        found = [function] if function is not None else list(self._graph.bodies(node))
         if not found:
             return None
         return [self._opened.get(each.offset) or self._open(each) for each in found]
