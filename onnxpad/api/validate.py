@@ -184,7 +184,7 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.layout import inputs_relaid
+    from onnxpad.validation.relaid import inputs_relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None

@@ -19,8 +19,8 @@ from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned, shap
 from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.layout import outputs_relaid
 from onnxpad.validation.names import Pairing, paired
+from onnxpad.validation.relaid import outputs_relaid
 from onnxpad.validation.result import Validation, not_validated
 
 _HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
