@@ -6,6 +6,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 
 import numpy as np
@@ -18,7 +19,7 @@ from onnxpad.file.proto_walk import is_external
 from onnxpad.graph.nodes import read_value
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.runtimes.sessions import Array, Value
+from onnxpad.runtimes.sessions import Value
 from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
 from onnxpad.validation.draw import Draw
 from onnxpad.validation.lab import Lab
@@ -300,55 +301,37 @@ def _operands(
 ) -> Iterator[str]:
     """A line for each input of a node that is a constant in one model alone, or another one."""
     for one, other in zip_longest(before, after, fillvalue=""):
-        held = _constant(ours, one), _constant(theirs, other)
-        if held == (None, None) or _are_equal(*held):
-            continue
-        texts = [_text(ours, one, held[0]), _text(theirs, other, held[1])]
-        name = one if one == other else f"{one or 'none'}, rewritten {other or 'none'}"
-        others = " (other numbers)" if texts[0] == texts[1] else ""
-        yield f"{name}: {texts[0]} in the original, {texts[1]} rewritten{others}"
+        (first, held), (second, others) = _operand(ours, one), _operand(theirs, other)
+        if held != others:
+            name = one if one == other else f"{one or 'none'}, rewritten {other or 'none'}"
+            more = " (other numbers)" if first == second else ""
+            yield f"{name}: {first} in the original, {second} rewritten{more}"
 
 
-def _constant(nodes: _Nodes, name: str) -> TensorProto | None:
-    """The constant of a name, as an initializer or of a Constant node."""
-    node = nodes.made.get(name)
-    if node is None or node.op_type != "Constant" or len(node.attribute) != 1:
-        return nodes.held.get(name)
-    value = onnx.helper.get_attribute_value(node.attribute[0])
-    if isinstance(value, int | float | list):
-        kind = np.int64 if "int" in node.attribute[0].name else np.float32
-        value = numpy_helper.from_array(np.asarray(value, kind))
-    return value if isinstance(value, TensorProto) else None
+def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
+    """An input of a node in words, and its numbers if it is a constant; else None.
 
-
-def _are_equal(one: TensorProto | None, other: TensorProto | None) -> bool:
-    """Whether both are constants of the same numbers; those in files are taken to be."""
-    if one is None or other is None:
-        return False
-    if list(one.dims) != list(other.dims) or one.data_type != other.data_type:
-        return False
-    values = _numbers(one), _numbers(other)
-    return values[0] is None or values[1] is None or values[0].tobytes() == values[1].tobytes()
-
-
-def _numbers(tensor: TensorProto) -> Array | None:
-    """The elements of a constant; None if they lie in a file or cannot be read."""
-    try:
-        return None if is_external(tensor) else np.asarray(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor
-        return None
-
-
-def _text(nodes: _Nodes, name: str, constant: TensorProto | None) -> str:
-    """A constant with its numbers, if they are few, or what computes the tensor."""
-    if constant is not None:
-        values = _numbers(constant)
-        if values is not None and values.size <= _SHORT and values.dtype.kind in "biuf":
-            return f"constant {values.tolist()}"
-        return f"a constant {KINDS.get(constant.data_type, 'unknown')} {list(constant.dims)}"
-    if name in nodes.made:
-        return f"computed by {nodes.label(name)}"
-    return "an input of the model" if name else "absent"
+    Of those in files, or in a damaged tensor, type and shape stand for the numbers.
+    """
+    node, held = nodes.made.get(name), nodes.held.get(name)
+    if node is not None and node.op_type == "Constant" and len(node.attribute) == 1:
+        value = onnx.helper.get_attribute_value(node.attribute[0])
+        if isinstance(value, int | float | list):
+            kind = np.int64 if "int" in node.attribute[0].name else np.float32
+            value = numpy_helper.from_array(np.asarray(value, kind))
+        held = value if isinstance(value, TensorProto) else None
+    if held is None:
+        words = "an input of the model" if name else "absent"
+        return (words if node is None else f"computed by {nodes.label(name)}"), None
+    kind = KINDS.get(held.data_type, "unknown")
+    words, numbers = f"a constant {kind} {list(held.dims)}", b""
+    with suppress(ValueError, TypeError, KeyError, IndexError):
+        if not is_external(held):
+            values = np.asarray(numpy_helper.to_array(held))
+            numbers = values.tobytes()
+            if values.size <= _SHORT and values.dtype.kind in "biuf":
+                words = f"constant {values.tolist()}"
+    return words, (kind, [*held.dims], numbers)
 
 
 def _attributes(node: onnx.NodeProto) -> str:

@@ -55,6 +55,13 @@ def validate_models(
     type allows. A reference is compared with both models; differences of the original from it are
     reported, and never blamed on the rewritten model. Two sessions are never open at once.
 
+    Without `rewritten` the original is compared with the `reference`. `sizes` are those admitted
+    for open dimensions, by name, and `limits` those that the models' metadata allows, by axis of an
+    input. `moved` are remarks on inputs of the rewritten model that were moved; its outputs then
+    are too. That the rewritten model runs alone is a repair where it `repairs`: an operator that
+    keeps the original from running was changed, and the specification certifies all changes. It has
+    to load if `given` does, or else the original. `uncompared` is why nothing is compared.
+
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
