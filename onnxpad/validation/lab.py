@@ -19,6 +19,7 @@ from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimi
 from onnxpad.runtimes.sessions import (
     CPU,
     Array,
+    Session,
     Source,
     Value,
     folder_of,
@@ -137,76 +138,6 @@ def ask(
     return Execution(tuple(every), places)
 
 
-def accepted(
-    source: Source,
-    inputs: Sequence[Input],
-    provider: str,
-    samples: int,
-    seed: int,
-    *,
-    folder: Path | None = None,
-    pairing: Pairing = _SAME_NAMES,
-    ran: Callable[[], None] = lambda: None,
-) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
-    """Draw inputs of different sizes until a model runs on them, with optimisation off.
-
-    Where sizes are open there are two samples or more, the second with another batch and sizes of
-    the other parity. The third has the smallest sizes on which the model runs. The last has the
-    sizes of the first with other data, negative where the type allows. `ran` is called after each
-    run. After a run that does not end in time no other sizes are drawn.
-
-    Raises:
-        LimitError: That was the first.
-        UndrawableError: An input has too many elements, or elements of an unknown type.
-    """
-    draws: list[Draw] = []
-    results: list[Result] = []
-    taken: list[Mapping[str, int]] = []
-    steering: Mapping[str, Array] = {}  # without which the model does not run
-    why = ""
-    try:
-        with open_session(source, provider=provider, folder=folder) as session:
-
-            def runs(fed: Draw) -> bool:
-                nonlocal why
-                try:
-                    outputs, seconds = session.timed(pairing.fed(fed).feeds)
-                except LimitError:
-                    raise
-                except EngineError as error:
-                    ran()
-                    why = why or str(error)
-                    return False
-                ran()
-                draws.append(fed)
-                results.append(Result(pairing.renamed(outputs), seconds))
-                return True
-
-            fresh = size_choices(inputs)
-            for number in range(max(2, samples)):
-                first: Iterable[Mapping[str, int]] = ()
-                if number == _SMALLEST:
-                    first = small_choices(inputs)
-                elif number == _OTHER and taken:
-                    first = other_choices(inputs, taken[0])
-                again = taken[number % len(taken) :] if taken else ()
-                asked = chain(first, fresh, again) if number < max(1, samples) else first
-                tries = ((steering, sizes) for sizes in asked)
-                for values, sizes in chain(tries, () if number else _steered(inputs, seed)):
-                    if runs(steered(draw(inputs, sizes, seed + number), values)):
-                        steering = values
-                        taken += [sizes] if sizes not in taken else []
-                        break
-            if draws and (other := other_data(inputs, draws[0], seed)) is not None:
-                runs(steered(other, steering, again=True))
-    except LimitError:
-        if not draws:
-            raise
-    except EngineError as error:
-        return (), (), str(error)
-    return tuple(draws), tuple(results), why
-
-
 def _steered(
     inputs: Sequence[Input], seed: int
 ) -> Iterator[tuple[dict[str, Array], dict[str, int]]]:
@@ -294,31 +225,87 @@ class Lab:
         return load_failure(source, self.folder, self.levels[-1])
 
     def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
-        """Draw inputs on which a model runs; the original is tried first."""
+        """Draw inputs on which a model runs; returns which, and why those before it do not.
+
+        The original is tried first.
+
+        Raises:
+            LimitError: A run does not end in time.
+            UndrawableError: An input has too many elements, or elements of an unknown type.
+        """
         whys = dict[str, str]()
         for name in self.sources:
             self.trying = name
             for provider in dict.fromkeys((CPU, *providers)):
                 self._planned = self._made + samples + 1
                 self._begin(f"{name} model, optimisation off")
-                found, results, why = accepted(
-                    self.sources[name],
-                    self.model.inputs,
-                    provider,
-                    samples,
-                    seed,
-                    folder=self.folder,
-                    pairing=self.pairings[name],
-                    ran=self._ran,
-                )
+                found, results, why = self._accepted(name, provider, samples, seed)
                 if found:
                     self.draws = found
                     # Elsewhere noise and places are wanted too, and a session for each draw.
                     if provider == CPU and not self.model.random:
                         self._known[name, CPU, "off"] = self._with_shares(results)
-                    return name, ""
+                    return name, "; ".join(dict.fromkeys(whys.values()))
                 whys.setdefault(name, why)
         return "", "; ".join(dict.fromkeys(whys.values()))
+
+    def _accepted(
+        self, name: str, provider: str, samples: int, seed: int
+    ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
+        """Draw inputs of different sizes until a model runs on them, with optimisation off.
+
+        Where sizes are open there are two samples or more, the second with another batch and sizes
+        of the other parity. The third has the smallest sizes on which the model runs. The last has
+        the sizes of the first with other data, negative where the type allows. After a run that
+        does not end in time no other sizes are drawn.
+        """
+        inputs, pairing = self.model.inputs, self.pairings[name]
+        draws: list[Draw] = []
+        results: list[Result] = []
+        taken: list[Mapping[str, int]] = []
+        steering: Mapping[str, Array] = {}  # without which the model does not run
+        why = ""
+
+        def runs(session: Session, fed: Draw) -> bool:
+            nonlocal why
+            try:
+                outputs, seconds = session.timed(pairing.fed(fed).feeds)
+            except LimitError:
+                raise
+            except EngineError as error:
+                self._ran()
+                why = why or str(error)
+                return False
+            self._ran()
+            draws.append(fed)
+            results.append(Result(pairing.renamed(outputs), seconds))
+            return True
+
+        try:
+            with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
+                fresh = size_choices(inputs)
+                for number in range(max(2, samples)):
+                    first: Iterable[Mapping[str, int]] = ()
+                    if number == _SMALLEST:
+                        first = small_choices(inputs)
+                    elif number == _OTHER and taken:
+                        first = other_choices(inputs, taken[0])
+                    again = taken[number % len(taken) :] if taken else ()
+                    asked = chain(first, fresh, again) if number < max(1, samples) else first
+                    tries = ((steering, sizes) for sizes in asked)
+                    for values, sizes in chain(tries, () if number else _steered(inputs, seed)):
+                        if runs(session, steered(draw(inputs, sizes, seed + number), values)):
+                            steering = values
+                            taken += [sizes] if sizes not in taken else []
+                            break
+                if draws and (other := other_data(inputs, draws[0], seed)) is not None:
+                    runs(session, steered(other, steering, again=True))
+        except LimitError:
+            if not draws:
+                raise
+        except EngineError as error:
+            return (), (), str(error)
+        return tuple(draws), tuple(results), why
 
     def add(self, draws: Sequence[Draw]) -> None:
         """Run on further inputs too."""

@@ -16,7 +16,8 @@ from onnxpad.validation.draw import (
     shaped,
     size_choices,
 )
-from onnxpad.validation.lab import accepted
+from onnxpad.validation.lab import Lab
+from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -242,8 +243,9 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
         f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}",
         opset=21,
     )
-    drawn, _, _ = accepted(model, describe(model), CPU, 1, 0)
-    shapes = [draw.feeds["x"].shape for draw in drawn if not draw.again]
+    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab.prepare((CPU,), 1, 0)
+    shapes = [draw.feeds["x"].shape for draw in lab.draws if not draw.again]
     assert [shape[0] for shape in shapes] == [1, 2]
     assert [[shape[axis] // least % 2 for axis in (2, 3)] for shape in shapes] == [[0, 0], [1, 1]]
 
