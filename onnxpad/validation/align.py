@@ -141,17 +141,14 @@ def _resized(array: Array, shape: Shape) -> Array | None:
 
 
 def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
-    """The array with its channels moved, also with a batch axis of size 1 in front."""
+    """The array with its channels moved, also with a batch axis of size 1 in front.
+
+    They are moved to an axis of known size, since an open one fits any array.
+    """
     for base in [array, array[None]] if array.ndim == len(shape) - 1 else [array]:
-        for way in _ways(base.ndim, shape):
-            yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
-
-
-def _ways(rank: int, wanted: Shape) -> Iterator[Moved]:
-    """Where channels may be moved: to an axis of known size, since an open size fits any array."""
-    for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
-        if rank > 2 and len(wanted) > 1 and isinstance(wanted[axis], int):
-            yield way
+        for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
+            if base.ndim > 2 and len(shape) > 1 and isinstance(shape[axis], int):
+                yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
 
 
 def _same_order(one: Array, other: Array) -> bool:

@@ -391,8 +391,8 @@ class Judgement:
             why = case.result("original").error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
             seconds = math.nan, case.found.seconds
-            run = replace(run, comparisons=(), seconds=seconds, note=note, ok=True, excused=True)
-            run = replace(run, against="original")
+            run = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
+            run = replace(run, ok=True, excused=True)
             self._note_excused([run])
             return [*runs, run], oracle
         if oracle.name == "original":
@@ -450,7 +450,8 @@ class Judgement:
         """Each model compared with the reference, if there is one."""
         if not self._expected:
             return {}
-        oracle, lab = Oracle("reference", Result(self._expected[sample], math.nan), True), self._lab
+        lab = self._lab
+        oracle = Oracle("reference", Result(self._expected[sample], math.nan), foreign=True)
         results = {name: lab.results(name, provider, level)[sample] for name in lab.sources}
         runs = {
             name: self._case(provider, level, sample, name, oracle).run()
