@@ -323,6 +323,7 @@ class Lab:
         """A result of a model for each of the inputs."""
         key = name, provider, level
         if key not in self._known:
+            self._protos.clear()  # no memory is held for what is only looked at
             self._begin(f"{name} model, optimisation {level}")
             found = self._asked(name, provider, level)
             ours = self._known.get(("original", provider, level))
