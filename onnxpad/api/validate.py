@@ -25,7 +25,7 @@ from onnxpad.arguments import (
     require_timeout,
     shapes_given,
 )
-from onnxpad.errors import UsageError, ValidationError
+from onnxpad.errors import UsageError, ValidationError, counted, few
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
     Divergence,
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
     from onnxpad.validation.given import Arrays
+
+_NAMED: Final = 3
+"""Nodes that fell back that are named."""
 
 _LONGEST: Final = 20.0
 """Seconds after which no other layout is tried."""
@@ -124,6 +127,7 @@ def validate(
     rewritten: ModelSource | None = None,
     *,
     providers: str | Sequence[str] = ("cpu",),
+    fallback: bool = True,
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     samples: int | None = None,
@@ -140,7 +144,9 @@ def validate(
     Args:
         original: A model in any form that `fix` takes. External data is found relative to the path.
         rewritten: The same for the model to compare; may be None if a reference is given.
-        providers: `cpu`, `cuda`, `auto` (CUDA if it runs, and the CPU), or onnxruntime's names.
+        providers: `cpu`, `cuda`, `tensorrt`, `auto` (CUDA if it runs, and the CPU), the name of an
+            installed plugin such as `openvino`, or onnxruntime's names.
+        fallback: Whether nodes may run on the CPU instead; else the result is not ok if one does.
         inputs: Inputs to use: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
             drawn at random by default.
         reference: A framework's outputs in the same forms, together with its inputs unless
@@ -215,7 +221,7 @@ def validate(
         if found.outcome != "failed" or not none or perf_counter() - start > _LONGEST:
             break
     found, graphs, both, padding, moved = tries[0 if none else -1]
-    unproven = tuple(_unproven(found, names))
+    unproven = tuple(_unproven(found, names, fallback=fallback))
     warnings = (*found.warnings, *both.warnings, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
@@ -368,7 +374,7 @@ def _resized(original: Graph, rewritten: Graph) -> str:
     return ""
 
 
-def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
+def _unproven(found: Validation, providers: Sequence[str], *, fallback: bool = True) -> list[str]:
     """Comparisons that were asked for and not made; without a word they would look like passes."""
     lines = [*found.hidden] if found.outcome == "passed" else []
     for provider in providers:
@@ -379,7 +385,12 @@ def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
             why = why or next((line for line in found.warnings), "")
             lines.append(f"nothing was compared on {provider}" + (f": {why}" if why else ""))
         for place in found.placements:
-            here = place.provider == provider and place.model == found.subject
-            if here and place.nodes == len(place.elsewhere):
+            if place.provider != provider or place.model != found.subject:
+                continue
+            if place.nodes == len(place.elsewhere):
                 lines.append(f"no node of the {place.model} model ran on {provider}")
+            elif place.elsewhere and not fallback:
+                nodes = f"{counted(len(place.elsewhere), 'node')} of {place.nodes:,}"
+                names = few(place.elsewhere, _NAMED)
+                lines.append(f"{nodes} of the {place.model} model fell back to the CPU: {names}")
     return lines

@@ -38,10 +38,13 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER",
-            help=f"cpu, cuda, auto (what runs here) or {RUNTIME}'s name of one; repeatable."
-            "  [default: cpu]",
+            help="cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
+            f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
         ),
     ] = None,
+    no_fallback: Annotated[
+        bool, typer.Option("--no-fallback", help="Fail where nodes fall back to the CPU.")
+    ] = False,
     inputs: Annotated[
         Path | None,
         typer.Option(
@@ -134,6 +137,7 @@ def validate(
             original,
             rewritten,
             providers=provider or ("cpu",),
+            fallback=not no_fallback,
             inputs=inputs,
             reference=reference,
             samples=samples,

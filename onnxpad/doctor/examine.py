@@ -19,6 +19,7 @@ from typing import Final
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.errors import OnnxpadError
+from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME
 
 INSTALL_CUDA: Final = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
@@ -66,8 +67,7 @@ class Machine:
         """
         from onnxpad.runtimes import pool
 
-        found: tuple[str, ...] = pool.ask("about", "available_providers")
-        return found
+        return pool.about(native.available_providers)
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
@@ -79,7 +79,7 @@ class Machine:
         """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
         from onnxpad.runtimes import pool
 
-        return str(pool.ask("about", "cuda_version"))
+        return pool.about(native.cuda_version)
 
     def from_pip(self, file: str) -> str:
         """The path of a library in pip's nvidia packages; empty if they lack it."""

@@ -28,7 +28,6 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Captured,
     Misjudged,
     at_border,
-    hide,
     misjudged,
     runs_otherwise,
 )
@@ -80,16 +79,9 @@ class _Finder:
             if _key(functions[index]) in self._padding:
                 self._add_function(index)
         judged: dict[int, Misjudged] = {}
-        branches: dict[int, list[Context]] = defaultdict(list)
-        for context in self.found:
-            if (owner := context.graph.owner) is not None and owner.op == "If":
-                branches[id(owner)].append(context)
         for context in self.found:
             given = partial(self._captured, context)
-            holders = self._holders[id(context)]
-            each = judged[id(context)] = Misjudged(context, holders, given, judged)
-            callers = holders if context.outer is None else ()
-            hide(context, each, branches[id(context.graph.owner)], self.found, callers)
+            Misjudged(context, self._holders[id(context)], given, judged)
 
     def _enter(self, context: Context) -> None:
         graph = context.graph

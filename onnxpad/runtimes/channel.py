@@ -5,22 +5,18 @@ Only messages between a process and a worker that it started are ever unpickled.
 
 from __future__ import annotations
 
-import io
-import os
 import pickle
-import struct
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import SupportsIndex, TypeVar
+from multiprocessing.connection import Connection
+from typing import Any, ParamSpec, TypeVar
 
-_PIPE = 1 << 20  # capacity of a pipe in bytes, where the system allows to set it
-_BUFFER = 1 << 16
-_MOST = 1 << 30  # bytes written at once: systems refuse more than 2 GiB
+from onnxpad.errors import let_through
+
 _LARGE = 1 << 16  # bytes from which on an array is sent after the pickle, uncopied
-_HEAD = struct.Struct("<IQ")  # number of arrays that follow, and bytes of sizes and pickle
-_SIZE = struct.Struct("<Q?")  # bytes of such an array, and whether it is read-only
+_LONGEST = 2e6  # seconds that the system can wait
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -28,34 +24,12 @@ class ClosedError(Exception):
     """The other end of a channel is closed; no error that a caller's signal handler raises."""
 
 
-class Blob:
-    """Bytes that are sent without copying them."""
-
-    __slots__ = ("data",)
-
-    def __init__(self, data: bytes) -> None:
-        """Wraps the bytes to send."""
-        self.data = data
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        """Pickled as an out-of-band buffer, which the channel sends."""
-        return _unwrapped, (pickle.PickleBuffer(self.data),)
-
-
-def _unwrapped(data: bytes | bytearray | memoryview) -> Blob:
-    return Blob(data if isinstance(data, bytes) else bytes(data))
-
-
 class Channel:
-    """A connection over two pipe ends, which it owns: one to read from, one to write to."""
+    """One end of a connection, which it owns."""
 
-    def __init__(self, reading: int, writing: int) -> None:
-        """Takes over two file descriptors."""
-        self._reading = reading
-        self._writing = writing
-        self._reader = io.BufferedReader(io.FileIO(reading, closefd=False), _BUFFER)
-        for end in (reading, writing):
-            _enlarge(end)
+    def __init__(self, connection: Connection[Any, Any]) -> None:
+        """Takes over an end."""
+        self._connection = connection
 
     def send(self, message: object) -> None:
         """Send an object.
@@ -73,88 +47,45 @@ class Channel:
             return view.nbytes < _LARGE
 
         pickled = pickle.dumps(message, protocol=5, buffer_callback=inside)
-        sizes = b"".join(_SIZE.pack(view.nbytes, view.readonly) for view in beside)
-        head = _HEAD.pack(len(beside), len(sizes) + len(pickled)) + sizes
-        self._write(memoryview(head + pickled))
+        sizes = [(view.nbytes, view.readonly) for view in beside]
+        _or_closed(self._connection.send_bytes, pickle.dumps((sizes, pickled)))
         for view in beside:
-            self._write(view)
+            _or_closed(self._connection.send_bytes, view)
 
-    def receive(self) -> object:
+    def receive(self) -> Any:
         """Receive the next object.
 
         Raises:
             ClosedError: The other end is closed.
         """
-        count, size = _HEAD.unpack(self._read(_HEAD.size))
-        first = memoryview(self._read(size))
-        sizes, pickled = first[: count * _SIZE.size], first[count * _SIZE.size :]
-        beside = [
-            self._read(size) if fixed else self._filled(size)
-            for size, fixed in _SIZE.iter_unpack(sizes)
-        ]
-        message: object = pickle.loads(pickled, buffers=beside)
-        return message
+        sizes, pickled = pickle.loads(_or_closed(self._connection.recv_bytes))
+        beside: list[bytes | bytearray] = []
+        for size, fixed in sizes:
+            if fixed:
+                beside.append(_or_closed(self._connection.recv_bytes))
+            else:  # an array in it can be written to
+                beside.append(data := bytearray(size))
+                _or_closed(self._connection.recv_bytes_into, data)
+        return pickle.loads(pickled, buffers=beside)
 
-    def skip_past(self, mark: bytes, most: int = 1 << 16) -> None:
-        """Read until `mark` was read.
-
-        Raises:
-            ClosedError: The other end is closed, or the mark is not among the first `most` bytes.
-        """
-        seen = b""
-        while not seen.endswith(mark):
-            if len(seen) > most:
-                raise ClosedError
-            seen += self._read(1)
-
-    def put(self, mark: bytes) -> None:
-        """Write a mark for `skip_past`."""
-        self._write(memoryview(mark))
+    def arrives(self, seconds: float) -> bool:
+        """Whether a message, or the end, arrives within so many seconds."""
+        return _or_closed(self._connection.poll, min(seconds, _LONGEST))
 
     def close(self) -> None:
-        """Close both ends."""
-        for end in (self._reading, self._writing):
-            with suppress(OSError):
-                os.close(end)
-        self._reading = self._writing = -1
-
-    def _write(self, data: memoryview) -> None:
-        while data.nbytes:
-            data = data[_or_closed(os.write, self._writing, data[:_MOST]) :]
-
-    def _read(self, size: int) -> bytes:
-        data = _or_closed(self._reader.read, size)
-        if len(data) < size:
-            raise ClosedError
-        return data
-
-    def _filled(self, size: int) -> bytearray:
-        """Read so many bytes into a buffer that a writable array can use."""
-        data = bytearray(size)
-        if _or_closed(self._reader.readinto, data) < size:
-            raise ClosedError
-        return data
+        """Close this end."""
+        with suppress(OSError):
+            self._connection.close()
 
 
-def _or_closed(call: Callable[..., _T], *arguments: object) -> _T:
-    """The result of a call of the system.
+def _or_closed(call: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+    """The result of a call of the system; an error that a signal handler raises gets through.
 
     Raises:
-        ClosedError: It failed. An error that a signal handler raised meanwhile, such as
-            `TimeoutError`, is an OSError too, but has no number or comes from a frame below.
+        ClosedError: It failed.
     """
     try:
-        return call(*arguments)
-    except OSError as error:
-        below = error.__traceback__ and error.__traceback__.tb_next
-        if error.errno is None or below is not None:
-            raise
+        return call(*arguments, **named)
+    except (EOFError, OSError) as error:
+        let_through(error)
         raise ClosedError from None
-
-
-def _enlarge(end: int) -> None:
-    if sys.platform == "linux":
-        import fcntl
-
-        with suppress(OSError):
-            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE)

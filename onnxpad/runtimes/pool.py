@@ -8,134 +8,107 @@ in a frozen or embedded one, the runtime runs in this process, without limits an
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from multiprocessing.connection import Pipe
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
 
-from onnxpad.errors import let_through
+from onnxpad.errors import RUNTIME, let_through
 from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.runtime import CrashError, LimitError
-from onnxpad.runtimes.worker import DEPLOYED, READY, RequestHandler, detach, ignore_signals, serve
+from onnxpad.runtimes.worker import Desk, detach, ignore_signals, serve
 
 _IDLE: Final = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
 
 _PATIENCE: Final = 2.0
-"""Seconds to wait for a worker to end by itself before it is killed."""
+"""Seconds to wait for the exit code of a worker that does not answer any more."""
 
 _limit: ContextVar[float | None] = ContextVar("limit", default=None)
 """Seconds after which a request is given up, with its worker; None for no limit."""
 
 _START: Final = """\
 import importlib, sys, typing
-sys.path[:] = sys.argv[2:]
-sys.path.insert(0, sys.argv[1])
+sys.path[:] = sys.argv[3:]
+sys.path.insert(0, sys.argv[2])
 import onnxpad
 del sys.path[0]
 from onnxpad.runtimes import worker
-worker.serve_standard_streams()
+worker.serve_started(int(sys.argv[1]))
 """
 
 _WINDOWS_INTERRUPT: Final = 0xC000013A
 
-
-class Worker(Protocol):
-    """Something that answers requests for a runtime."""
-
-    def ask(self, request: str, *arguments: object) -> Any:
-        """The answer to a request, which is the name of a method of `worker.RequestHandler`.
-
-        Raises:
-            CrashError: The worker's process ended instead of answering.
-            LimitError: It did not answer within the limit, and was ended.
-            Exception: Any exception that the request raised.
-        """
-        ...
-
-    def end(self) -> None:
-        """End at once; the worker cannot be used any more."""
-        ...
-
-    @property
-    def usable(self) -> bool:
-        """Whether it can still answer."""
-        ...
+_T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 
 class _Process(Protocol):
     """The part of `subprocess.Popen` that is used here."""
 
-    returncode: int | None
+    @property
+    def pid(self) -> int: ...
+
+    returncode: Any
 
     def poll(self) -> int | None: ...
-
-    def wait(self, timeout: float | None = None) -> int: ...
 
     def kill(self) -> None: ...
 
 
-class _InProcessWorker:
+class _Forked:
+    """A child of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # other code has waited for every child
+                pid, status = self.pid, 0
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class InProcess:
     """The runtime in this process, if no other can be started."""
 
-    usable = True
-
     def __init__(self) -> None:
-        self._desk = RequestHandler(moves=False)
+        """Starts without a model."""
+        self._desk = Desk(apart=False)
 
-    def ask(self, request: str, *arguments: object) -> Any:
-        return getattr(self._desk, request)(*arguments)
+    def ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
+        """The answer to a request, a method of `Desk`."""
+        return call(self._desk, *arguments)
 
     def end(self) -> None:
+        """Free its model."""
         self._desk.close()
 
 
-class _Watch:
-    """Kills a process that is not done after so many seconds; None for no limit."""
-
-    def __init__(self, process: _Process, seconds: float | None) -> None:
-        self._process = process
-        self._seconds = seconds
-        self._timer: threading.Timer | None = None
-        self._lock = threading.Lock()
-        self._is_done = self._is_late = False
-
-    def begin(self) -> None:
-        if self._seconds is not None:
-            seconds = min(self._seconds, threading.TIMEOUT_MAX)
-            self._timer = threading.Timer(seconds, self._kill)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def end(self) -> bool:
-        """Lets the process live from now on; returns whether it was killed before."""
-        with self._lock:
-            self._is_done = True
-        if self._timer is not None:
-            self._timer.cancel()
-        return self._is_late
-
-    def _kill(self) -> None:
-        with self._lock:
-            if not self._is_done:
-                self._is_late = True
-                with suppress(OSError):
-                    self._process.kill()
-
-
-class _SubprocessWorker:
+class Apart:
     """The runtime in a process of its own; a worker that nobody refers to any more is ended."""
 
     def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
-        self._process = process
+        """Takes over a process and the channel to it."""
+        self.process = process
         self._channel = channel
         self._ready = ready
         self._warm = self._answered = False
@@ -145,46 +118,45 @@ class _SubprocessWorker:
         """End a worker that was lost, as to an exception between two steps here."""
         self.end()
 
-    @property
-    def usable(self) -> bool:
-        return self._process.poll() is None
-
     def warm(self) -> None:
         """Import the runtime in the worker, without waiting for it."""
         if not self._warm:
             self._warm = True
             try:
-                self._channel.send((False, "warm", ()))
+                self._channel.send((False, Desk.warm, ()))
             except ClosedError:
                 pass  # reported when it is asked
             except BaseException:  # half a message may be on its way
                 self.end()
                 raise
 
-    def ask(self, request: str, *arguments: object) -> Any:
+    def ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
+        """The answer to a request, a method of `Desk`.
+
+        Raises:
+            CrashError: The worker's process ended instead of answering.
+            LimitError: It did not answer within the limit, and was ended.
+            Exception: Any exception that the request raised.
+        """
         limit = _limit.get()
         if limit is not None and not self._answered:  # its imports are no part of a run
-            self._exchanged("warm", (), None)
-        well, answer = self._exchanged(request, arguments, limit)
+            self._exchanged((True, Desk.warm, ()), None)
+        well, answer = self._exchanged((True, call, arguments), limit)
         if well:
-            return answer
+            return answer  # type: ignore[no-any-return]
         raise answer
 
-    def _exchanged(self, request: str, arguments: object, limit: float | None) -> Any:
+    def _exchanged(self, message: object, limit: float | None) -> Any:
         """The reply to a request: whether it went well, and the answer or the error."""
-        watch = _Watch(self._process, limit)
         try:
-            watch.begin()
-            self._channel.send((True, request, arguments))
-            reply = self._channel.receive()
-            if not watch.end():
+            self._channel.send(message)
+            if limit is None or self._channel.arrives(limit):
+                reply = self._channel.receive()
                 self._answered = True
                 return reply
         except ClosedError:
-            if not watch.end():
-                raise self._crash() from None
+            raise self._crash() from None
         except BaseException:  # such as an interrupt: an answer may be on its way
-            watch.end()
             self.end()
             raise
         self.end()
@@ -194,7 +166,7 @@ class _SubprocessWorker:
         """Whether the worker has started and imported this package; waits until it is known."""
         if not self._ready:
             try:
-                self._channel.skip_past(READY)
+                self._channel.receive()
             except ClosedError:
                 self.end()
                 return False
@@ -207,71 +179,32 @@ class _SubprocessWorker:
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
         try:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_PATIENCE)
+            _ended(self.process, _PATIENCE)
         finally:
             self.end()
-        code = self._process.returncode or 0
+        code = self.process.returncode or 0
         if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
             raise KeyboardInterrupt
         return CrashError(_how(code))
 
     def end(self) -> None:
+        """End at once; the worker cannot be used any more."""
         self._channel.close()
         with suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-        _everyone.discard(self)
-
-    def leave(self) -> None:
-        """Close the channel and wait for the worker to end by itself; kill it if it does not."""
-        self._channel.close()
-        try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.end()
+            self.process.kill()
+        _ended(self.process)
         _everyone.discard(self)
 
     def forget(self) -> None:
         """Leave the worker to the parent, after this process was forked."""
         self._channel.close()
-        self._process.returncode = 0
+        self.process.returncode = 0
 
 
-class _Forked:
-    """A child of this process."""
+Worker: TypeAlias = "Apart | InProcess"
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            try:
-                pid, status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:  # other code has waited for every child
-                pid, status = self._pid, 0
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        end = None if timeout is None else time.monotonic() + timeout
-        pause = 0.0005
-        while (code := self.poll()) is None:
-            if end is not None and time.monotonic() > end:
-                raise subprocess.TimeoutExpired(DEPLOYED.NAME, timeout or 0)
-            time.sleep(pause)
-            pause = min(2 * pause, 0.05)
-        return code
-
-    def kill(self) -> None:
-        if self.poll() is None:
-            os.kill(self._pid, signal.SIGKILL)
-
-
-_everyone: weakref.WeakSet[_SubprocessWorker] = weakref.WeakSet()
-_idle: list[_SubprocessWorker] = []
+_everyone: weakref.WeakSet[Apart] = weakref.WeakSet()
+_idle: list[Apart] = []
 _lock = threading.Lock()
 _unable: list[bool] = []
 
@@ -301,12 +234,12 @@ def borrow() -> Worker:
         return worker
     if worker is not None:
         _unable.append(True)
-    return _InProcessWorker()
+    return InProcess()
 
 
 def give_back(worker: Worker) -> None:
     """Keep a worker for the next borrower, or end it if there are enough."""
-    if not isinstance(worker, _SubprocessWorker):
+    if isinstance(worker, InProcess):
         return
     with _lock:
         kept = worker in _everyone and len(_idle) < _IDLE
@@ -316,8 +249,8 @@ def give_back(worker: Worker) -> None:
         worker.end()
 
 
-def ask(request: str, *arguments: object) -> Any:
-    """The answer of any worker to one request.
+def ask(call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
+    """The answer of any worker to one request, a method of `Desk`.
 
     Raises:
         CrashError: The worker's process ended instead of answering.
@@ -325,9 +258,15 @@ def ask(request: str, *arguments: object) -> Any:
     """
     worker = borrow()
     try:
-        return worker.ask(request, *arguments)
+        return worker.ask(call, *arguments)
     finally:
         give_back(worker)
+
+
+def about(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
+    """What a function of the runtime says of it, asked in a worker."""
+    found: _T = ask(Desk.about, call, arguments)
+    return found
 
 
 def warm() -> None:
@@ -355,49 +294,41 @@ def fork_first() -> None:
         return
     if threads > 1:
         return
-    asking, answered = os.pipe(), os.pipe()
+    ours, theirs = Pipe()
     # Both processes would report an interrupt that arrives during the fork.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     child = os.fork()
     if not child:
-        _serve_forked((asking[0], answered[1]), (asking[1], answered[0]), mask)
-    os.close(asking[0])
-    os.close(answered[1])
-    worker = _SubprocessWorker(_Forked(child), Channel(answered[0], asking[1]), ready=True)
-    _idle.append(worker)
+        try:
+            ignore_signals()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            ours.close()
+            detach()
+            serve(Channel(theirs))
+        finally:
+            os._exit(1)
+    theirs.close()
+    _idle.append(Apart(_Forked(child), Channel(ours), ready=True))
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _serve_forked(
-    mine: tuple[int, int], others: tuple[int, int], mask: set[signal.Signals | int]
-) -> None:
-    """Serve in a forked worker; does not return."""
-    try:
-        ignore_signals()
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for end in others:
-            os.close(end)
-        detach()
-        serve(Channel(*mine))
-    finally:
-        os._exit(1)
-
-
-def _idle_or_started() -> _SubprocessWorker | None:
+def _idle_or_started() -> Apart | None:
     """A worker, which may still be starting; None if the runtime runs in this process."""
     while not _in_process():
         with _lock:
             worker = _idle.pop() if _idle else None
         if worker is None:
             return _started()
-        if worker.usable:
+        if worker.process.poll() is None:
             return worker
         worker.end()
     return None
 
 
-def _started() -> _SubprocessWorker | None:
+def _started() -> Apart | None:
     """A new worker that is starting; None if none can be started, now or later."""
+    import subprocess
+
     flags = ["-P", "-W", "ignore"]
     flags += [
         flag
@@ -413,26 +344,29 @@ def _started() -> _SubprocessWorker | None:
     paths = [str(Path(path).absolute()) for path in sys.path if path]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     environment.pop("PYTHONINSPECT", None)
+    ours, theirs = Pipe()
+    handle = theirs.fileno()
+    inherited: dict[str, Any] = {"pass_fds": [handle]}
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+        inherited = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
     try:
         process = subprocess.Popen(
-            [sys.executable, *flags, "-c", _START, str(root), *paths],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, *flags, "-c", _START, str(handle), str(root), *paths],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            **inherited,
         )
     except OSError as error:
         let_through(error)
         _unable.append(True)
         return None
-    assert process.stdin is not None
-    assert process.stdout is not None
-    ends = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
-    process.stdin.close()
-    process.stdout.close()
-    return _SubprocessWorker(process, Channel(*ends), ready=False)
+    finally:
+        theirs.close()
+    return Apart(process, Channel(ours), ready=False)
 
 
 def _in_process() -> bool:
@@ -442,6 +376,17 @@ def _in_process() -> bool:
     return bool(_unable) or frozen or not ("python" in name or "pypy" in name)
 
 
+def _ended(process: _Process, seconds: float = math.inf) -> bool:
+    """Whether a process ends within so many seconds."""
+    end, pause = time.monotonic() + seconds, 0.0005
+    while process.poll() is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+    return True
+
+
 def _how(code: int) -> str:
     """How a process ended, in words.
 
@@ -449,25 +394,21 @@ def _how(code: int) -> str:
     ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (0xC0000005)')
     """
     if code == -9:
-        return f"{DEPLOYED.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
+        return f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
     with suppress(ValueError):  # of codes that are no signals
-        return f"{DEPLOYED.NAME} crashed ({signal.Signals(-code).name})"
+        return f"{RUNTIME} crashed ({signal.Signals(-code).name})"
     code &= 0xFFFFFFFF
     if code > 0xFFFF:
-        return f"{DEPLOYED.NAME} crashed (0x{code:08X})"
-    return f"{DEPLOYED.NAME}'s process ended by itself (exit code {code})"
+        return f"{RUNTIME} crashed (0x{code:08X})"
+    return f"{RUNTIME}'s process ended by itself (exit code {code})"
 
 
 def _end_all() -> None:
     """End every worker of this process."""
     with _lock:
-        idle = [*_idle]
         _idle.clear()
     for worker in [*_everyone]:
-        if worker in idle:
-            worker.leave()
-        else:
-            worker.end()
+        worker.end()
 
 
 def _forget_all() -> None:

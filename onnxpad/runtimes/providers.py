@@ -9,12 +9,14 @@ import onnx.parser
 
 from onnxpad.errors import ModelError, ProviderError, UsageError, meant
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.sessions import CPU, open_session
-from onnxpad.runtimes.worker import DEPLOYED
 
 AUTO = "auto"
-NAMES = {"cpu": CPU, "cuda": CUDA}
+_SECONDS = 120.0
+"""Seconds in which a provider has to run one node: a driver may hang."""
+
 _ONE_NODE = """
 <ir_version: 7, opset_import: ["" : 13]>
 one_node (float[2] x) => (float[2] y) { y = Relu (x) }
@@ -25,7 +27,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The providers that `names` ask for, each once, and notes on the choice.
 
     Args:
-        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or the runtime's own names.
+        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), the names of other rows and
+            of installed plugins, or the runtime's own names.
 
     Raises:
         UsageError: A name is unknown, or there is none.
@@ -35,8 +38,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
     if not names:
         raise UsageError("no provider given; choose from cpu, cuda and auto")
-    known: tuple[str, ...] = pool.ask("about", "known_providers")
-    own = {provider.lower(): provider for provider in known}
+    known = pool.about(native.named_providers)
     found: dict[str, None] = {}
     notes: list[str] = []
     for name in names:
@@ -46,11 +48,12 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             runs = f"CPU only; {trouble}" if trouble else "CUDA and CPU"
             notes.append(f"provider auto: {runs}")
             continue
-        provider = NAMES.get(name.lower()) or own.get(name.lower())
+        provider = known.get(name.lower())
         if provider is None:
+            short = sorted(each for each, own in known.items() if each != own.lower())
             raise UsageError(
-                f"unknown provider {name!r}; choose cpu, cuda, auto or {DEPLOYED.NAME}'s name of "
-                f"one, such as {CUDA}{meant(name, (*NAMES, AUTO, *known))}"
+                f"unknown provider {name!r}; choose {', '.join((*short, AUTO))} or {native.NAME}'s "
+                f"name of one, such as {CUDA}{meant(name, (*short, AUTO, *known.values()))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)
@@ -67,14 +70,17 @@ def trouble_with(provider: str) -> str:
     model = onnx.parser.parse_model(_ONE_NODE)
     data = np.array([-1, 1], np.float32)
     try:
-        with open_session(model, provider=provider, profile=True) as session:
+        with (
+            pool.limited(_SECONDS),
+            open_session(model, provider=provider, profile=True) as session,
+        ):
             answer = session.run({"x": data})["y"]
-            places = set(session.ran_on().values())
+            elsewhere = {*session.ran_on().values()} - {provider}
     except ProviderError as error:
         return str(error)
     except ModelError as error:
         return f"{provider} does not start on this machine: {error}"
-    if places != {provider}:
-        return f"{provider} starts on this machine, but leaves a Relu to {', '.join(places)}"
+    if elsewhere:
+        return f"{provider} starts on this machine, but leaves a Relu to {', '.join(elsewhere)}"
     right = isinstance(answer, np.ndarray) and np.array_equal(answer, np.maximum(data, 0))
     return "" if right else f"{provider} computes Relu wrong on this machine"

@@ -1,18 +1,17 @@
-"""The protocol of a runtime, `Runtime`; what is asked of it, and the errors that it raises.
+"""What is asked of a runtime, `Runtime`; what it opens, and the errors that it raises.
 
-onnxruntime is the one that stands behind it (`runtimes.onnxruntime.native`). It runs in a worker,
-so nothing here imports onnx.
+It runs in a worker, so nothing here imports onnx.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from onnxpad.errors import ModelError
-from onnxpad.runtimes.channel import Blob
 
 Optimisation: TypeAlias = Literal["off", "basic", "full"]
 
@@ -44,36 +43,32 @@ class LimitError(CrashError):
     """A request that did not end within its limit; its process was ended."""
 
 
-class Opening(Struct, frozen=True):
-    """How a session is opened.
+class ModelFile(Struct, frozen=True):
+    """A model to open: its absolute path, or its bytes and the folder of its external data."""
 
-    Attributes:
-        source: An absolute path, or a serialized model, wrapped to send it uncopied.
-        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
-        optimisation: Level of the runtime's optimiser.
-        threads: Number of threads for a run; None leaves it to the runtime.
-        folder: Folder of a serialized model's external data; None for the working directory.
-        record: Folder for the runtime's profile, which says where nodes run; None for no profile.
-        target: File for the optimised model; None to write none.
-        disabled: Optimisations to leave out, by the runtime's names.
-    """
-
-    source: str | Blob
-    provider: str
-    optimisation: Optimisation = "off"
-    threads: int | None = None
+    data: str | bytes
     folder: str | None = None
-    record: str | None = None
-    target: str | None = None
-    disabled: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled with bytes that a channel sends uncopied."""
+        held = self.data if isinstance(self.data, str) else pickle.PickleBuffer(self.data)
+        return ModelFile, (held, self.folder)
 
 
-class OpenModel(Protocol):
-    """A model that is open in this process; deleting it frees the model."""
+class Runtime(Protocol):
+    """A runtime that has one model open at most."""
 
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The names of its outputs."""
+    def open(
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
+    ) -> tuple[str, ...]:
+        """Open a model, in place of the one before; returns the names of its outputs.
+
+        Where its nodes run is recorded only where it is to be told.
+
+        Raises:
+            EngineError: The runtime cannot load it; its reason in one line.
+            ProviderError: The provider is not installed, or does not start.
+        """
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """Run the model once; returns the outputs named, and the seconds it took.
@@ -82,59 +77,8 @@ class OpenModel(Protocol):
             EngineError: The runtime cannot run it on these inputs; its reason in one line.
         """
 
-    def ran_on(self) -> dict[str, str]:
-        """The provider of each node that ran, in running order; profiling ends here."""
+    def places(self) -> dict[str, str]:
+        """The provider of each node of the model, as far as the runtime says."""
 
-
-class Runtime(Protocol):
-    """A runtime in this process, such as a module.
-
-    What it would miscompute is asked of other modules of its package: see `runtimes.deployed`.
-    """
-
-    @property
-    def NAME(self) -> str:  # noqa: N802
-        """Its name in sentences."""
-
-    @property
-    def CPU(self) -> str:  # noqa: N802
-        """The provider whose results count: exact, and in the same memory as all else."""
-
-    def open_model(self, opening: Opening) -> OpenModel:
-        """Open a model.
-
-        Raises:
-            EngineError: The runtime cannot load it; its reason in one line.
-            ProviderError: The provider is not installed, or does not start.
-        """
-
-    def warm(self) -> None:
-        """Import it, which takes a while; a failure is reported when it is first needed."""
-
-    def known_providers(self) -> tuple[str, ...]:
-        """Every provider that it has a name for, whether installed or not."""
-
-    def available_providers(self) -> tuple[str, ...]:
-        """The providers that are installed, whether they start here or not."""
-
-    def version(self) -> tuple[int, int]:
-        """The first two numbers of its version."""
-
-    def cuda_version(self) -> str:
-        """The CUDA version that it is built for, such as `13.0`; empty without CUDA."""
-
-    def require_provider(self, provider: str) -> None:
-        """Raises unless a provider is installed.
-
-        Raises:
-            ProviderError: It is not; the message names those that are.
-        """
-
-    def first_line(self, error: Exception) -> str:
-        """The message of an exception in one readable line."""
-
-    def settings_text(self, provider: str) -> str:
-        """The settings under which a provider's results are exact, such as `use_tf32=0`."""
-
-    def installation_warnings(self) -> tuple[str, ...]:
-        """The faults of how it is installed; asked in the main process, without importing it."""
+    def close(self) -> None:
+        """Free the model."""

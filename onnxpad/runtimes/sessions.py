@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar, TypeVarTuple
 
 import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
-from msgspec.structs import replace
 
 from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.channel import Blob
-from onnxpad.runtimes.runtime import CrashError, EngineError, Opening, Optimisation
-from onnxpad.runtimes.worker import DEPLOYED
+from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.worker import DEPLOYED, Desk
 
 CPU: Final = DEPLOYED.CPU
 
@@ -32,7 +30,9 @@ Answer: TypeAlias = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
 AGREED: dict[str, Value] = {}
 """Stands for outputs that are equal bit for bit in all models and were not sent."""
-_Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
+
+_T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 _LITTLE = 1 << 20
 """Bytes of inputs up to which a session may be kept: it keeps memory for what was run."""
@@ -45,11 +45,10 @@ class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
     def __init__(
-        self, opening: Opening, record: tempfile.TemporaryDirectory[str] | None = None
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
     ) -> None:
-        """Open the model; `record` is the folder of the profile, removed when it was read."""
-        self._opening = opening
-        self._record = record
+        """Open the model."""
+        self._how = model, provider, optimisation, profile
         self._worker: pool.Worker | None = None
         self._outputs: Sequence[str] = ()
         self._crashes = 0
@@ -75,64 +74,49 @@ class Session:
         self._over = self._over or "the session is closed"
         if self._worker is not None:
             with suppress(CrashError):  # all results were already received
-                self._ask("close")
+                self._ask(Desk.close)
         self._give_back()
-        self._drop_record()
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> dict[str, Value]:
-        """Run the model once and return all outputs, or those named, by name.
-
-        After a crash the model is opened anew, a few times.
+        """All outputs, or those named, by name; after a crash the model is opened anew.
 
         Raises:
             CrashError: The run, or opening the model anew, crashed the worker.
             LimitError: It did not end within the limit (`pool.limited`).
-            EngineError: the runtime cannot run it on these inputs; its reason in one line.
+            EngineError: The runtime cannot run it on these inputs; its reason in one line.
         """
-        return self._run(feeds, outputs)[0]
+        return self.timed(feeds, outputs)[0]
 
-    def timed(self, feeds: Mapping[str, Array]) -> tuple[dict[str, Value], float]:
-        """As `run`, with the seconds it took."""
-        return self._run(feeds, None)
-
-    def ran_on(self) -> dict[str, str]:
-        """The provider that each node ran on since the session was opened, in running order.
-
-        Nodes are named as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
-        between devices, which the runtime inserts, are left out. Profiling ends here, so that later
-        runs are not slowed. Without `profile`, or after a crash, the result is empty.
-        """
-        if self._record is None or self._worker is None:
-            return {}
-        places: dict[str, str] = self._ask("ran_on")
-        self._drop_record()
-        return {} if self._crashes else places
-
-    def _run(
-        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None
+    def timed(
+        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> tuple[dict[str, Value], float]:
+        """As `run`, with the seconds it took."""
         if self._over:
             raise CrashError(self._over) if self._crashes else EngineError(self._over)
         if self._worker is None:
             self._open()
         names = self._outputs if outputs is None else list(outputs)
-        values, seconds = self._ask("run", dict(feeds), names)
+        values, seconds = self._ask(Desk.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
+
+    def ran_on(self) -> dict[str, str]:
+        """The provider of each node, as `onnxruntime.native.Session.places` tells it."""
+        return {} if self._worker is None else self._ask(Desk.places)
 
     def _open(self) -> None:
         self._worker = pool.borrow()
         try:
-            self._outputs = self._ask("open", self._opening, _here())
+            self._outputs = self._ask(Desk.open, *self._how)
         except BaseException:
             self._give_back()
             raise
 
-    def _ask(self, request: str, *arguments: object) -> Any:
+    def _ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
         assert self._worker is not None
         try:
-            return self._worker.ask(request, *arguments)
+            return self._worker.ask(call, *arguments)
         except CrashError as error:
             self._crashes += 1
             if self._crashes >= _CRASHES:
@@ -145,48 +129,22 @@ class Session:
         if worker is not None:
             pool.give_back(worker)
 
-    def _drop_record(self) -> None:
-        if self._record is not None:
-            self._record.cleanup()
-        self._record = None
-        self._opening = replace(self._opening, record=None)
-
 
 def open_session(
     source: Source,
     *,
     provider: str = CPU,
     optimisation: Optimisation = "off",
-    threads: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     profile: bool = False,
 ) -> Session:
-    """Open a session of `source` on `provider`; raises if the runtime falls back to another.
+    """Opens a model; its nodes fall back to the CPU, and an EngineError says why it does not load.
 
-    Args:
-        source: A path (external data is found relative to it), serialized bytes, or a model.
-        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
-        optimisation: `off` fuses nothing and serves as the oracle. `full` is what is deployed;
-            `basic` is the part of it that is the same on every machine.
-        threads: Number of threads for a run; None leaves it to the runtime.
-        folder: Folder of the external data of a source in memory; None for the working directory.
-        profile: Whether to record where nodes run, for `Session.ran_on`.
-
-    Raises:
-        CrashError: Opening the model crashed the worker.
-        EngineError: the runtime cannot load the model; its reason in one line.
-        ModelError: The source is too large to pass in memory.
-        ProviderError: The provider is not installed, or does not start.
+    `off` fuses nothing and serves as the oracle, `full` is what is deployed, and `basic` the part
+    of it that is the same on every machine. External data of a source in memory lies in `folder`.
+    With `profile`, `Session.ran_on` tells where nodes run.
     """
-    opening = _opening(source, provider, optimisation, threads, folder)
-    if not profile:
-        return Session(opening)
-    record = _temporary_folder()  # of this process, which outlives a crash
-    try:
-        return Session(replace(opening, record=record.name), record)
-    except BaseException:
-        record.cleanup()
-        raise
+    return Session(_file(source, folder), provider, optimisation, profile)
 
 
 def answers(
@@ -194,24 +152,16 @@ def answers(
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
 ) -> list[list[Answer] | EngineError]:
-    """Run several small models on the same inputs, each with one thread, in one request.
+    """The outputs, or an error, of several small models for each set of inputs, in one request.
 
-    Outputs that are equal bit for bit in all models are not sent; `AGREED` stands for them.
-
-    Args:
-        sources: The models.
-        outputs: Names of the outputs to return.
-        fed: The sets of inputs.
-
-    Returns:
-        For each model, its outputs or error for each set of inputs; or one error, if the model
-        cannot be loaded or crashes on any of them.
+    There is one error of a model that does not load or crashes on any set. `AGREED` stands for what
+    is equal bit for bit in all models.
     """
-    openings = [_opening(source, threads=1) for source in sources]
+    models = [_file(source) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
     most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
     try:
-        given = pool.ask("answers", openings, _here(), list(outputs), inputs, most <= _LITTLE)
+        given = pool.ask(Desk.answers, models, list(outputs), inputs, most <= _LITTLE)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
@@ -237,7 +187,7 @@ def evaluated_by_onnx(
     """
     inputs = [dict(feeds) for feeds in fed]
     try:
-        given = pool.ask("evaluate", Blob(model.SerializeToString()), list(outputs), inputs)
+        given = pool.ask(Desk.evaluate, ModelFile(model.SerializeToString()), list(outputs), inputs)
     except EngineError as error:
         return error
     return [_named(outputs, one) for one in given]
@@ -252,42 +202,22 @@ def optimised(
 ) -> bytes:
     """The serialized model as the runtime's optimiser rewrites it for the CPU.
 
-    Args:
-        source: A path (external data is found relative to it), serialized bytes, or a model.
-        optimisation: The level of optimisation.
-        disabled: Optimisations to leave out, by the runtime's names (`Pad_Fusion`); unknown names
-            are ignored.
-        folder: Folder of the external data of a source in memory; None for the working directory.
-
-    Raises:
-        CrashError: Optimising the model crashed the worker.
-        EngineError: the runtime cannot load the model; its reason in one line.
-        ModelError: The source is too large to pass in memory.
+    It leaves out what is `disabled`, by its own names (`Pad_Fusion`), and ignores unknown names.
     """
-    opening = _opening(source, optimisation=optimisation, folder=folder)
-    with _temporary_folder() as place:
-        target = Path(place, "optimised.onnx")
-        pool.ask(
-            "optimise", replace(opening, target=str(target), disabled=tuple(disabled)), _here()
-        )
+    model = _file(source, folder)
+    with tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True) as place:
+        target = Path(place, "optimised.onnx")  # of this process, which outlives a crash
+        pool.ask(Desk.optimise, model, optimisation, str(target), tuple(disabled))
         return target.read_bytes()
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is compiled into the runtime.
-
-    Raises:
-        ProviderError: It is not; the message names those that are.
-    """
-    pool.ask("about", "require_provider", provider)
+    """Raises a ProviderError unless `provider` is installed; it names those that are."""
+    pool.about(DEPLOYED.require_provider, provider)
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
-    """The model without its external data.
-
-    Raises:
-        ModelError: The source is not a readable ONNX model.
-    """
+    """The model without its external data; a ModelError says why it cannot be read."""
     if isinstance(source, onnx.ModelProto):
         return source
     if isinstance(source, InFolder):
@@ -314,11 +244,7 @@ def load_failure(source: Source, folder: Path | None, optimisation: Optimisation
 
 
 def payload(source: Source) -> str | bytes:
-    """The source in the form that the runtime opens: a path, or serialized bytes.
-
-    Raises:
-        ModelError: A model in memory is too large to serialize.
-    """
+    """The source as the runtime opens it: a path, or serialized bytes."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, InFolder):
@@ -335,40 +261,18 @@ def payload(source: Source) -> str | bytes:
 
 
 def folder_of(source: Source, otherwise: Path | None = None) -> Path | None:
-    """The folder in which the external data of a model lies.
-
-    Args:
-        source: The model.
-        otherwise: The folder for a model that does not say.
-    """
+    """The folder in which the external data of a model lies; `otherwise` where it does not say."""
     if isinstance(source, InFolder):
         return source.folder
     return Path(source).parent if isinstance(source, str | os.PathLike) else otherwise
 
 
-def _opening(
-    source: Source,
-    provider: str = CPU,
-    optimisation: Optimisation = "off",
-    threads: int | None = None,
-    folder: str | os.PathLike[str] | None = None,
-) -> Opening:
+def _file(source: Source, folder: str | os.PathLike[str] | None = None) -> ModelFile:
     data = payload(source)
     if isinstance(data, str):  # external data is found relative to the path
-        return Opening(str(Path(data).absolute()), provider, optimisation, threads)
+        return ModelFile(str(Path(data).absolute()))
     if isinstance(source, InFolder):
         folder = source.folder
-    place = None if folder is None else str(Path(folder).absolute())
-    return Opening(Blob(data), provider, optimisation, threads, place)
-
-
-def _here() -> str | None:
-    """The working directory, the default folder of external data; None if it was removed."""
-    try:
-        return str(Path.cwd())
-    except OSError:
-        return None
-
-
-def _temporary_folder() -> _Folder:
-    return tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)
+    with suppress(OSError):  # the working directory may have been removed
+        return ModelFile(data, str(Path(folder or "").absolute()))
+    return ModelFile(data)

@@ -1,6 +1,6 @@
 """The worker process: it answers requests until the process that started it is gone.
 
-Every public method of `RequestHandler` is a request.
+A request is a method of `Desk`, and its arguments.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar, TypeVarTuple
 
-from msgspec.structs import replace
-
-from onnxpad.runtimes.channel import Blob, Channel, ClosedError
+from onnxpad.errors import RUNTIME
+from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.runtime import EngineError, Opening, OpenModel, Runtime
+from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation, Runtime
 
-DEPLOYED: Runtime = native
+DEPLOYED: Final = native
 """The runtime that workers run."""
 
 _SHARE = 0.8
@@ -39,57 +37,44 @@ _LITTLE = 2**20
 _KEPT = 16
 """Sessions of small models that are kept: changes of layers that are alike ask for the same."""
 
-READY = b"\0onnxpad's worker is ready\n"
-"""The first message of a worker, after anything that the interpreter prints at its start."""
+_T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 
-class RequestHandler:
-    """The requests that a worker answers with a runtime.
+class Desk(Runtime):
+    """The runtime in this process, with at most one open model besides small ones."""
 
-    At most one session is open, besides those of small models.
-    """
+    def __init__(self, *, apart: bool) -> None:
+        """Starts without a model; the memory of a process set apart is bounded."""
+        self._apart = apart
+        self._open: native.Session | None = None
+        self._kept: dict[ModelFile, native.Session] = {}
+        self._folder: str | None = None
 
-    def __init__(self, *, moves: bool, runtime: Runtime = DEPLOYED) -> None:
-        """Starts without a session; `moves` allows to change the process's working directory."""
-        self._moves = moves
-        self._runtime = runtime
-        self._session: OpenModel | None = None
-        self._kept: dict[object, OpenModel] = {}
-        self._folders: list[Path] = []
-
-    def warm(self) -> None:
-        """Import the runtime."""
-        self._runtime.warm()
-
-    def about(self, question: str, *arguments: object) -> Any:
-        """The result of a function of `Runtime`: a fact that the runtime says of itself."""
-        return getattr(self._runtime, question)(*arguments)
-
-    def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:
-        """Open a session and return its outputs' names; `here` is the caller's directory."""
+    def open(
+        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
+    ) -> tuple[str, ...]:
+        """Open a model, in place of the one before; returns the names of its outputs."""
         self.close()
-        with self._ready([opening], here):
-            self._session = self._runtime.open_model(opening)
-        return self._session.outputs
+        self._bound(provider)
+        self._open = native.Session(model, provider, optimisation, profile=profile)
+        return self._open.outputs
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """Run the open session; returns the outputs named, and the seconds it took."""
-        return self._run(self._open_one(), feeds, outputs)
+        """Run the open model; returns the outputs named, and the seconds it took."""
+        return _run(self._opened(), feeds, outputs)
 
-    def ran_on(self) -> dict[str, str]:
-        """The provider of each node that ran in the open session."""
-        return self._open_one().ran_on()
+    def places(self) -> dict[str, str]:
+        """The provider of each node of the open model."""
+        return self._opened().places()
 
     def close(self) -> None:
-        """Free the model of the open session, if there is one."""
-        if self._session is not None:
-            self._session.ran_on()
-        self._session = None
+        """Free the open model, if there is one."""
+        self._open = None
 
     def answers(
         self,
-        openings: Sequence[Opening],
-        here: str | None,
+        models: Sequence[ModelFile],
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
         keeps: bool,
@@ -99,128 +84,80 @@ class RequestHandler:
         None stands for outputs that are equal bit for bit in all models. `keeps` allows to run a
         session again that ran before, which operators that draw numbers would notice.
         """
-        with self._ready(openings, here):
-            open_one = partial(self._small, here) if keeps else self._runtime.open_model
-            found = [self._answers(open_one, each, outputs, fed) for each in openings]
+        self._bound(native.CPU)
+        found = [self._answers(each, outputs, fed, keeps) for each in models]
         lists = [some for some in found if not isinstance(some, EngineError)]
         if len(lists) == len(found) > 1:
-            for number in range(len(fed)):
-                if _agree([some[number] for some in lists]):
+            for number, first in enumerate(lists[0]):
+                if all(_agree(first, some[number]) for some in lists):
                     for some in lists:
                         some[number] = None
         return found
 
-    def _small(self, here: str | None, opening: Opening) -> OpenModel:
-        """A session of a small model; the one that was used last, if the model is the same."""
-        data = opening.source.data if isinstance(opening.source, Blob) else opening.source
-        key = data, here, replace(opening, source="")
-        session = self._kept.pop(key, None) or self._runtime.open_model(opening)
-        self._kept[key] = session
-        if len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
-        return session
+    def evaluate(
+        self, model: ModelFile, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | EngineError]:
+        """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
+        import numpy as np
+        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
+
+        self._bound(native.CPU)
+        with np.errstate(all="ignore"):
+            session = _told(lambda: ReferenceEvaluator(model.data))
+            return [
+                _or_error(_told, lambda: list(session.run(list(outputs), dict(feeds))))  # noqa: B023
+                for feeds in fed
+            ]
+
+    def optimise(
+        self, model: ModelFile, optimisation: Optimisation, target: str, disabled: Sequence[str]
+    ) -> None:
+        """Write the model as it is optimised for the CPU, with some optimisations left out."""
+        self._folder = str(Path(target).parent)
+        self._bound(native.CPU)
+        native.Session(model, native.CPU, optimisation, target=target, disabled=disabled)
+
+    def warm(self) -> None:
+        """Import the runtime; a failure is reported when it is first needed."""
+        native.warm()
+
+    def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
+        """What a function returns that the runtime says of itself."""
+        return call(*arguments)
+
+    def forsake(self) -> None:
+        """Remove the folder to write to, whose owner is gone."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _opened(self) -> native.Session:
+        if self._open is None:
+            raise EngineError("the session is closed")
+        return self._open
+
+    def _bound(self, provider: str) -> None:
+        """Bounds the memory for the CPU; a device's driver reserves far more than it uses."""
+        if self._apart:
+            bound_memory(provider == native.CPU)
 
     def _answers(
         self,
-        open_one: Callable[[Opening], OpenModel],
-        opening: Opening,
+        model: ModelFile,
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
+        keeps: bool,
     ) -> list[list[Any] | EngineError | None] | EngineError:
+        known = self._kept.pop(model, None) if keeps else None
         try:
-            session = open_one(opening)
+            session = known or native.Session(model, native.CPU, threads=1)
         except EngineError as error:
             return error
-        found: list[list[Any] | EngineError | None] = []
-        for feeds in fed:
-            try:
-                found.append(self._run(session, feeds, outputs)[0])
-            except EngineError as error:
-                found.append(error)
-        return found
-
-    def _run(
-        self, session: OpenModel, feeds: Mapping[str, Any], outputs: Sequence[str]
-    ) -> tuple[list[Any], float]:
-        found = session.run(feeds, outputs)
-        size = _size(found[0])
-        if size <= _LITTLE:
-            return found
-        free = spare()
-        if free is not None and size > free * _ANSWER:
-            raise EngineError(
-                f"its outputs take {size / 2**30:.1f} GiB: of the memory available here, "
-                f"{free / 2**30:.1f} GiB, one run may take a sixteenth"
-            )
-        return found
-
-    def evaluate(
-        self, model: Blob, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
-    ) -> list[list[Any] | EngineError]:
-        """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
-        if self._moves:
-            bound_memory(True)
-        run = evaluator(model.data, outputs)
-        found: list[list[Any] | EngineError] = []
-        for feeds in fed:
-            try:
-                found.append(run(feeds))
-            except EngineError as error:
-                found.append(error)
-        return found
-
-    def optimise(self, opening: Opening, here: str | None) -> None:
-        """Write the optimised model to `opening.target`."""
-        with self._ready([opening], here):
-            self._runtime.open_model(opening)
-
-    def forsake(self) -> None:
-        """Remove the temporary folders of the last session, whose owner is gone."""
-        for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _open_one(self) -> OpenModel:
-        if self._session is None:
-            raise EngineError("the session is closed")
-        return self._session
-
-    @contextmanager
-    def _ready(self, openings: Sequence[Opening], here: str | None) -> Iterator[None]:
-        """Opens models in here; without `opening.folder`, data lies in the caller's directory."""
-        self._folders = [Path(each.record) for each in openings if each.record is not None]
-        self._folders += [Path(each.target).parent for each in openings if each.target is not None]
-        if self._moves:
-            bound_memory(all(each.provider == self._runtime.CPU for each in openings))
-        if not self._moves or here is None:
-            yield
-            return
-        os.chdir(here)
-        try:
-            yield
-        finally:
-            _leave()
-
-
-def evaluator(model: bytes, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """A function that runs a model in onnx's reference evaluator.
-
-    Raises:
-        EngineError: It cannot; so does the function.
-    """
-
-    def tried(call: Callable[[], Any]) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return call()
-        except Exception as error:  # whatever its operators raise
-            line = DEPLOYED.first_line(error)
-            raise EngineError(f"the reference evaluator fails: {line}") from None
-
-    import numpy as np
-    from onnx.reference import ReferenceEvaluator  # onnx starts slowly, and is rarely needed here
-
-    session = tried(lambda: ReferenceEvaluator(model))
-    return lambda feeds: list(tried(lambda: session.run(list(outputs), dict(feeds))))
+        if keeps:
+            self._kept[model] = session
+            if len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+        found = [_or_error(_run, session, feeds, outputs) for feeds in fed]
+        return [each if isinstance(each, EngineError) else each[0] for each in found]
 
 
 def serve(channel: Channel) -> None:
@@ -229,8 +166,9 @@ def serve(channel: Channel) -> None:
     # threads that import numpy at once can fail.
     import numpy  # noqa: F401
 
-    desk = RequestHandler(moves=True)
-    _leave()
+    desk = Desk(apart=True)
+    with suppress(OSError):  # keep no folder from being removed
+        os.chdir(Path(os.sep))
     with suppress(OSError):  # if memory runs out nonetheless, Linux ends this process and no other
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -245,12 +183,12 @@ def serve(channel: Channel) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answered, name, arguments = requests.get()
+        answered, call, arguments = requests.get()
         reply: tuple[bool, object]
         try:
-            reply = True, getattr(desk, name)(*arguments)
+            reply = True, call(desk, *arguments)
         except MemoryError:
-            reply = False, EngineError(f"{DEPLOYED.NAME}'s process is out of memory")
+            reply = False, EngineError(f"{RUNTIME}'s process is out of memory")
         except Exception as error:  # raised again in the caller
             reply = False, error
         if not answered:
@@ -261,22 +199,19 @@ def serve(channel: Channel) -> None:
             os._exit(0)
         except Exception as error:  # pickle's own errors share no narrower base class
             what = reply[1] if isinstance(reply[1], Exception) else error
-            channel.send((False, EngineError(DEPLOYED.first_line(what))))
+            channel.send((False, EngineError(native.first_line(what))))
         del reply, arguments
 
 
-def serve_standard_streams() -> None:
-    """Serve over stdin and stdout; anything that native code prints is discarded."""
+def serve_started(handle: int) -> None:
+    """Serve in a new interpreter, at an end that it inherited."""
     ignore_signals()
-    ends = os.dup(0), os.dup(1)
     if sys.platform == "win32":
-        import msvcrt
-
-        for end in ends:
-            msvcrt.setmode(end, os.O_BINARY)
-    channel = Channel(*ends)
-    detach()
-    channel.put(READY)
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
+    channel = Channel(Connection(handle))
+    channel.send("ready")
     serve(channel)
 
 
@@ -297,14 +232,70 @@ def detach() -> None:
     os.close(nowhere)
 
 
-def _agree(answers: Sequence[Any]) -> bool:
-    """Whether all answers are the same tensors bit for bit."""
-    first = answers[0]
-    return all(
-        isinstance(values, list)
-        and all(map(_same, first if isinstance(first, list) else [None], values))
-        for values in answers
-    )
+def spare() -> int | None:
+    """The bytes that the system can give without taking them from a program; None if unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    sizes = {
+        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
+    }
+    return 1024 * (sizes["MemAvailable"] + sizes.get("SwapFree", 0))
+
+
+def bound_memory(bounded: bool) -> None:
+    """Bounds what this process may allocate, where the system can (Linux).
+
+    Beyond it an allocation fails, which the runtime reports as an error.
+    """
+    free = spare()
+    if sys.platform != "linux" or free is None:
+        return
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = most
+    if bounded:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+        limit = pages * resource.getpagesize() + int(free * _SHARE)
+        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+
+
+def _run(
+    session: native.Session, feeds: Mapping[str, Any], outputs: Sequence[str]
+) -> tuple[list[Any], float]:
+    found = session.run(feeds, outputs)
+    size = _size(found[0])
+    free = spare() if size > _LITTLE else None
+    if free is not None and size > free * _ANSWER:
+        raise EngineError(
+            f"its outputs take {size / 2**30:.1f} GiB: of the memory available here, "
+            f"{free / 2**30:.1f} GiB, one run may take a sixteenth"
+        )
+    return found
+
+
+def _or_error(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T | EngineError:
+    try:
+        return call(*arguments)
+    except EngineError as error:
+        return error
+
+
+def _told(call: Callable[[], _T]) -> _T:
+    """What a call of the reference evaluator returns, whose operators may raise anything."""
+    try:
+        return call()
+    except Exception as error:
+        line = native.first_line(error)
+        raise EngineError(f"the reference evaluator fails: {line}") from None
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Whether two lists of outputs are the same tensors bit for bit."""
+    return isinstance(one, list) and isinstance(other, list) and all(map(_same, one, other))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -322,41 +313,3 @@ def _size(value: Any) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_size, value))
     return int(getattr(value, "nbytes", 0))
-
-
-def spare() -> int | None:
-    """The bytes that the system can give without taking them from a program; None if unknown."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    sizes = {
-        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
-    }
-    return 1024 * (sizes["MemAvailable"] + sizes.get("SwapFree", 0))
-
-
-def bound_memory(bounded: bool) -> None:
-    """Bounds what this process may allocate, where the system can (Linux).
-
-    Beyond it an allocation fails, which the runtime reports as an error. A device's driver
-    reserves far more than it uses, so such a process is not bounded.
-    """
-    free = spare()
-    if sys.platform != "linux" or free is None:
-        return
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = most
-    if bounded:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
-        limit = pages * resource.getpagesize() + int(free * _SHARE)
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
-
-
-def _leave() -> None:
-    """Change to the root directory, so that no other folder is kept from being removed."""
-    with suppress(OSError):
-        os.chdir(Path(os.sep))

@@ -40,7 +40,8 @@ NEAR = {"rtol": None, "atol": None}
         (
             onnxpad.validate,
             {
-                "rewritten": None, "providers": ("cpu",), "inputs": None, "reference": None,
+                "rewritten": None, "providers": ("cpu",), "fallback": True,
+                "inputs": None, "reference": None,
                 "samples": None, "seed": None, "shapes": None, "dims": None,
                 **NEAR, **RUNS,
             },

@@ -193,13 +193,13 @@ def test_validate(
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
-        quiet=quiet, verbose=page,
+        quiet=quiet, verbose=page, no_fallback=page,
     )  # fmt: skip
     assert calls.given == (one, other)
     assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
     assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
     nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol", "run_timeout"))
-    assert calls.options == {**nothing, "samples": 2, "seed": 3}
+    assert calls.options == {**nothing, "samples": 2, "seed": 3, "fallback": not page}
     out, err = capsys.readouterr()
     silent = quiet and ok
     told = (

@@ -86,29 +86,28 @@ def test_an_interrupted_import_of_onnxruntime_is_no_missing_provider(
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(KeyboardInterrupt):
-        native.known_providers()
+        native.version()
 
 
 AT_WORK = """
     from onnxpad.runtimes import pool
     worker = pool.borrow()
-    print(worker._process._pid, flush=True)
+    print(worker.process.pid, flush=True)
     {work}
-"""
-NAP = """
-from onnxpad.runtimes.worker import RequestHandler
-RequestHandler.nap = lambda self: time.sleep(60)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the worker is forked on Linux only")
 @pytest.mark.parametrize("to", ["group", "parent", "killed"])
-@pytest.mark.parametrize("work", ["time.sleep(60)", "worker.ask('nap')"], ids=["idle", "busy"])
+@pytest.mark.parametrize(
+    "work",
+    ["time.sleep(60)", "worker.ask(pool.Desk.about, time.sleep, (60,))"],
+    ids=["idle", "busy"],
+)
 def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").touch()
     engine = AT_WORK.format(work=work)
     program = ITSELF.format(args=["fix", str(tmp_path / "m.onnx")], engine=engine)
-    program = program.replace("from onnxpad.__main__", f"{NAP}from onnxpad.__main__")
     with forks.start(program, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}) as started:
         worker = int(started.stdout.readline())
         time.sleep(0.2)

@@ -332,6 +332,6 @@ def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     native._onnxruntime.cache_clear()
     with pytest.raises(ProviderError):
-        pool.ask("about", "available_providers")
+        pool.about(native.available_providers)
     monkeypatch.undo()
     native._onnxruntime.cache_clear()

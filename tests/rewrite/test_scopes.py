@@ -539,9 +539,9 @@ def test_a_false_shape_that_hides_a_wrong_size_stays(hidden: str) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["once", "and by another Slice"])
-@pytest.mark.parametrize(("size", "codes"), [(9, ["shape-refused"]), (8, [])])
-def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
-    size: int, codes: list[str], more: int
+@pytest.mark.parametrize("size", [9, 8])
+def test_computed_bounds_that_may_hide_that_branches_differ_in_size_stay(
+    size: int, more: int
 ) -> None:
     """Before If 11, onnxruntime refuses such branches where it knows the sizes of both."""
     nodes = (
@@ -561,8 +561,8 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
     assert_same(model, result.model)
-    assert [each.reason_code for each in result.undone] == codes
-    assert result.changed == (not codes)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+    assert not result.changed
 
 
 CROPPED = (

@@ -1,9 +1,9 @@
 """`onnxpad.runtimes.channel`: what is sent comes out, whatever its kind and size."""
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
+from multiprocessing.connection import Pipe
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from onnxpad.runtimes.channel import Channel, ClosedError
+from onnxpad.runtimes.runtime import ModelFile
 
 Pair = tuple[Channel, Channel]
 
@@ -18,8 +19,8 @@ Pair = tuple[Channel, Channel]
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     """Both ends."""
-    there, back = os.pipe(), os.pipe()
-    ends = Channel(there[0], back[1]), Channel(back[0], there[1])
+    one, other = Pipe()
+    ends = Channel(one), Channel(other)
     yield ends
     for end in ends:
         end.close()
@@ -62,16 +63,25 @@ def test_what_cannot_be_sent_leaves_nothing_behind(pair: Pair) -> None:
 
 
 def test_the_end(pair: Pair) -> None:
-    pair[0].put(b"noise")
-    pair[0].put(b"mark")
-    pair[1].skip_past(b"mark")
+    assert not pair[1].arrives(0)
     pair[0].send(1)
     pair[0].close()
+    assert pair[1].arrives(1e300)
     assert pair[1].receive() == 1
     with pytest.raises(ClosedError):
         pair[1].receive()
     with pytest.raises(ClosedError):
         pair[1].send(2)
+
+
+def test_the_bytes_of_a_model_stay_bytes(pair: Pair) -> None:
+    for model in (ModelFile(bytes(1 << 20), "/d"), ModelFile(b"m"), ModelFile("/m")):
+        sender = threading.Thread(target=pair[0].send, args=(model,))
+        sender.start()
+        got = pair[1].receive()
+        sender.join()
+        assert got == model
+        assert type(got.data) is type(model.data)
 
 
 class StopError(OSError):

@@ -104,21 +104,21 @@ def test_the_command_tells_it_too(crash: str, tmp_path: Path) -> None:
 FALL = """
 from onnxpad.runtimes.onnxruntime import native
 import os, signal
-class Falling(native.LocalSession):
-    def __init__(self, opening):
-        self.opening = opening
+class Falling(native.Session):
+    def __init__(self, model, *others, **named):
+        self.data = model.data
         self.fall(b"falls_when_opened")
-        super().__init__(opening)
+        super().__init__(model, *others, **named)
     def fall(self, name):
-        if name in getattr(self.opening.source, "data", b""):
+        if isinstance(self.data, bytes) and name in self.data:
             os.kill(os.getpid(), signal.SIGSEGV)
     def run(self, feeds, outputs):
         self.fall(b"falls_when_run")
         if feeds["x"].size > 50:
             self.fall(b"falls_on_large")
         return super().run(feeds, outputs)
-native.open_model = Falling
-worker.serve_standard_streams()
+native.Session = Falling
+worker.serve_started(int(sys.argv[1]))
 """
 
 made = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
@@ -129,7 +129,7 @@ TOLD = "onnxruntime crashed (SIGSEGV)"
 def falling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers that crash on models of certain names."""
     pool._end_all()
-    start = pool._START.replace("worker.serve_standard_streams()", FALL)
+    start = pool._START.replace("worker.serve_started(int(sys.argv[1]))", FALL)
     monkeypatch.setattr(pool, "_START", start)
     yield
     pool._end_all()

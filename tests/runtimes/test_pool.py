@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import evaluated_by_onnx, open_session
+from onnxpad.runtimes.worker import Desk
 from tests.support import ROOT, parsed
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
@@ -30,9 +32,9 @@ def none_idle() -> Iterator[None]:
 
 
 def process(worker: pool.Worker) -> subprocess.Popen[bytes]:
-    assert isinstance(worker, pool._SubprocessWorker)
-    assert isinstance(worker._process, subprocess.Popen)
-    return worker._process
+    assert isinstance(worker, pool.Apart)
+    assert isinstance(worker.process, subprocess.Popen)
+    return worker.process
 
 
 def number(worker: pool.Worker) -> int:
@@ -68,7 +70,7 @@ def test_a_warm_worker_is_the_next() -> None:
     pool.warm()
     pool.warm()
     (warm,) = pool._idle
-    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
+    assert "CPUExecutionProvider" in pool.about(native.available_providers)
     assert pool._idle == [warm]
 
 
@@ -93,10 +95,10 @@ def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
     for after, sent in ((0.2, getattr(signal, fault)), (0.4, signal.SIGCONT)):
         threading.Timer(after, os.kill, (number(worker), sent)).start()
     with pytest.raises(CrashError, match=rf"^onnxruntime crashed \({fault}\)$"):
-        worker.ask("warm")
+        worker.ask(Desk.warm)
     pool.give_back(worker)
     assert not pool._idle
-    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
+    assert "CPUExecutionProvider" in pool.about(native.available_providers)
 
 
 @POSIX
@@ -105,31 +107,21 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
     pool.give_back(worker)
     process(worker).kill()
     process(worker).wait()
-    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
-
-
-@POSIX
-def test_a_timer_that_fires_when_the_answer_is_there_kills_nothing() -> None:
-    with subprocess.Popen(["sleep", "60"]) as process:
-        watch = pool._Watch(process, 60)
-        assert not watch.end()
-        watch._kill()
-        assert process.poll() is None
-        process.kill()
+    assert "CPUExecutionProvider" in pool.about(native.available_providers)
 
 
 @POSIX
 def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
     worker = pool.borrow()
-    worker.ask("warm")
+    worker.ask(Desk.warm)
     os.kill(number(worker), signal.SIGSTOP)  # it does not answer
     with pool.limited(0.3), pytest.raises(LimitError):
-        worker.ask("warm")
+        worker.ask(Desk.warm)
     assert process(worker).returncode == -signal.SIGKILL
     pool.give_back(worker)
     assert not pool._everyone
     with pool.limited(60):  # the time to start one does not count
-        assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
+        assert "CPUExecutionProvider" in pool.about(native.available_providers)
     assert len(pool._idle) == len(pool._everyone) == 1
 
 
@@ -149,7 +141,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
         raise error
 
     worker = pool.borrow()
-    worker.ask("warm")
+    worker.ask(Desk.warm)
     stopped = number(worker)
     os.kill(stopped, signal.SIGSTOP)
     pool.give_back(worker)
@@ -157,7 +149,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(type(error)) as raised:
-            pool.ask("about", "available_providers")
+            pool.about(native.available_providers)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -166,7 +158,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     assert not pool._everyone
     with pytest.raises(ProcessLookupError):  # killed, and waited for
         os.kill(stopped, 0)
-    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
+    assert "CPUExecutionProvider" in pool.about(native.available_providers)
 
 
 def test_a_worker_that_is_lost_is_ended() -> None:
@@ -190,7 +182,7 @@ BOMBS = {
     ("bomb", "optimisation"), [("at once", "full"), *((bomb, "off") for bomb in BOMBS)]
 )
 def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    serve = "worker.serve_standard_streams()"
+    serve = "worker.serve_started(int(sys.argv[1]))"
     less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")
     monkeypatch.setattr(pool, "_START", less)
     model = parsed(
@@ -222,7 +214,7 @@ def test_each_thread_has_its_own() -> None:
         worker = pool.borrow()
         together.wait()
         seen.append(worker)
-        worker.ask("warm")
+        worker.ask(Desk.warm)
         pool.give_back(worker)
 
     threads = [threading.Thread(target=work) for _ in range(3)]
@@ -239,9 +231,9 @@ def test_without_an_interpreter_onnxruntime_runs_here(
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     worker = pool.borrow()
-    assert isinstance(worker, pool._InProcessWorker)
+    assert isinstance(worker, pool.InProcess)
     pool.warm()
-    assert "CPUExecutionProvider" in worker.ask("about", "available_providers")
+    assert "CPUExecutionProvider" in worker.ask(Desk.about, native.available_providers, ())
     pool.give_back(worker)
     assert not pool._everyone
 
@@ -257,7 +249,7 @@ def test_what_is_no_interpreter_is_not_asked_again(
         what = str(program)
     monkeypatch.setattr(sys, "executable", what)
     monkeypatch.setattr(pool, "_unable", [])
-    assert isinstance(pool.borrow(), pool._InProcessWorker)
+    assert isinstance(pool.borrow(), pool.InProcess)
     assert pool._unable
 
 
@@ -267,17 +259,19 @@ def test_a_fork_of_the_caller_has_workers_of_its_own() -> None:
 import os, warnings
 warnings.simplefilter("error")
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.worker import Desk
 mine = pool.borrow()
 pool.warm()
 child = os.fork()
 if not child:
     assert not pool._idle and not pool._everyone
     theirs = pool.borrow()
-    print(theirs.ask("about", "available_providers")[-1], flush=True)
-    assert theirs._process.pid != mine._process.pid
+    print(theirs.ask(Desk.about, native.available_providers, ())[-1], flush=True)
+    assert theirs.process.pid != mine.process.pid
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print(mine.ask("about", "available_providers")[-1], len(pool._idle))
+print(mine.ask(Desk.about, native.available_providers, ())[-1], len(pool._idle))
 """)
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert ended.stdout == "CPUExecutionProvider\nCPUExecutionProvider 1\n"
@@ -285,13 +279,15 @@ print(mine.ask("about", "available_providers")[-1], len(pool._idle))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells whether a process lives")
 @pytest.mark.parametrize("end", ["pass", "os._exit(0)", "os.kill(os.getpid(), 9)"])
-@pytest.mark.parametrize("at", ["", "threading.Thread(target=w.ask, args=['warm']).start()"])
+@pytest.mark.parametrize(
+    "at", ["", "threading.Thread(target=w.ask, args=[pool.Desk.warm]).start()"]
+)
 def test_no_worker_outlives_its_process(end: str, at: str) -> None:
     ended = run(f"""
 import os, threading
 from onnxpad.runtimes import pool
 w = pool.borrow()
-print(w._process.pid, flush=True)
+print(w.process.pid, flush=True)
 {at}
 {end}
 """)
@@ -312,10 +308,11 @@ def test_nothing_beside_the_caller_shadows_a_module(tmp_path: Path) -> None:
     code = """
 import sys; del sys.path[0]
 from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime import native
 import os
 sys.path.insert(0, "")
-apart = isinstance(pool.borrow(), pool._SubprocessWorker)
-print(apart, pool.ask("about", "available_providers")[-1])
+apart = isinstance(pool.borrow(), pool.Apart)
+print(apart, pool.about(native.available_providers)[-1])
 """
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     ended = subprocess.run(

@@ -6,7 +6,6 @@ import sys
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import onnx
@@ -15,7 +14,7 @@ import pytest
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.runtime import CrashError, EngineError, Optimisation
+from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import open_session, read_proto, require_provider
 from tests.support import parsed
 
@@ -31,7 +30,7 @@ def test_runs_without_a_word(optimisation: Optimisation, tmp_path: Path) -> None
     onnx.save(parsed(NOISY), path)
     data = np.ones(4, np.float32)
     for source in (path, str(path), path.read_bytes(), parsed(NOISY)):
-        with open_session(source, optimisation=optimisation, threads=1) as session:
+        with open_session(source, optimisation=optimisation) as session:
             outputs, seconds = session.timed({"x": data})
         assert np.array_equal(outputs["y"], -data)  # type: ignore[arg-type]
         assert seconds > 0
@@ -55,9 +54,9 @@ def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     gc.disable()
     try:
         with open_session(parsed(NOISY)) as session:
-            assert isinstance(session._worker, pool._InProcessWorker)
-            opened = session._worker._desk._session
-            assert isinstance(opened, native.LocalSession)
+            assert isinstance(session._worker, pool.InProcess)
+            opened = session._worker._desk._open
+            assert opened is not None
             freed = weakref.ref(opened._session)
             del opened
         assert freed() is None
@@ -157,70 +156,6 @@ def test_unreadable_models_are_said_in_a_line(tmp_path: Path) -> None:
 def test_importing_validation_does_not_import_onnxruntime() -> None:
     code = "import sys, onnxpad.validation; sys.exit('onnxruntime' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-class Falls:
-    """A process of onnxruntime that crashes when it is asked for what it is told."""
-
-    def __init__(self, on: str) -> None:
-        self.on = on
-        self.asked: list[str] = []
-
-    def ask(self, request: str, *arguments: object) -> Any:
-        self.asked.append(request)
-        if request == self.on:
-            raise CrashError("it crashed")
-        return (["y"], ([1], 0.5))[request == "run"]
-
-    def end(self) -> None:
-        self.asked.append("end")
-
-
-@pytest.mark.parametrize(("on", "tries"), [("run", 3), ("open", 0)])
-def test_a_session_is_opened_anew_after_two_crashes(
-    on: str, tries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[Falls] = []
-
-    def borrow() -> Falls:
-        made.append(Falls(on))
-        return made[-1]
-
-    given: list[object] = []
-    monkeypatch.setattr(pool, "borrow", borrow)
-    monkeypatch.setattr(pool, "give_back", given.append)
-    model = parsed("g (float[1] x) => (float[1] y) { y = Neg (x) }")
-    if not tries:
-        with pytest.raises(CrashError):
-            open_session(model)
-        assert [each.asked for each in made] == [["open"]]
-        return
-    session = open_session(model)
-    for _ in range(tries + 2):
-        with pytest.raises(CrashError):
-            session.run({})
-    assert [each.asked for each in made] == [["open", "run"]] * tries
-    assert given == []
-    session.close()
-    with pytest.raises(CrashError):
-        session.run({})
-
-
-def test_a_closed_session_gives_its_process_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = Falls("")
-    given: list[object] = []
-    monkeypatch.setattr(pool, "borrow", lambda: process)
-    monkeypatch.setattr(pool, "give_back", given.append)
-    session = open_session(parsed("g (float[1] x) => (float[1] y) { y = Neg (x) }"))
-    assert session.run({}) == {"y": 1}
-    assert [*session.timed({})] == [{"y": 1}, 0.5]
-    assert session.run({}, ["z"]) == {"z": 1}
-    assert session.ran_on() == {}
-    session.close()
-    session.close()
-    assert (given, process.asked) == ([process], ["open", "run", "run", "run", "close"])
-    with pytest.raises(EngineError):
-        session.run({})
 
 
 def test_cuda_is_loaded_beforehand_where_onnxruntime_can(

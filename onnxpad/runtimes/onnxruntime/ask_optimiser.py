@@ -25,6 +25,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
+from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.semantics.rows import UnreadError
 
 _NAME: Final = "onnxpad asks about Pad"
@@ -98,7 +99,7 @@ def _misfolded(
 def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
     """Whether the installed version folds `Pad`s wherever another one would."""
     ops = {*operators(model.graph.node, model.functions)}
-    return folds_as_any(pool.ask("about", "version"), ops, opset)
+    return folds_as_any(pool.about(DEPLOYED.version), ops, opset)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:

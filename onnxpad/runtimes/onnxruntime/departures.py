@@ -28,13 +28,13 @@ from onnxpad.arithmetic.size import (
     symbol,
     where,
 )
-from onnxpad.arithmetic.window import Window, meets_data, pool_output_size
+from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
 from onnxpad.graph import Graph, Node, Tensor, upstream
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.layers import Pair
+from onnxpad.semantics.layers import Pair, is_padded, numbers_of
 from onnxpad.semantics.operators import (
     Fill,
     Operator,
@@ -216,6 +216,7 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
     how = f"kernel {window.kernel} below stride {window.stride}"
     if _is_spread(window):
         how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
+    words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
@@ -223,61 +224,45 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }
-    words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     brief = ""
     examples = list(_examples(op, place, size, dtype))
     running = (each for each in examples if always(less_equal(1, each[1].windows)))
-    example = next(running, next(iter(examples), None))
-    if example is not None:
-        at, ours, theirs = example
+    if example := next(running, next(iter(examples), None)):
+        facts["size"] = at = example[0]
         where_ = f"on axis {axis} of size {at}" if isinstance(size, int) else f"at size {at}"
         brief = words if isinstance(size, int) else ""
-        words += f": {where_} {_reads('onnxruntime', ours)}, {_reads('the specification', theirs)}"
-        for name, placed in (("onnxruntime", ours), ("specification", theirs)):
+        reads = []
+        for name, placed in zip(("onnxruntime", "specification"), example[1:], strict=True):
             facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
-        facts["size"] = at
+            count, many = placed.windows, "an unknown number"
+            if isinstance(count, int):
+                many = counted(max(count, 0), "element")
+            reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
+        words += f": {where_} {reads[0]}, the {reads[1]}"
     return RefusalError(
-        Reason.ENGINES_DISAGREE,
-        words,
-        brief,
-        **facts,
-        disagreement=words,
-        options=BY_TRUST,
+        Reason.ENGINES_DISAGREE, words, brief, **facts, disagreement=words, options=BY_TRUST
     )
-
-
-def _reads(engine: str, placed: Placed) -> str:
-    count = placed.windows
-    many = counted(max(count, 0), "element") if isinstance(count, int) else "an unknown number"
-    return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
 
 
 def _examples(
     op: WindowOp, place: int, size: Extent, dtype: int | None
 ) -> Iterator[tuple[int, Placed, Placed]]:
-    """The sizes at which the two engines differ, with what each makes of them."""
-    for at in _admitted(size):
+    """The sizes at which the two engines differ, the least first, with what each makes of them."""
+    if isinstance(size, Unknown):
+        size = symbol("any size")
+    if isinstance(size, int):
+        admitted: Iterable[int] = (size,)
+    elif len(size.symbols) == 1:
+        (which,) = size.symbols
+        tried = range(min(which.sizes.count, _MOST_TRIED))
+        values = (evaluate(size, {which.name: which.sizes.value(index)}) for index in tried)
+        admitted = (value for value in values if value >= 1)
+    else:
+        admitted = range(1, _MOST_TRIED)
+    for at in admitted:
         ours, theirs = (each(op.form, place, at, dtype) for each in (onnxruntime, specification))
         if ours is not None and theirs is not None and ours[:3:2] != theirs[:3:2]:
             yield at, ours, theirs
-
-
-def _admitted(size: Extent) -> Iterator[int]:
-    """The values of a size, the least first; at most a few."""
-    if isinstance(size, int):
-        yield size
-        return
-    if isinstance(size, Unknown):
-        yield from _admitted(symbol("any size"))
-        return
-    if len(size.symbols) != 1:
-        yield from range(1, _MOST_TRIED)
-        return
-    (which,) = size.symbols
-    for index in range(min(which.sizes.count, _MOST_TRIED)):
-        value = evaluate(size, {which.name: which.sizes.value(index)})
-        if value >= 1:
-            yield value
 
 
 def _is_spread(window: Window) -> bool:
@@ -353,18 +338,8 @@ class BlockedPools:
     def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""
         found: dict[str, Hazard] = {}
-        declared: dict[str, Sequence[int | str | None]] | None = None
         for op in self._windows():
-            hazard = self._hazard(op)
-            if hazard is None:
-                continue
-            if declared is None:
-                declared = {
-                    tensor.name: sizes for tensor, sizes in self._graph.claims("value_info")
-                }
-            claim, channels = declared.get(op.data.name, ()), op.operator.layout.channels
-            known = len(claim) == op.rank and isinstance(claim[channels], int)
-            if not known:
+            if (hazard := self._hazard(op)) is not None:
                 self._add(found, op.data, hazard, self._unweighed)
         for border in self.inside:
             for tensor, hazard in border():
@@ -411,7 +386,7 @@ class BlockedPools:
         if self._may_be_empty(op, height):
             does = f"{chosen} crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
-        if row.padding is Fill.LOWEST and self._may_read_infinities(op, shape):
+        if row.padding is Fill.LOWEST and self._may_read_infinities(op):
             does = f"{chosen} gives the lowest finite number for a window of only -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None
@@ -426,7 +401,7 @@ class BlockedPools:
         count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
         return always(less_equal(1, count)) is not True
 
-    def _may_read_infinities(self, op: WindowOp, shape: Sequence[Extent] | None) -> bool:
+    def _may_read_infinities(self, op: WindowOp) -> bool:
         """Whether a window may hold infinities and nothing else.
 
         Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as
@@ -437,17 +412,18 @@ class BlockedPools:
         pad = pad_giving(self._graph, self._analysis, op.data)
         if pad is None or op.auto_pad.startswith("SAME") or infinite(self._analysis, pad.data):
             return True
-        amounts = pad.over(op.rank) or pad.amounts
-        if shape is None or amounts is None or len(amounts) != len(shape):
+        amounts, layout = pad.extents_over(op.rank), op.operator.layout
+        beside = None if amounts is None else numbers_of(layout.others(amounts))
+        shape = self._analysis.shape(pad.data)
+        if amounts is None or beside is None or is_padded(beside) or op.ceil_mode or not shape:
             return True
         own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
-        for axis, window, (begin, end) in zip(op.axes, op.windows, own, strict=True):
-            size, (first, last) = shape[axis], amounts[axis]
-            if any(isinstance(each, Unknown) for each in (size, first, last)):
-                return True
-            count = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
-            start = -begin - first
-            final = start + (count - 1) * window.stride
-            if not meets_data(window, size - first - last, start, final):
-                return True
-        return False
+        windows = zip(op.windows, own, layout.spatial(amounts), strict=True)
+        near = (
+            window.dilation == 1
+            and always(less_equal(0, more))
+            and always(less_equal(1 + each + more, window.kernel))
+            for window, pair, sides in windows
+            for each, more in zip(pair, sides, strict=True)
+        )
+        return not all((*near, *(always(less_equal(1, n)) for n in layout.spatial(shape))))

@@ -18,7 +18,7 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -27,10 +27,11 @@ import onnx
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, normal_domain, upstream
+from onnxpad.file.proto_walk import unfolds
+from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.rewrite.scopes import called_in, callers_first
+from onnxpad.rewrite.scopes import callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
@@ -42,8 +43,6 @@ Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 _VALUE: Final = 2
 _AXES: Final = 3
 _ROUNDS: Final = 6
-_MOST_NODES: Final = 100_000
-"""Most nodes that are looked at once functions are inlined; each call counts its function's."""
 
 
 def shield(
@@ -72,7 +71,7 @@ def shield(
         ready = [each for each in found if can_guard(context, each)]
         if not ready:
             break
-        _guard(context, _own(context, ready))
+        _guard(context, ready)
     return []
 
 
@@ -91,29 +90,19 @@ def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
 
 def _inlined(context: Context) -> Context:
     """A main graph with the functions in it that may hold such neighbours; others as they are."""
-    graph = context.graph
-    functions = graph.model.skeleton.light.functions
-    if not graph.is_main or not any(n.op_type in MEETING for each in functions for n in each.node):
+    model = context.graph.model
+    light = model.skeleton.light
+    meeting = any(node.op_type in MEETING for each in light.functions for node in each.node)
+    if not context.graph.is_main or not meeting or unfolds(light):
         return context
-    order = callers_first(functions)
-    sizes: dict[tuple[str, str], int] = {}
-    for index in reversed(order):
-        each = functions[index]
-        sizes[normal_domain(each.domain), each.name] = _size(each.node, sizes)
-    size = _size(graph.model.skeleton.light.graph.node, sizes)
-    if size > _MOST_NODES or len(order) < len(functions):
+    if not callers_first(light.functions):  # they call in a circle
         return context
     from onnx.inliner import inline_local_functions
 
     try:
-        return Context(Graph.from_proto(inline_local_functions(graph.model.to_proto())))
+        return Context(Graph.from_proto(inline_local_functions(model.to_proto())))
     except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
         return context
-
-
-def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
-    """How many nodes there are once functions of these sizes are inlined."""
-    return sum(sizes.get(key, 1) for key in called_in(nodes))
 
 
 def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:
@@ -162,24 +151,9 @@ def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     for each in found:
         if can_guard(context, each):
             guard(context, each)
-        elif not _is_guarded(context, each):
+        else:
             left.append(each)
     return left
-
-
-def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
-    """Those that are wrong on their own if there are any, else all.
-
-    onnxruntime merges equal `Pad`s: once these are protected, their twins are not folded either.
-    """
-    known = {each.ends for each in context.sites.fusion.exposed()}
-    return [each for each in found if each.ends in known] or found
-
-
-def _is_guarded(context: Context, exposed: Exposed) -> bool:
-    """Whether another `Pad`'s protection protects this one too."""
-    takes_fill = takes_empty_fill(context, exposed.pad.node)
-    return not takes_fill and exposed.window.attrs.get("auto_pad", "") == "VALID"
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
@@ -191,8 +165,7 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = context.original
     fusion = before.sites.fusion
-    windows = {each.ends[1] for each in found}
-    known = {_place(before, each): each for each in fusion.exposed(windows)}
+    known = {_place(before, each): each for each in fusion.exposed()}
 
     def is_like(each: Exposed) -> bool:
         was = known.get(_place(context, each))

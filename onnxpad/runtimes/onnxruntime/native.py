@@ -6,9 +6,9 @@ A crash here ends the process, so `worker` runs this module in a process of its 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import io
-import json
 import os
 import re
 import time
@@ -22,8 +22,8 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.channel import Blob
-from onnxpad.runtimes.runtime import EngineError, Opening, Optimisation
+from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, Plugin, plugins, row_of
+from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
 CPU = "CPUExecutionProvider"
@@ -40,14 +40,6 @@ _SOURCE = r"\S*[/\\]onnxruntime[/\\]\S+:\d+ .*?\)>?( const)?( \[with .*?\])?( |$
 _NO_KERNEL = "Could not find an implementation"
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
-
-# What makes results exact and repeatable. TF32 keeps 10 of the 23 bits; a search may choose another
-# algorithm at each start.
-_SESSION: Mapping[str, Mapping[str, str]] = {CPU: {"session.intra_op.allow_spinning": "0"}}
-_PROVIDER: Mapping[str, Mapping[str, str]] = {
-    CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}
-}
-
 _LEVELS: Mapping[Optimisation, str] = {
     "off": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -55,48 +47,68 @@ _LEVELS: Mapping[Optimisation, str] = {
 }
 
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+_PLACES = "session.record_ep_graph_assignment_info"
 
 
-class LocalSession:
+class Session:
     """A session in this process; deleting it frees the model."""
 
-    def __init__(self, opening: Opening) -> None:
-        """Open a session; raises if onnxruntime falls back to another provider.
+    def __init__(
+        self,
+        model: ModelFile,
+        provider: str,
+        optimisation: Optimisation = "off",
+        *,
+        threads: int | None = None,
+        profile: bool = False,
+        target: str = "",
+        disabled: Sequence[str] = (),
+    ) -> None:
+        """Open a model; nodes that the provider cannot run fall back to the CPU's.
+
+        The optimised model is written to `target`, without what is `disabled`, if there is one.
 
         Raises:
             EngineError: onnxruntime cannot load the model; its reason in one line.
             ProviderError: The provider is not installed, or does not start.
         """
-        require_provider(opening.provider)
         runtime = _onnxruntime()
-        if opening.provider == CUDA:
+        require_provider(provider)
+        if provider == CUDA:
             _preload()
-        options, providers = _options(runtime, opening)
-        source: object = opening.source
-        if isinstance(opening.source, Blob):
-            source = opening.source.data
-        elif isinstance(path := _native(opening.source), bytes):
+        options = runtime.SessionOptions()
+        options.log_severity_level = _SILENT
+        options.graph_optimization_level = getattr(
+            runtime.GraphOptimizationLevel, _LEVELS[optimisation]
+        )
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        if model.folder is not None:
+            options.add_session_config_entry(_DATA_FOLDER, _native(model.folder))
+        if target:
+            options.optimized_model_filepath = _native(target)
+        more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
+        if profile:
+            options.add_session_config_entry(_PLACES, "1")
+        more |= _provider(runtime, provider, options)
+        source: object = model.data
+        if isinstance(model.data, str) and isinstance(path := _native(model.data), bytes):
             source = _BytesPath(path)
-        disabled = {"disabled_optimizers": list(opening.disabled)} if opening.disabled else {}
         try:
-            session = runtime.InferenceSession(
-                source, options, providers=providers, enable_fallback=False, **disabled
-            )
+            session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
         started = session.get_providers()
-        if opening.provider not in started:  # a failed start falls back without an exception
-            if opening.record is not None:
-                session.end_profiling()
+        if provider not in started:  # a failed start falls back without an exception
             raise ProviderError(
-                f"{opening.provider} is installed but does not start on this machine (its "
+                f"{provider} is installed but does not start on this machine (its "
                 f"libraries or its device are missing); use {' or '.join(started)}"
             )
         self._session = session
+        self._profile = profile
         self._run_options = runtime.RunOptions()
         self._run_options.log_severity_level = _SILENT
-        self._profiled = opening.record is not None
         self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
@@ -118,52 +130,74 @@ class LocalSession:
             raise EngineError(first_line(error), tuple(failed)) from None
         return values, time.perf_counter() - begin
 
-    def ran_on(self) -> dict[str, str]:
-        """The provider of each node that ran, in running order; profiling ends here."""
-        if not self._profiled:
+    def places(self) -> dict[str, str]:
+        """The provider of each node, named as in `Pad_3 (Pad)`; unnamed ones have a number.
+
+        Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
+        """
+        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
+        if not self._profile:
             return {}
-        self._profiled = False
-        try:
-            profile = self._session.end_profiling()
-        except UnicodeDecodeError as error:
-            profile = os.fsdecode(error.object)
-        events = json.loads(Path(profile).read_bytes())
+        nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
         return {
-            f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
-                "args"
-            ]["provider"]
-            for event in events
-            if event.get("cat") == "Node"
-            and event["name"].endswith("_kernel_time")
-            and not event["args"]["op_name"].startswith("Memcpy")
+            f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
+            for number, (node, provider) in enumerate(nodes)
         }
 
 
-open_model = LocalSession
-
-
-def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
-    """The options of a session and its providers, in onnxruntime's types."""
-    options = runtime.SessionOptions()
-    options.log_severity_level = _SILENT
-    options.graph_optimization_level = getattr(
-        runtime.GraphOptimizationLevel, _LEVELS[opening.optimisation]
-    )
-    if opening.threads is not None:
-        options.intra_op_num_threads = opening.threads
-    for key, value in _SESSION.get(opening.provider, {}).items():
+def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
+    """Adds a provider to the options of a session; returns what names it beside them."""
+    row = row_of(provider)
+    for key, value in row.session.items():
         options.add_session_config_entry(key, value)
-    if opening.folder is not None:
-        options.add_session_config_entry(_DATA_FOLDER, _native(opening.folder))
-    if opening.record is not None:
-        options.enable_profiling = True
-        options.profile_file_prefix = _native(os.fspath(Path(opening.record, "profile")))
-    if opening.target is not None:
-        options.optimized_model_filepath = _native(opening.target)
-    providers: list[Any] = [(opening.provider, dict(_PROVIDER.get(opening.provider, {})))]
-    if opening.provider != CPU:
-        providers.append(CPU)
-    return options, providers
+    if provider == CPU:
+        return {"providers": [CPU]}
+    os.environ.update(row.environment)
+    if provider in _built_in():
+        return {"providers": [(provider, dict(row.options)), CPU]}
+    options.add_provider_for_devices(_devices(runtime, provider)[:1], dict(row.options))
+    return {}
+
+
+_loaded: set[str] = set()
+"""The plugins' providers that were registered in this process."""
+
+
+@cache
+def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
+    """The devices of a plugin, which is loaded; raises ProviderError if there are none."""
+    plugin = _plugins()[provider]
+    try:
+        path = importlib.import_module(plugin.module).get_library_path()
+        _loaded.add(provider)
+        runtime.register_execution_provider_library(plugin.package, path)
+        found = [each for each in runtime.get_ep_devices() if each.ep_name == provider]
+    except Exception as error:  # of a plugin, which may raise anything
+        raise ProviderError(f"{plugin.package} does not load: {first_line(error)}") from None
+    if not found:
+        raise ProviderError(f"{plugin.package} finds no device here that it supports")
+    return found
+
+
+@cache
+def _plugins() -> dict[str, Plugin]:
+    """The installed plugins, by onnxruntime's name of their provider."""
+    own = {row.name: row.own for row in PROVIDERS.values()}
+    found = {}
+    for plugin in plugins():
+        provider = own.get(plugin.name)
+        if provider is None:  # its module alone knows
+            with contextlib.suppress(Exception):
+                provider = importlib.import_module(plugin.module).get_ep_names()[0]
+        if provider is not None:
+            found[provider] = plugin
+    return found
+
+
+def _built_in() -> tuple[str, ...]:
+    """The providers compiled into onnxruntime, whose list has those of loaded plugins too."""
+    every = _onnxruntime().get_available_providers()
+    return tuple(each for each in every if each.split(".")[0] not in _loaded)
 
 
 def _native(path: str) -> str | bytes:
@@ -185,14 +219,20 @@ class _BytesPath(Struct, frozen=True):
         return self.path
 
 
-def known_providers() -> tuple[str, ...]:
-    """Every execution provider that onnxruntime has a name for, whether compiled in or not."""
-    return tuple(_onnxruntime().get_all_providers())
+def named_providers() -> dict[str, str]:
+    """Every provider that onnxruntime has a name for or a plugin brings, by that in lower case.
+
+    Those of rows and plugins are also there by the name to ask for.
+    """
+    known = (*_onnxruntime().get_all_providers(), *PROVIDERS, *_plugins())
+    names = {each.lower(): each for each in known}
+    names |= {row.name: row.own for row in PROVIDERS.values()}
+    return names | {plugin.name: own for own, plugin in _plugins().items()}
 
 
 def available_providers() -> tuple[str, ...]:
-    """The execution providers compiled into onnxruntime, whether they start here or not."""
-    return tuple(_onnxruntime().get_available_providers())
+    """The execution providers that are installed, whether they start here or not."""
+    return tuple(dict.fromkeys((*_built_in(), *_plugins())))
 
 
 def version() -> tuple[int, int]:
@@ -218,17 +258,20 @@ def settings_text(provider: str) -> str:
     >>> settings_text("CUDAExecutionProvider")
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
-    return ", ".join(f"{key}={value}" for key, value in _PROVIDER.get(provider, {}).items())
+    row = row_of(provider)
+    settings = {**row.options, **row.environment}
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is compiled into onnxruntime.
+    """Raises unless `provider` is installed: compiled into onnxruntime, or as a plugin.
 
     Raises:
         ProviderError: It is not; the message names those that are.
     """
-    available = available_providers()
-    if provider not in available:
+    if provider in _built_in():
+        return  # nobody looks for plugins
+    if provider not in (available := available_providers()):
         raise ProviderError(
             f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
             "Choose one of these, or install the onnxruntime package that brings it"
@@ -299,13 +342,10 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
-    """A warning about several wheels in one folder; empty if there is only one.
+    """A warning about several wheels in onnxruntime's folder; empty if there is only one.
 
-    All wheels of onnxruntime own the same folder, and pip unpacks one over the other without a
-    warning: CUDA may be gone, or half of the files may be of another version.
-
-    Args:
-        place: Folder of installed packages; None for that from which onnxruntime is imported.
+    pip unpacks one over the other without a warning: CUDA may be gone, or half of the files may be
+    of another version. `place` is the folder of packages, by default that of onnxruntime.
     """
     wheels = installed_wheels(place)
     if len(wheels) < 2:
@@ -316,39 +356,17 @@ def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
 
 
 def installed_wheels(place: Path | None = None) -> tuple[str, ...]:
-    """The distributions that own the folder of onnxruntime, sorted.
+    """The distributions that own the folder of onnxruntime, sorted; plugins have no file there.
 
     `importlib.metadata` would have to read the metadata of every installed package.
     """
-    folder = place or _packages()
-    if folder is None:
-        return ()
-    found = []
-    try:
-        infos = [*folder.glob("onnxruntime*.dist-info"), *folder.glob("ort_*.dist-info")]
-    except OSError:
-        return ()
-    for info in infos:
-        name = info.name.split("-")[0].replace("_", "-")
-        if len(infos) < 2 or _owns(info):
-            found.append(name)
-    return tuple(sorted(set(found)))
-
-
-def _packages() -> Path | None:
-    """The folder of installed packages from which onnxruntime would be imported."""
-    try:
-        spec = importlib.util.find_spec(NAME)
-    except (ImportError, ValueError):
-        return None
-    folders = spec.submodule_search_locations if spec is not None else None
-    return Path(next(iter(folders))).parent if folders else None
-
-
-def _owns(info: Path) -> bool:
-    """Whether a distribution has files in onnxruntime's folder; extension packages have none."""
-    try:
-        with (info / "RECORD").open(encoding="utf-8", errors="replace") as lines:
-            return any(line.startswith(f"{NAME}/") for line in lines)
-    except OSError:
-        return False
+    found = set()
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        if place is None:
+            spec = importlib.util.find_spec(NAME)
+            place = Path(next(iter((spec and spec.submodule_search_locations) or ()))).parent
+        infos = [*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")]
+        for info in infos:
+            if len(infos) < 2 or f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):
+                found.add(info.name.split("-")[0].replace("_", "-"))
+    return tuple(sorted(found))

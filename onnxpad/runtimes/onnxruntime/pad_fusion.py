@@ -23,7 +23,6 @@ from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream, upstream
-from onnxpad.graph.nodes import held_bodies
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.layers import is_padded, is_plain_zero
 from onnxpad.semantics.operators import (
@@ -116,9 +115,7 @@ class Fusion:
         self._outer = outer
         self._given = fed
         self._inlined = inlined
-        self._opened: dict[int, Fusion] = {}
         self._fed: tuple[int, set[str]] | None = None
-        self._answers: tuple[int, dict[object, bool]] = -1, {}
 
     @property
     def drops_empty(self) -> bool:
@@ -132,38 +129,29 @@ class Fusion:
             return self._inlined
         return owner.op == "If" and outer._is_opened(owner)
 
-    def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it is folded into.
+    def exposed(self) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
+        return [each for each in self.judged(self._may_take) if each.why]
 
-        Args:
-            windows: The names of what the operators give that are asked about; all without it.
-        """
-        return [each for each in self.judged(self._may_take, windows) if each.why]
-
-    def judged(
-        self, takes: Callable[[PadOp], bool], windows: Collection[str] | None = None
-    ) -> list[Exposed]:
+    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
         """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is.
 
         Args:
             takes: Whether PadFusion folds a `Pad` once it is next to an operator.
-            windows: As for `exposed`.
         """
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
         if not self._graph.running() and all(node.op != "Pad" for node in nodes):
             return found
         for node in nodes:
-            if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
-                continue
             row = self._fused(node)
-            if row is not None:
-                found += self._before(node, row, takes)
-            elif self._is_opened(node) and self._folds_first(node):
-                for pad, way in self._reached_all(self._graph.sources(node)):
-                    if takes(pad):
-                        why = f"{node.op} contains an operator that it may be folded into"
-                        found.append(Exposed(pad, node, way, why))
+            if row is not None and _may_fuse(self._graph, node, row):
+                found += self._along(node, row, self._read(node), takes)
+                found += self._on_weight(node, row, takes)
+            elif row is None and self._is_opened(node) and self._folds_first(node):
+                why = f"{node.op} contains an operator that it may be folded into"
+                reached = self._reached(self._graph.sources(node))
+                found += (Exposed(pad, node, way, why) for pad, way in reached if takes(pad))
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
@@ -231,46 +219,21 @@ class Fusion:
                 pad = self._pad(node)
                 if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
                     return None
-                operands = node.inputs[1:] if graph.opset >= 11 else ()
-                held = pad.constant_amounts is not None and all(map(self._is_held, operands))
+                operands = [each for each in node.inputs[1:] if each.name]
+                known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
+                held = known and pad.constant_amounts is not None
                 return pad if held and pad.value is not None else None
             if node.op != "Identity":
                 return None
             tensor = node.inputs[0]
         return None
 
-    def _is_held(self, tensor: Tensor) -> bool:
-        """Whether the optimiser computes a tensor, from constants and known sizes of inputs."""
-        graph, analysis = self._graph, self._analysis
-
-        def through(node: Node) -> Sequence[Tensor]:
-            given = node.inputs[0] if node.op == "Shape" else None
-            sizes = None if given is None or given.producer else analysis.shape(given)
-            return () if sizes and {int}.issuperset(map(type, sizes)) else node.inputs
-
-        def is_known(each: Tensor) -> bool:
-            node = each.producer
-            if node is None:
-                return not each.name or graph.is_fixed(each)
-            return graph.is_standard(node) and not held_bodies(node)
-
-        found = upstream([tensor], through)
-        return all(each is not None and is_known(each) for each in found)
-
-    def _before(
-        self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
-    ) -> Iterator[Exposed]:
-        if not _may_fuse(self._graph, node, row):
-            return
-        yield from self._along(node, row, self._read(node), takes)
-        yield from self._on_weight(node, row, takes)
-
     def _on_weight(
         self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
     ) -> Iterator[Exposed]:
         data = row.inputs.data
         others = [*node.inputs[:data], *node.inputs[data + 1 :]]
-        for pad, way in self._reached_all(others if row.inputs.weight is not None else ()):
+        for pad, way in self._reached(others if row.inputs.weight is not None else ()):
             if takes(pad):
                 yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
@@ -287,7 +250,7 @@ class Fusion:
             if not pending:
                 return
             tensor, slides, passed = pending.pop()
-            for pad, way in self._reached(tensor):
+            for pad, way in self._reached([tensor]):
                 if not takes(pad) or (_is_straight(way) and not _is_spatial(row, pad)):
                     continue
                 behind = (*passed, *way)
@@ -314,42 +277,39 @@ class Fusion:
         now = self._fold(op, pad)
         return (None, now) if isinstance(now, str) else (now, "")
 
-    def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+    def _reached(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The nearest `Pad`s upstream, through nodes that the optimiser may remove."""
         for tensor in tensors:
             if tensor.name:
-                yield from self._reached(tensor)
+                yield from self._reached_from(tensor)
 
-    def _reached(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
-        """The nearest `Pad`s upstream, through nodes that the optimiser may remove."""
+    def _reached_from(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        graph = self._graph
         pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
         for _ in range(_FAR):
             if not pending:
                 return
             current, way = pending.pop()
-            current = self._graph.origin(current)
-            node = current.producer
+            node = graph.origin(current).producer
             if node is None:
                 continue
+            passed: Iterable[Tensor] = ()
             if self._is_opened(node):
-                if self._pads_last(node):
+                last = [(each, _near(each, _results(each))) for each in self._inside(node)]
+                if any(_holds(inner, found, {"Pad"}) for inner, found in last):
                     yield _unseen(node), way
-                if self._passes_on(node):
-                    sources = self._graph.sources(node)
-                    pending += ((each, (*way, node)) for each in sources if each.name)
-                continue
-            if not self._graph.is_standard(node):
-                continue
-            if node.op == "Pad":
+                is_passed = any(_is_from_outside(*each) for each in last)
+                passed = graph.sources(node) if is_passed else ()
+            elif node.op == "Pad" and graph.is_standard(node):
                 pad = self._pad(node)
-                if pad is None and self._graph.refers(node):
+                if pad is None and graph.refers(node):
                     pad = _unseen(node)  # a call of the function may set its mode to constant
                 if pad is not None:
                     yield pad, way
-                if pad is None or not self._may_vanish(pad):
-                    continue
-                pending.append((node.inputs[0], (*way, node)))
-            elif node.op in _REMOVABLE:
-                pending += ((each, (*way, node)) for each in self._passed(node))
+                    passed = node.inputs[:1] if self._may_vanish(pad) else ()
+            elif node.op in _REMOVABLE and graph.is_standard(node):
+                passed = self._passed(node)
+            pending += ((each, (*way, node)) for each in passed if each.name)
         if pending:
             node = pending[-1][0].producer
             if node is not None:
@@ -361,106 +321,18 @@ class Fusion:
             return self._graph.is_function(node)
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
-    def _inside(self, node: Node) -> list[Fusion] | None:
-        """The graphs that may be put in the place of a node; None where they are not known."""
+    def _inside(self, node: Node) -> list[Graph]:
+        """The graphs that may be put in the place of a node."""
         function = self._graph.called(node)
-        found = [function] if function is not None else list(self._graph.bodies(node))
-        if not found:
-            return None
-        return [self._opened.get(each.offset) or self._open(each) for each in found]
-
-    def _open(self, inner: Graph) -> Fusion:
-        if inner.parent is not None:
-            analysis = Analysis(inner, outer=self._analysis)
-            fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._fold, self)
-            return fusion
-        # However many graphs call a function, it is looked into once.
-        notes, undone = inner.model.notes, len(inner.model.journal.undone)
-        if Fusion not in notes or notes[Fusion][0] != undone:
-            notes[Fusion] = undone, {}
-        known: dict[tuple[int, bool], Fusion] = notes[Fusion][1]
-        inlined = self.drops_empty
-        if (inner.offset, inlined) not in known:
-            fusion = Fusion(inner, Analysis(inner), self._fold, fed=(), inlined=inlined)
-            known[inner.offset, inlined] = fusion
-        return known[inner.offset, inlined]
-
-    def _pads_last(self, node: Node) -> bool:
-        """Whether a `Pad` inside a node that may be inlined may come next to what reads that."""
-        found = self._inside(node)
-        if found is None:
-            return "Pad" in self._graph.inner_operators(node)
-        return any(each._kept(Fusion._gives_pad) for each in found)
-
-    def _passes_on(self, node: Node) -> bool:
-        """Whether a node that may be inlined may give what comes from outside as it is."""
-        found = self._inside(node)
-        return found is None or any(each._kept(Fusion._gives_outside) for each in found)
-
-    def _gives_outside(self) -> bool:
-        return any(map(self._is_from_outside, map(self._graph.tensor, self._graph.results)))
-
-    def _kept(self, question: Callable[[Fusion], bool]) -> bool:
-        """The answer to a question about this graph, until the next edit.
-
-        Those inside it are answered first, the innermost before all others, so that deep calls need
-        no deep Python stack. One that calls itself, which no runtime accepts, counts as a yes.
-        """
-        version, pending = self._graph.version, [self]
-        while pending:
-            fusion = pending[-1]
-            if fusion._answers[0] != version:
-                fusion._answers = version, {}
-            known, begun = fusion._answers[1], (question, "begun")
-            if question in known:
-                pending.pop()
-            elif begun not in known:
-                known[begun] = True
-                opened = filter(fusion._is_opened, fusion._graph.nodes)
-                pending += (each for node in opened for each in fusion._inside(node) or ())
-            else:
-                known[question] = True
-                known[question] = question(fusion)
-        return self._answers[1][question]
-
-    def _gives_pad(self) -> bool:
-        results = map(self._graph.tensor, self._graph.results)
-        return any(True for _ in self._reached_all(results))
+        return [function] if function is not None else list(self._graph.bodies(node))
 
     def _folds_first(self, node: Node) -> bool:
         """Whether an operator inside a node that may be inlined may be next to a `Pad` outside."""
-        found = self._inside(node)
-        if found is None:
-            return not FOLDED.keys().isdisjoint(self._graph.inner_operators(node))
-        return any(each._kept(Fusion._takes_from_outside) for each in found)
-
-    def _takes_from_outside(self) -> bool:
-        """Whether an operator that a `Pad` is folded into reads what comes from outside."""
-        for node in self._graph.nodes:
-            row = self._fused(node)
-            fuses = row is not None and _may_fuse(self._graph, node, row)
-            if fuses or (row is None and self._is_opened(node) and self._folds_first(node)):
-                sources = self._graph.sources(node)
-                if any(self._is_from_outside(tensor) for tensor in sources if tensor.name):
-                    return True
-        return False
-
-    def _is_from_outside(self, tensor: Tensor) -> bool:
-        """Whether the optimiser may find a tensor to be an input or a captured tensor."""
-        graph = self._graph
-
-        def passed(node: Node) -> Iterable[Tensor]:
-            if self._is_opened(node):
-                return graph.sources(node)
-            if not graph.is_standard(node):
-                return ()
-            if node.op in {"Pad", "Identity"}:
-                return node.inputs[:1]
-            return self._passed(node) if node.op in _REMOVABLE else ()
-
         return any(
-            each is None or each.name in graph.inputs or each.outer is not None
-            for each in upstream([tensor], passed)
+            _is_from_outside(inner, _near(inner, inner.sources(each)))
+            for inner in self._inside(node)
+            for each in inner.nodes
+            if each.op in FOLDED or not FOLDED.keys().isdisjoint(inner.inner_operators(each))
         )
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
@@ -619,6 +491,34 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return auto_pad_of(node) == "NOTSET"
     except (ModelError, UnreadError):
         return False
+
+
+def _results(graph: Graph) -> list[Tensor]:
+    return [graph.tensor(name) for name in graph.results]
+
+
+def _near(graph: Graph, tensors: Iterable[Tensor]) -> list[Tensor | None]:
+    """What may come next to tensors of a graph that is inlined; None stands for anything."""
+
+    def through(node: Node) -> Iterable[Tensor]:
+        if graph.is_function(node) or node.op == "If":
+            return graph.sources(node)
+        return node.inputs if node.op == "Pad" or node.op in _REMOVABLE else ()
+
+    return list(upstream([each for each in tensors if each.name], through))
+
+
+def _is_from_outside(graph: Graph, near: Iterable[Tensor | None]) -> bool:
+    return any(each is None or each.name in graph.inputs or each.outer is not None for each in near)
+
+
+def _holds(graph: Graph, near: Iterable[Tensor | None], ops: Collection[str]) -> bool:
+    """Whether one of these operators, or what may hold one, gives one of these tensors."""
+    nodes = [None if each is None else each.producer for each in near]
+    return None in near or any(
+        node is not None and (node.op in ops or not graph.inner_operators(node).isdisjoint(ops))
+        for node in nodes
+    )
 
 
 def _passes_on(graph: Graph, use: Use) -> bool:

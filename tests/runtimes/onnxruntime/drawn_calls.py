@@ -31,21 +31,8 @@ def said(line: str) -> str:
     names = [node.outputs[0].name for node in graph.nodes]
     fed = [name for name in names if fusion.is_fed(graph.tensor(name))]
     parts = {"wrongly": "; ".join(wrong), "for certain": " ".join(surely), "fed": " ".join(fed)}
-    within = [
-        f"{each.drops_empty:d}{'!' * len(each.exposed())}{_fed(each)}"
-        for node in graph.nodes
-        for each in fusion._inside(node) or ()
-    ]
-    parts["inside"] = " ".join(within)
     told = ", ".join(f"{name} {some}" for name, some in parts.items() if some)
     return f"{asked}  =>  {told or 'nothing'}"
-
-
-def _fed(fusion: Fusion) -> str:
-    """The tensors of a body or function whose elements depend on inputs, and its own inputs."""
-    graph = fusion._graph
-    names = [node.outputs[0].name for node in graph.nodes]
-    return "".join(name for name in names if fusion.is_fed(graph.tensor(name)))
 
 
 def _fusion(how: str, around: str, inside: str, more: str = "") -> Fusion:

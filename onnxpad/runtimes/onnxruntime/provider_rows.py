@@ -1,0 +1,98 @@
+"""onnxruntime's execution providers as rows, and the plugins that are installed.
+
+A plugin is a package `onnxruntime-ep-NAME`, whose module knows the path of a library. It is found
+by its metadata, and imported and loaded only where a model is to run on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+_NO_OPTIONS: Final[Mapping[str, str]] = {}
+_PREFIX: Final = "onnxruntime-ep-"
+
+
+class Provider(Struct, frozen=True):
+    """An execution provider.
+
+    Attributes:
+        name: The name by which people ask for it.
+        own: The name that onnxruntime has for it.
+        options: What makes its results exact in float32, and repeatable.
+        session: Options of a session that runs on it.
+        environment: Variables that its libraries read when they are loaded.
+    """
+
+    name: str
+    own: str
+    options: Mapping[str, str] = _NO_OPTIONS
+    session: Mapping[str, str] = _NO_OPTIONS
+    environment: Mapping[str, str] = _NO_OPTIONS
+
+
+_PRECISION: Final = '{"INFERENCE_PRECISION_HINT": "f32"}'
+
+# TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start. OpenVINO takes
+# bfloat16, with 7 bits, where a CPU has instructions for it, and float16 on a GPU.
+PROVIDERS: Final = {
+    each.own: each
+    for each in (
+        Provider("cpu", "CPUExecutionProvider", session={"session.intra_op.allow_spinning": "0"}),
+        Provider(
+            "cuda",
+            "CUDAExecutionProvider",
+            {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"},
+        ),
+        Provider(
+            "tensorrt",
+            "TensorrtExecutionProvider",
+            {"trt_fp16_enable": "0"},
+            environment={"NVIDIA_TF32_OVERRIDE": "0"},
+        ),
+        Provider(
+            "tensorrt-rtx",
+            "NvTensorRTRTXExecutionProvider",
+            environment={"NVIDIA_TF32_OVERRIDE": "0"},
+        ),
+        Provider(
+            "openvino",
+            "OpenVINOExecutionProvider",
+            {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'},
+        ),
+        Provider("webgpu", "WebGpuExecutionProvider"),
+    )
+}
+"""The providers known, by onnxruntime's names; of others the options are their own."""
+
+
+def row_of(provider: str) -> Provider:
+    """The row of a provider by onnxruntime's name."""
+    return PROVIDERS.get(provider) or Provider(provider, provider)
+
+
+class Plugin(NamedTuple):
+    """A provider that a package of its own brings: the name to ask for, package and module."""
+
+    name: str
+    package: str
+    module: str
+
+
+def plugins() -> list[Plugin]:
+    """The plugins that are installed; none is imported."""
+    from importlib.metadata import distributions
+
+    found = []
+    for each in distributions():
+        name = (each.name or "").lower().replace("_", "-")
+        module = name.replace("-", "_")
+        if name.startswith(_PREFIX) and any(
+            file.parts[0] == module for file in each.files or () if file.suffix == ".py"
+        ):
+            short = re.sub(r"^nv-|-cu\d+$", "", name.removeprefix(_PREFIX))
+            found.append(Plugin(short, name, module))
+    return found
