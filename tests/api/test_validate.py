@@ -141,6 +141,17 @@ class TestLibrary:
         result = onnxpad.validate(model, reference=REFERENCE, rtol=0, atol=0.15)
         result.raise_for_failure()
 
+    def test_a_repair_is_held_against_the_specification(self) -> None:
+        for name in ("aspp_tensorflow", "wavenet_torchscript"):
+            model, reference = (MODELS / f"{name}.{end}" for end in ("onnx", "npz"))
+            repaired = onnxpad.fix(model, validate=False).model
+            alone = onnxpad.validate(model, repaired, samples=3)
+            alone.raise_for_failure()
+            assert all(run.against == "original evaluated by onnx" for run in alone.runs)
+            referred = onnxpad.validate(model, repaired, reference=reference)
+            referred.raise_for_failure()
+            assert any("was not compared with the reference" in line for line in referred.warnings)
+
     def test_a_repair_that_nothing_can_vouch_for_is_no_success(self) -> None:
         text = """<ir_version: 9, opset_import: ["" : 17]>
             g (float[1,1,7] x) => (float[1,1,6] y) <float[1,1,3] w = {1,2,3}>
