@@ -258,8 +258,8 @@ LEAVES: Final = (
     "targets.toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",
-    # What follows where a validation fails, or a quantised model differs.
-    "rewrite.heal", "validation.operands",
+    # What follows where a validation fails.
+    "rewrite.heal",
 )  # fmt: skip
 """Packages and modules that `fix` and `check` import only where an option or a model asks."""
 

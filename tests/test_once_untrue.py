@@ -110,7 +110,7 @@ def test_small_shares_may_differ_by_roundings_of_one() -> None:
             initializers=f"{W}, float[1] b = {{{bias}}}",
         )
 
-    assert onnxpad.validate(model(-60), model(-60.001)).outcome == "passed"
+    assert onnxpad.validate(model(-60), model(-60.001)).outcome != "failed"
     assert onnxpad.validate(model(0), model(0, "0, 0, 2, 2")).outcome == "failed"
 
 

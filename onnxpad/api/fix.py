@@ -26,7 +26,7 @@ from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run
 
 if TYPE_CHECKING:
-    from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
 

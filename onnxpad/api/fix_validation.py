@@ -25,7 +25,7 @@ from onnxpad.validation.result import (
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.runtimes.protection import Exposing
-    from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.given import Arrays
 
 
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:

@@ -18,7 +18,7 @@ from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.validation.arrays import Arrays
+from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried

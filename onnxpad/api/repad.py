@@ -31,7 +31,7 @@ from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference
-    from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
     from onnxpad.facts.recorded import Recorded
     from onnxpad.graph import Graph
-    from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.given import Arrays
 
 _NAMED: Final = 3
 """Nodes that fell back that are named."""
@@ -190,7 +190,7 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.layouts import inputs_relaid
+    from onnxpad.validation.relaid import inputs_relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None

@@ -39,9 +39,9 @@ from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import AGREED, Answer, Array, Value, answers
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
-from onnxpad.validation import evidence
+from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import Draw
+from onnxpad.validation.draw import Draw
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
@@ -558,12 +558,12 @@ def _compared(
         return ProbeResult(True, 0, f"not probed: {trouble}")
     if not expected:
         feeds = [draw.feeds for draw in draws]
-        expected, doubt = _by_draw(evidence.answers(before, names, feeds), draws)
+        expected, doubt = _by_draw(evaluator.answers(before, names, feeds), draws)
         if not expected:
             return ProbeResult(True, 0, f"not probed: {why} ({doubt})", repairs)
         worse = isinstance(trouble, CrashError) and not isinstance(why, CrashError)
         if not found and not worse:
-            again = evidence.answers(after, names, [draw.feeds for draw in expected])
+            again = evaluator.answers(after, names, [draw.feeds for draw in expected])
             found, _ = _by_draw(again, [*expected])
             lacks_kernel = trouble is not None and trouble.lacks_kernel
             if not found and (str(trouble) == str(why) or lacks_kernel):

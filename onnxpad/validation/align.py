@@ -33,11 +33,7 @@ class Moved(enum.Enum):
 class Arrangement(Struct, frozen=True):
     """An array with its axes arranged to fit a shape.
 
-    Attributes:
-        array: The array as arranged.
-        shape: Its shape before.
-        moved: Where its channels were moved; None if they stayed.
-        resized: Whether axes of size 1 were added or dropped.
+    `shape` is the one before; `resized` says that axes of size 1 were added or dropped.
     """
 
     array: Array
@@ -60,13 +56,6 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
     last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
-
-    Args:
-        array: An array from a framework.
-        shape: The shape wanted; a name stands for any size.
-
-    Returns:
-        The array as arranged; None if no arrangement fits, or if several fit that differ.
 
     >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
@@ -96,13 +85,6 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
 
     An array of as many channels as elements on its last axis may fit in each layout. Then the
     layout is taken in which it is nearest to the other array.
-
-    Args:
-        array: An array from a framework.
-        other: What a model computed.
-
-    Returns:
-        As `aligned` does.
     """
     fit = aligned(array, other.shape)
     moved = [each for each in _moved(array, other.shape) if each.array.shape == other.shape]
@@ -122,23 +104,6 @@ def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
         ways[way] = _agreeing([shape[axis] for axis in way.order(rank)], wanted)
     most = max(0, *ways.values())
     return [way for way, agreeing in ways.items() if agreeing == most] or [None]
-
-
-def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:
-    """An aligned array as it is, and with its channels moved in each way that fits too.
-
-    Args:
-        fit: The array, as `aligned` gives it.
-        shape: The shape wanted.
-    """
-    array = fit.array
-    found: dict[Moved | None, Array] = {None: array}
-    if array.ndim > 2 and array.shape[1] == array.shape[-1] > 1 and not fit.moved:
-        for way in [*Moved][: array.ndim - 2]:  # with one spatial axis both are the same
-            moved = array.transpose(way.order(array.ndim))
-            if fits(moved.shape, shape):
-                found[way] = moved
-    return found
 
 
 def distance(one: Array, other: Array) -> float:
@@ -176,17 +141,14 @@ def _resized(array: Array, shape: Shape) -> Array | None:
 
 
 def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
-    """The array with its channels moved, also with a batch axis of size 1 in front."""
+    """The array with its channels moved, also with a batch axis of size 1 in front.
+
+    They are moved to an axis of known size, since an open one fits any array.
+    """
     for base in [array, array[None]] if array.ndim == len(shape) - 1 else [array]:
-        for way in _ways(base.ndim, shape):
-            yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
-
-
-def _ways(rank: int, wanted: Shape) -> Iterator[Moved]:
-    """Where channels may be moved: to an axis of known size, since an open size fits any array."""
-    for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
-        if rank > 2 and len(wanted) > 1 and isinstance(wanted[axis], int):
-            yield way
+        for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
+            if base.ndim > 2 and len(shape) > 1 and isinstance(shape[axis], int):
+                yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
 
 
 def _same_order(one: Array, other: Array) -> bool:

@@ -21,22 +21,19 @@ from msgspec import Struct
 
 from onnxpad.file.external import internal
 from onnxpad.file.proto_walk import bodies, is_external, named_bodies
-from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto
-from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import (
+from onnxpad.runtimes.sessions import Session, folder_of, open_session
+from onnxpad.validation.draw import (
     Draw,
     Input,
-    described,
     draw,
-    inlined,
     overridable,
     steered,
     steered_sizes,
     steerings,
 )
-from onnxpad.validation.pairing import Pairing, read_by
+from onnxpad.validation.lab import Lab
+from onnxpad.validation.names import Pairing, read_by
 
 _MARK: Final = "onnxpad_enters"
 _FAILING: Final = """f () => () {{
@@ -45,13 +42,7 @@ _FAILING: Final = """f () => () {{
     {0}_n = Gather ({2}, {0}_i)
     [{0}] {0}_y = Gather ({0}_d, {0}_n)
 }}"""
-_MOVING: Final = f"""f () => () {{
-    {_MARK}_r = RandomUniformLike <high = 0.0625, seed = 7.0> ({_MARK}_v)
-    {_MARK}_m = Mul ({_MARK}_r, {_MARK}_v)
-    {_MARK}_t = Add ({_MARK}_v, {_MARK}_m)
-}}"""
 _MOST_PLACES: Final = 32
-_MOST_DOUBTS: Final = 16
 _BEYOND: Final = 7  # the end of one element
 
 _HERE: Final = Path()
@@ -66,14 +57,9 @@ _Made: TypeAlias = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
 class _Graph(Struct, frozen=True):
     """A graph of a model.
 
-    Attributes:
-        graph: The graph itself.
-        path: Its way down from the main graph.
-        text: That way in words.
-        made: The nodes and constants by the tensors that they make.
-        outer: The graph that a body is in.
-        holder: The node that a body is of.
-        folder: The folder of the model's external data.
+    It has its way down from the main graph, also in words; the nodes and constants by the tensors
+    that they make; the graph it is in, and the node it is a body of; and the folder of the model's
+    external data.
     """
 
     graph: onnx.GraphProto
@@ -86,41 +72,21 @@ class _Graph(Struct, frozen=True):
 
 
 def entering(
-    original: Source,
-    rewritten: Source,
-    inputs: Sequence[Input],
-    draws: Sequence[Draw],
-    *,
-    pairing: Pairing,
-    folder: Path | None = None,
+    lab: Lab, inputs: Sequence[Input]
 ) -> tuple[tuple[Draw, ...], list[tuple[str, Draw | None]]]:
     """The inputs with which each body is entered in which both models differ, or that one lacks.
 
     Each model enters its own: the other's body of the same name may run otherwise.
-
-    Args:
-        original: The original model, which runs on the draws.
-        rewritten: The rewritten model.
-        inputs: Those of the original whose integers and bools may have other values.
-        draws: The inputs that both run on in any case.
-        pairing: The rewritten model's own names of inputs.
-        folder: Folder of the external data of models in memory.
-
-    Returns:
-        The draws that enter what others did not; and the bodies that are other, in words, each with
-        the draw that enters it, or None. Other data, all negative, enters none: what a body makes
-        of it may be zero.
     """
-    sources = original, rewritten
-    models = [inlined(read_proto(each)) for each in sources]
-    places = [folder_of(each, folder) or _HERE for each in sources]
+    draws, pairing = lab.draws, lab.pairings["rewritten"]
+    models = [lab.proto(name) for name in lab.sources]
+    places = [folder_of(each, lab.folder) or _HERE for each in lab.sources.values()]
     graphs = [[*_graphs(model.graph, place)] for model, place in zip(models, places, strict=True)]
     one, other = ((each.opset_import, each.functions) for each in models)
     twins = reversed(graphs) if one == other else ([], [])
-    blamed = [*map(_blamed, graphs, twins)]
-    if not any(blamed):
+    others = [_others(each, twin) for each, twin in zip(graphs, twins, strict=True)]
+    if not any(others):
         return (), []
-    entered = [dict[_Path, Draw | None].fromkeys(each) for each in blamed]
     steering, feeds = [*inputs], {**draws[0].feeds}
     for each, data in overridable(models[0]) if inputs else ():
         if any(each.name == value.name for value in models[1].graph.input):
@@ -130,59 +96,43 @@ def entering(
     pairs = steered_sizes(inputs, values)
     further = (steered(draw(inputs, sizes, 0), each) for each, sizes in pairs if sizes)
     ordinary, found = [each for each in draws if not each.again], list[Draw]()
-    for number, names in enumerate((Pairing(), pairing)):
-        if not blamed[number]:
-            continue
-        marked = _with_failures(models[number], [*blamed[number]])
-        with suppress(EngineError), open_session(marked, folder=places[number]) as session:
-            for mark, path in enumerate(islice(blamed[number], _MOST_PLACES)):
+    sites = list[tuple[str, Draw | None]]()
+    for model, place, names, paths in zip(
+        models, places, (Pairing(), pairing), others, strict=True
+    ):
+        entered = dict[_Path, Draw | None].fromkeys(paths)
+        marked = _with_failures(model, [*paths])
+        with suppress(EngineError), open_session(marked, folder=place) as session:
+            for mark, path in enumerate(islice(paths, _MOST_PLACES)):
                 again = (steered(draws[0], each, again=True) for each in values)
-                fails = np.zeros(len(blamed[number]), np.int64)
+                fails = np.zeros(len(paths), np.int64)
                 fails[mark] = _BEYOND
                 asked = chain(ordinary, found, again, further)
                 first = _first_entering(session, names, asked, fails)
-                entered[number][path] = first
+                entered[path] = first
                 if first and first not in (*ordinary, *found):
                     found.append(first)
-    closed = [why for n in range(2) for path, why in blamed[n].items() if not entered[n][path]]
-    closed = [why for why in closed if all(name for _, name in why) and not drawn(models[0])]
-    told = set[_Tensor]()
-    for doubt in sorted(set[_Tensor]().union(*closed))[:_MOST_DOUBTS]:
-        waiting = [*draws, *found, *([_faint(draws[0])] if inputs else [])]
-        telling = [
-            _first_telling(_moved(models[n], *doubt), places[n], map(names.fed, waiting))
-            for n, names in enumerate((Pairing(), pairing))
-        ]
-        if all(telling):
-            told.add(doubt)
-            found += waiting[len(draws) + len(found) : max(map(int, telling))]
-    sites = list[tuple[str, Draw | None]]()
-    for number in range(2):
-        others = [path for path, why in blamed[number].items() if not why <= told]
-        shut = [path for path in others if entered[number][path] is None]
+        shut = [path for path in paths if entered[path] is None]
         inner = {path for path in shut for each in shut if path[: len(each)] == each != path}
-        texts = {each.path: each.text for each in graphs[number]}
-        sites += [(texts[path], entered[number][path]) for path in others if path not in inner]
+        sites += [(text, entered[path]) for path, text in paths.items() if path not in inner]
     return tuple(found), sites
 
 
-def _blamed(graphs: Sequence[_Graph], others: Sequence[_Graph]) -> dict[_Path, set[_Tensor]]:
-    """The bodies that may be other than in a second model, each with what is made otherwise.
+def _others(graphs: Sequence[_Graph], others: Sequence[_Graph]) -> dict[_Path, str]:
+    """The bodies that may be other than in a second model, in words.
 
-    That are tensors that it reads, or that decide whether it runs, or what these depend on; the
-    body itself has no name.
+    What they read may be made otherwise, or what decides whether they run.
     """
-    twins, found = {each.path: each for each in others}, dict[_Path, set[_Tensor]]()
-    known = dict[_Tensor, bool]()
-    for each in graphs:
-        twin = twins.get(each.path)
-        if each.outer and (why := _why_other(each, twin, known)):
-            found[each.path] = why
-    return found
+    twins, known = {each.path: each for each in others}, dict[_Tensor, bool]()
+    return {
+        each.path: each.text
+        for each in graphs
+        if each.outer and _is_other(each, twins.get(each.path), known)
+    }
 
 
-def _why_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) -> set[_Tensor]:
-    """What is made otherwise of all that a body depends on, the nearest only."""
+def _is_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) -> bool:
+    """Whether anything is made otherwise of all that a body depends on."""
     many = _STEERING.get(body.holder.op_type, 0)
     steering = body.holder.input[:many]
     if (
@@ -190,12 +140,12 @@ def _why_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) ->
         or _content(body.graph, body.folder) != _content(twin.graph, twin.folder)
         or steering != twin.holder.input[:many]
     ):
-        return {(body.path, "")}
+        return True
     reads = [name for node in body.graph.node for name in read_by(node)]
     waiting: list[tuple[_Graph | None, _Graph | None, str]]
     waiting = [(body, twin, name) for name in (*reads, *(each.name for each in body.graph.output))]
     waiting += [(body.outer, twin.outer, name) for name in steering]
-    found, seen = set[_Tensor](), set[_Tensor]()
+    seen = set[_Tensor]()
     while waiting:
         one, other, name = waiting.pop()
         if one is None or other is None or (place := (one.path, name)) in seen:
@@ -208,17 +158,17 @@ def _why_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) ->
                 _content(made, one.folder) == _content(theirs, other.folder)
             )
         if not known[place]:
-            found.add(place)
-        elif isinstance(made, onnx.NodeProto):
+            return True
+        if isinstance(made, onnx.NodeProto):
             waiting += ((one, other, each) for each in read_by(made))
         elif made is None and any(name == each.name for each in one.graph.input) and one.outer:
             if one.holder.input != other.holder.input:
-                found.add((one.path, ""))
+                return True
             waiting += ((*outer, each) for each in one.holder.input)
             waiting += ((one, other, each.name) for each in one.graph.output)  # a Loop carries it
         elif made is None:
             waiting.append((*outer, name))
-    return found
+    return False
 
 
 def _graphs(
@@ -279,43 +229,6 @@ def _with_failures(model: onnx.ModelProto, bodies: Sequence[_Path]) -> onnx.Mode
     switches = onnx.helper.make_tensor_value_info(_MARK, onnx.TensorProto.INT64, [len(bodies)])
     copy.graph.input.append(switches)
     return copy
-
-
-def _moved(model: onnx.ModelProto, path: _Path, name: str) -> onnx.ModelProto:
-    """A copy of a model in which a tensor is up to a 16th greater, by other numbers in each run."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    graph = next((each.graph for each in _graphs(copy.graph) if each.path == path), copy.graph)
-    for place, node in enumerate(graph.node):
-        if name in node.output:
-            node.output[[*node.output].index(name)] = f"{_MARK}_v"
-            moving = onnx.parser.parse_graph(_MOVING).node
-            moving[-1].output[0] = name
-            for each in reversed(moving):
-                graph.node.insert(place + 1, each)
-            break
-    return copy
-
-
-def _first_telling(model: onnx.ModelProto, folder: Path, draws: Iterable[Draw]) -> int:
-    """The number, from 1, of the first draw of which outputs tell what moves in a model; else 0."""
-    with suppress(EngineError), open_session(model, folder=folder) as session:
-        for number, each in enumerate(draws):
-            one, other = (session.run(each.feeds) for _ in range(2))
-            for name, value in one.items():
-                floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-                if floats and not compare(name, value, other[name]).ok:
-                    return number + 1
-    return 0
-
-
-def _faint(first: Draw) -> Draw:
-    """A draw with all floats a 32nd: what saturates tells little."""
-    feeds = {
-        n: data / data.dtype.type(32) if data.dtype.kind == "f" else data
-        for n, data in first.feeds.items()
-    }
-    return described(feeds, "a 32nd", again=True)
 
 
 def _first_entering(

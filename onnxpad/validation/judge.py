@@ -1,66 +1,114 @@
-"""Compares one result with the expected one, and decides when a difference is excused."""
+"""Judges two models by their runs: what differs, what excuses it, and what was not compared.
+
+With optimisation off, the runtime computes what the graphs say, and both must agree. With full
+optimisation it computes what is deployed. Its optimiser is unsound around Pad and may break a right
+model, so a difference counts only if the original does not show it too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.errors import few
+from onnxpad.errors import RUNTIME, few
+from onnxpad.runtimes.runtime import Optimisation
+from onnxpad.runtimes.sessions import CPU, Array, Source, Value
+from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
-from onnxpad.validation.answers import Result
-from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare
-from onnxpad.validation.result import Comparison, Run
+from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare, is_discrete, is_flat
+from onnxpad.validation.draw import Draw
+from onnxpad.validation.evaluator import evaluated
+from onnxpad.validation.lab import MOST_NODES, Lab, Result
+from onnxpad.validation.locate import first_difference, of_changed_operators, restless
+from onnxpad.validation.result import Comparison, Divergence, Outcome, Run, Skipped, Validation
 
 _QUANTA = 0.05
 """Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
 the runtime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
 
 _LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
-_LISTED = 4
 _HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of their terms
-
 _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
+_FEW = 64  # elements of an output of classes, indices or truths that tell nothing by themselves
+_LISTED = 8  # outputs named in one line
+_NEVER = (math.nan, math.nan)  # the seconds of models that did not run
 
 
 class Oracle(Struct, frozen=True):
-    """The expected result of a run.
-
-    Attributes:
-        name: Name in reports, such as `original` or `reference`.
-        result: The expected outputs.
-        foreign: Whether another engine computed them, which sums in another order.
-    """
+    """The expected result of a run; `foreign` if another engine computed it, in another order."""
 
     name: str
     result: Result
     foreign: bool = False
 
 
-def compared_run(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> Run:
-    """A result compared with the expected one, as a run of `subject`.
+class Case(Struct, frozen=True):
+    """A model on one set of inputs at one level, with the result that is expected of it."""
 
-    The caller fills in provider, optimisation level and inputs.
-    """
-    expected = oracle.result
-    missing = expected.outputs.keys() - found.outputs.keys()
-    note = ""
-    if found.error:
-        note = f"the {subject} model {'' if found.late else 'does not run: '}{found.error}"
-    elif missing:
-        note = f"the {subject} model has no output {', '.join(sorted(missing))}"
-    if oracle.foreign:
-        tolerance = replace(tolerance, factor=_OTHER_ENGINE)
-    comparisons, beyond = [], list[str]()
-    for name, value in expected.outputs.items():
-        if name not in found.outputs:
-            continue
-        other, how = found.outputs[name], ""
+    lab: Lab
+    tolerance: Tolerance
+    provider: str
+    level: Optimisation
+    sample: int
+    subject: str
+    oracle: Oracle
+    referred: Mapping[str, Run] = {}  # the models compared with the reference on these inputs
+
+    def result(self, name: str, provider: str = "", level: Optimisation | None = None) -> Result:
+        """What a model gives for these inputs, here or elsewhere."""
+        return self.lab.results(name, provider or self.provider, level or self.level)[self.sample]
+
+    @property
+    def found(self) -> Result:
+        """What the model gives."""
+        return self.result(self.subject)
+
+    def run(self) -> Run:
+        """The result compared with the expected one."""
+        expected, found, note = self.oracle.result, self.found, ""
+        if found.error:
+            note = f"the {self.subject} model {'' if found.late else 'does not run: '}{found.error}"
+        elif missing := expected.outputs.keys() - found.outputs.keys():
+            note = f"the {self.subject} model has no output {', '.join(sorted(missing))}"
+        names = [name for name in expected.outputs if name in found.outputs]
+        compared = {name: self._compared(name) for name in names}
+        comparisons = tuple(each for each in compared.values() if each is not None)
+        beyond = [repr(name) for name, each in compared.items() if each is None]
+        ok = not note and all(each.ok for each in comparisons)
+        if ok and beyond:
+            note = f"the {self.oracle.name} cannot hold {few(beyond, _LISTED)}"
+        draw = self.lab.draws[self.sample]
+        seconds = expected.seconds, found.seconds
+        if self.level == "full" and "original" in self.oracle.name:
+            seconds = self.result("original").seconds, found.seconds
+        return Run(
+            self.provider,
+            self.level,
+            draw.label,
+            comparisons,
+            seconds,
+            note,
+            ok,
+            self.subject,
+            self.oracle.name,
+            excused=bool(ok and beyond),
+            drawn=draw.drawn,
+        )
+
+    def _compared(self, name: str) -> Comparison | None:
+        """One output; None if the type of the reference cannot hold what the model gives."""
+        value, other, how = self.oracle.result.outputs[name], self.found.outputs[name], ""
+        tolerance, moved = self.tolerance, tuple[Value, ...]()
+        if self.oracle.foreign:
+            tolerance = replace(tolerance, factor=_OTHER_ENGINE)
         if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
             # Only a framework's output can have another layout, or a type of fewer bits.
-            fit = nearest(value, other) if oracle.name == "reference" else None
+            fit = nearest(value, other) if self.oracle.name == "reference" else None
             if fit is not None:
                 value, how = fit.array, fit.how
                 if value.dtype.kind == other.dtype.kind == "f":
@@ -68,93 +116,489 @@ def compared_run(subject: str, found: Result, oracle: Oracle, tolerance: Toleran
                     with np.errstate(over="ignore"):
                         other = other.astype(value.dtype)
                     if np.any(finite & ~np.isfinite(other)):
-                        beyond.append(f"{name!r}, which is beyond {value.dtype}")
-                        continue
-        noise = expected.noise.get(name, found.noise.get(name, 0.0))
-        comparison = compare(name, value, other, tolerance, noise)
-        if comparison.ok and (lost := argmax_lost(value, other, tolerance, noise)):
-            comparison = replace(comparison, ok=False, detail=lost)
-        comparisons.append(replace(comparison, alignment=how))
-    ok = not note and all(each.ok for each in comparisons)
-    if ok and beyond:
-        note = f"the {oracle.name} cannot hold {few(beyond, _LISTED)}"
-    return Run(
-        provider="",
-        optimisation="",
-        inputs="",
-        comparisons=tuple(comparisons),
-        seconds=(expected.seconds, found.seconds),
-        note=note,
-        ok=ok,
-        subject=subject,
-        against=oracle.name,
-        excused=bool(ok and beyond),
+                        return None
+        if self.level == "full" and self.oracle.name == "original":
+            moved = value, self.result("original").outputs.get(name)
+        own = self.oracle.result.noise
+        noise = own.get(name, self.found.noise.get(name, 0.0))
+        seen = compare(name, value, other, tolerance, noise, moved)
+        if seen.ok and (lost := argmax_lost(value, other, tolerance, noise)):
+            seen = replace(seen, ok=False, detail=lost)
+        return replace(seen, alignment=how)
+
+
+Excuse: TypeAlias = Callable[[Case, Run], str]
+
+
+def agrees_with_the_reference(case: Case, run: Run) -> str:
+    """Only the original differs from the reference."""
+    own = case.referred.get("original")
+    if own is None or own.ok or not case.referred["rewritten"].ok:
+        return ""
+    return "the original differs from the reference; the rewritten model agrees with it"
+
+
+def provider_differs_already(case: Case, run: Run) -> str:
+    """Only the original differs here from itself on the CPU."""
+    if case.provider == CPU:
+        return ""
+    home = case.result("original", CPU)
+    if home.error or case.result("original").error:
+        return ""
+    at_home = replace(case, oracle=Oracle("original on the CPU", home, foreign=True))
+    if not at_home.run().ok or replace(at_home, subject="original").run().ok:
+        return ""
+    return (
+        f"on {case.provider} the original differs from the CPU; the rewritten model agrees with it"
     )
 
 
-def excused(
-    run: Run,
-    oracle: Oracle,
-    ours: Result,
-    found: Result,
-    tolerance: Tolerance,
-    *,
-    quantised: bool = False,
-) -> Run:
-    """A failed run at full optimisation, excused if the optimiser alone explains the difference.
+def neither_runs_optimised(case: Case, run: Run) -> str:
+    """The original does not run at full optimisation either; a crash is worse than an error."""
+    ours, found = case.result("original"), case.found
+    both = bool(found.error) and (ours.crashed or not found.crashed)
+    if ours.error and (both or case.oracle.name == case.subject):
+        return f"with full optimisation the original does not run: {ours.error}"
+    return ""
 
-    The difference is excused if full optimisation changes the original in the same way: the same
-    elements, to the same values. If the original does not run at full optimisation, wrong outputs
-    are not excused.
 
-    Args:
-        run: The rewritten model at full optimisation, compared with `oracle`.
-        oracle: The expected result, without optimisation.
-        ours: The original's result at full optimisation.
-        found: The rewritten model's result at full optimisation.
-        tolerance: The allowed difference.
-        quantised: Whether the models quantise, and may be a few quanta apart.
-    """
-    if ours.error:
-        note = f"with full optimisation the original does not run: {ours.error}"
-        both = bool(found.error) and (ours.crashed or not found.crashed)
-        if both or oracle.name == run.subject:
-            return replace(run, note=note, ok=True, excused=True)
-        wrong = f"full optimisation changes {differing(run.comparisons)} of the rewritten model"
-        return replace(run, note=run.note or f"{wrong}; {note}")
-    if found.error:
-        return replace(run, note=f"with full optimisation only {run.note}")
-    if run.note:
-        return run
+def optimiser_changes_both(case: Case, run: Run) -> str:
+    """Full optimisation changes the same elements of the original, to the same values."""
+    if case.result("original").error or run.note or _worse(case, run):
+        return ""
+    return f"full optimisation changes {differing(run.comparisons)} of the original as well"
+
+
+def quantised_rounding(case: Case, run: Run) -> str:
+    """The rewrite lets the runtime fuse quantised operators, which rounds otherwise."""
+    if not case.lab.model.quantised or case.result("original").error or run.note:
+        return ""
+    for seen in (worse := _worse(case, run)):
+        cosine = 1.0 if seen.cosine is None else seen.cosine
+        if not (seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0):
+            return ""
+    changed = f"full optimisation changes {differing(worse)} of the rewritten model only"
+    return f"{changed}, by no more than rounding in fused quantised operators"
+
+
+BETTER: Final[tuple[Excuse, ...]] = (agrees_with_the_reference, provider_differs_already)
+"""Why a difference without optimisation is in the rewritten model's favour."""
+
+EXCUSES: Final[tuple[Excuse, ...]] = (
+    neither_runs_optimised,
+    optimiser_changes_both,
+    quantised_rounding,
+)
+"""Why a difference at full optimisation is not the rewritten model's fault."""
+
+
+def _worse(case: Case, run: Run) -> list[Comparison]:
+    """The outputs that full optimisation changes otherwise than those of the original."""
+    ours, found, expected = case.result("original"), case.found, case.oracle.result
 
     def suffered(seen: Comparison) -> bool:
-        """Whether the original changes in the same way, or is rounded about as much."""
-        exact, before = oracle.result.outputs[seen.output], ours.outputs.get(seen.output)
-        if alike(seen.output, exact, before, found.outputs[seen.output], tolerance, seen.noise):
+        name = seen.output
+        exact, before = expected.outputs[name], ours.outputs.get(name)
+        if alike(name, exact, before, found.outputs[name], case.tolerance, seen.noise):
             return True
         if seen.dtype not in _HALVES or not seen.max_rel <= _QUANTA:
             return False
-        own = compare(seen.output, exact, before, tolerance, seen.noise)
+        own = compare(name, exact, before, case.tolerance, seen.noise)
         return not own.ok and 2 * own.max_abs >= seen.max_abs
 
-    worse = [each for each in run.comparisons if not each.ok and not suffered(each)]
-    if not worse:
-        note = f"full optimisation changes {differing(run.comparisons)} of the original as well"
-        return replace(run, note=note, ok=True, excused=True)
-    note = f"full optimisation changes {differing(worse)} of the rewritten model only"
-    if not quantised or not all(map(_is_rounding, worse)):
-        return replace(run, note=note)
-    note += ", by no more than rounding in fused quantised operators"
-    return replace(run, note=note, ok=True, excused=True)
+    return [each for each in run.comparisons if not each.ok and not suffered(each)]
 
 
-def _is_rounding(seen: Comparison) -> bool:
-    """Whether a difference is small enough to come from rounding in quantised operators."""
-    cosine = 1.0 if seen.cosine is None else seen.cosine
-    return seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0
+def _blamed(case: Case, run: Run) -> Run:
+    """A failed run that nothing excuses, with why the optimiser does not."""
+    ours = case.result("original")
+    note = f"full optimisation changes {differing(run.comparisons)} of the rewritten model"
+    if ours.error:
+        own = f"with full optimisation the original does not run: {ours.error}"
+        return replace(run, note=run.note or f"{note}; {own}")
+    if case.found.error:
+        return replace(run, note=f"with full optimisation only {run.note}")
+    if run.note:
+        return run
+    worse = differing(_worse(case, run))
+    return replace(run, note=f"full optimisation changes {worse} of the rewritten model only")
 
 
 def differing(comparisons: Iterable[Comparison]) -> str:
     """The outputs that are not ok: `outputs 'a', 'b'`; quoted, since many names are numbers."""
-    wrong = [each for each in comparisons if not each.ok]
-    return f"outputs {few((repr(each.output) for each in wrong), _LISTED)}"
+    wrong = [repr(each.output) for each in comparisons if not each.ok]
+    return f"outputs {few(wrong, _LISTED // 2)}"
+
+
+class Judgement:
+    """The runs of a validation and all that is to be said of them."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        tolerance: Tolerance,
+        expected: Sequence[Mapping[str, Array]] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Judge what a lab runs."""
+        self.runs: list[Run] = []
+        self.reasons: list[str] = []  # why nothing, or not all, was compared
+        self._lab, self._tolerance, self._expected = lab, tolerance, expected
+        self.notes, self._warnings = [*notes], list[str]()
+        self._skipped, self._hidden = list[Skipped](), list[str]()
+        self._divergence: Divergence | None = None
+        self._loose = dict[tuple[str, str], bool]()  # by provider and output of the original
+        self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
+        self._compared = set[Draw | None]()  # the inputs of which a run is evidence
+
+    def judge(self, provider: str) -> None:
+        """Run all models on one provider, first without optimisation, then fully optimised."""
+        if settings := DEPLOYED.settings_text(provider):
+            self.notes.append(f"{provider} runs with {settings}")
+        ours = self._lab.results("original", provider, "off")
+        if ours[-1].late:
+            self.leave_out(f"original model: {ours[-1].error}", provider)
+            return
+        plain = [] if provider == CPU else self._across(provider)
+        oracles = list[Oracle | None]()
+        for sample in range(len(self._lab.draws)):
+            found, oracle = self._plain(provider, sample)
+            plain += found
+            oracles.append(oracle)
+        self._note_compared(plain, oracles)
+        self.runs += plain
+        mine = [run for run in plain if run.subject == self._lab.subject]
+        if not all(run.ok for run in mine) or self._is_told_apart(provider, plain, oracles):
+            return
+        if "full" not in self._lab.levels:
+            why = f"the model has over {MOST_NODES:,} nodes"
+            self._warnings.append(f"full optimisation not tried: {why}")
+            self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
+            return
+        for sample in range(len(self._lab.draws_for("full"))):
+            runs = [self._marked(run) for run in self._optimised(provider, sample, oracles[sample])]
+            self.runs += runs
+            self._note_excused(runs)
+
+    def leave_out(self, why: str, where: str = "") -> None:
+        """Report what is not compared."""
+        self.reasons.append(why)
+        self._warnings.append(f"not compared: {why}")
+        self._skipped.append(Skipped(why, where))
+
+    def verdict(
+        self,
+        *,
+        given: Source,
+        repairs: bool = False,
+        sites: Sequence[tuple[str, Draw | None]] = (),
+    ) -> Validation:
+        """The verdict from all runs."""
+        lab = self._lab
+        self.runs = [self._without_loose(run) for run in self.runs]
+        mine = [run for run in self.runs if run.subject == lab.subject]
+        unentered = [text for text, draw in sites if draw not in self._compared]
+        for each in unentered:
+            self.leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
+        outcome: Outcome = "nothing compared"
+        if self._divergence is not None or not all(run.ok for run in mine):
+            outcome = "failed"
+        elif any(run.tells and not self._silent.issuperset(_names(run)) for run in mine):
+            outcome = "nothing compared" if unentered else "passed"
+        elif repairs and self._runs_alone(mine):
+            outcome = "repaired"
+            why = lab.results("original", CPU, "off")[0].error
+            self.reasons = [f"{RUNTIME} runs the result, and not the original ({why})"]
+        elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
+            outcome = "failed"
+            note = f"does not load, as the original does: {why}"
+            self.runs.append(Run(CPU, lab.levels[-1], "any inputs", (), _NEVER, note, ok=False))
+        reasons = *self.reasons, *(r.note for r in mine if r.excused), "no run could be compared"
+        return Validation(
+            outcome == "passed",
+            tuple(self.runs),
+            tuple(dict.fromkeys(self._warnings)),
+            notes=tuple(dict.fromkeys(self.notes)),
+            placements=tuple(lab.placements),
+            divergence=self._divergence,
+            subject=lab.subject,
+            outcome=outcome,
+            skipped=tuple(dict.fromkeys(self._skipped)),
+            hidden=tuple(dict.fromkeys(self._hidden)),
+            reason=reasons[0] if outcome in {"nothing compared", "repaired"} else "",
+        )
+
+    def _runs_alone(self, runs: Sequence[Run]) -> bool:
+        """Whether the rewritten model runs at every level, and the original nowhere."""
+        alone = [run for run in runs if run.optimisation == "off" and run.excused]
+        full = [run for run in runs if run.optimisation == "full" and not run.excused]
+        wanted = sum(len(self._lab.draws_for(level)) for level in self._lab.levels)
+        return 0 < len(alone) == len(self._lab.draws) and len(alone + full) == len(runs) == wanted
+
+    def _case(
+        self, provider: str, level: Optimisation, sample: int, subject: str, oracle: Oracle
+    ) -> Case:
+        return Case(self._lab, self._tolerance, provider, level, sample, subject, oracle)
+
+    def _across(self, provider: str) -> list[Run]:
+        """Compare the original on another provider with itself on the CPU, as a warning only."""
+        runs = []
+        here = self._lab.results("original", provider, "off")
+        for sample, home in enumerate(self._lab.results("original", CPU, "off")):
+            if home.error or here[sample].error:
+                continue
+            oracle = Oracle("original on the CPU", home, foreign=True)
+            run = self._case(provider, "off", sample, "original", oracle).run()
+            if not run.ok:
+                told = f"differ in {differing(run.comparisons)} of the original already"
+                self._warnings.append(f"{provider} and the CPU {told}")
+            runs.append(run)
+        return runs
+
+    def _oracle(self, provider: str, sample: int) -> Oracle | None:
+        """The expected result for one set of inputs; None if neither model runs."""
+        lab = self._lab
+        results = {name: lab.results(name, provider, "off")[sample] for name in lab.sources}
+        ours = results["original"]
+        if not ours.error:
+            return Oracle("original", ours)
+        if provider != CPU:
+            home = lab.results("original", CPU, "off")[sample]
+            if not home.error:
+                self._warnings.append(f"the original does not run on {provider}: {ours.error}")
+                return Oracle("original on the CPU", home, foreign=True)
+        if not (theirs := results[lab.subject]).error:
+            if outputs := evaluated(lab.proto("original"), lab.draws[sample].feeds):
+                self._warnings.append(
+                    f"{RUNTIME} does not run the original ({ours.error}); onnx's reference "
+                    "evaluator ran it instead"
+                )
+                return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
+            return Oracle("rewritten", theirs)
+        self.run_none([each.error for each in results.values()], provider, lab.draws[sample].label)
+        return None
+
+    def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
+        """Report that no model runs on some inputs."""
+        if all(map(self._lab.unloaded, self._lab.sources.values())):
+            inputs, hint = "any inputs", ""
+        told = "; ".join(dict.fromkeys(whys))
+        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
+
+    def _plain(self, provider: str, sample: int) -> tuple[list[Run], Oracle | None]:
+        """Runs without optimisation on one set of inputs, and the expected result for full."""
+        oracle, lab = self._oracle(provider, sample), self._lab
+        referred = self._referred(provider, "off", sample)
+        runs = [*referred.values()]
+        if lab.subject == "original" or oracle is None:
+            return runs, oracle
+        case = replace(self._case(provider, "off", sample, "rewritten", oracle), referred=referred)
+        run = case.run()
+        if oracle.name == "rewritten":
+            why = case.result("original").error
+            note = f"a repair, with nothing to compare: the original does not run ({why})"
+            seconds = math.nan, case.found.seconds
+            run = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
+            run = replace(run, ok=True, excused=True)
+            self._note_excused([run])
+            return [*runs, run], oracle
+        if oracle.name == "original":
+            run = self._steady(run, sample)
+        if run.ok:
+            return [*runs, run], oracle
+        if better := next(filter(None, (excuse(case, run) for excuse in BETTER)), ""):
+            self._warnings.append(better)
+            return [*runs, replace(run, note=better, ok=True)], Oracle("rewritten", case.found)
+        wrong = [each.output for each in run.comparisons if not each.ok]
+        if wrong and oracle.name == "original" and self._divergence is None:
+            draw = lab.draws[sample]
+            self._divergence = first_difference(lab, wrong, draw, provider, self._tolerance)
+        return [*runs, run], oracle
+
+    def _optimised(self, provider: str, sample: int, oracle: Oracle | None) -> list[Run]:
+        """The runs of one set of inputs with full optimisation."""
+        referred = self._referred(provider, "full", sample)
+        run = None
+        if self._lab.subject == "rewritten" and oracle is not None:
+            run = self._deployed(self._case(provider, "full", sample, "rewritten", oracle))
+        runs = [*referred.values()]
+        own = referred.get("original")
+        if own is not None and not own.ok and (run is None or run.ok):
+            note = "with full optimisation the original differs from the reference"
+            self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
+            runs = [
+                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
+                for each in runs
+            ]
+        return runs if run is None else [*runs, run]
+
+    def _deployed(self, case: Case) -> Run:
+        """Compare the rewritten model at full optimisation with the original without."""
+        run, ours, exact = case.run(), case.result("original"), case.result("original", level="off")
+        theirs = f"{RUNTIME}'s own optimiser"
+        if ours.error and not exact.error:
+            why = f"with full optimisation the original does not run: {ours.error}"
+            self._warnings.append(f"{theirs}: {why}")
+        elif run.ok and not exact.error:
+            own = replace(case, subject="original", oracle=Oracle("", exact)).run()
+            if not own.ok:
+                note = "full optimisation computes the rewritten model as it says, but "
+                note += f"{differing(own.comparisons)} of the original otherwise than it says"
+                self._warnings.append(f"{theirs}: {note}")
+        run = self._steady(run, case.sample)
+        if run.ok:
+            return run
+        if note := next(filter(None, (excuse(case, run) for excuse in EXCUSES)), ""):
+            self._warnings.append(f"{theirs}: {note}")
+            return replace(run, note=note, ok=True, excused=True)
+        return _blamed(case, run)
+
+    def _referred(self, provider: str, level: Optimisation, sample: int) -> dict[str, Run]:
+        """Each model compared with the reference, if there is one."""
+        if not self._expected:
+            return {}
+        lab = self._lab
+        oracle = Oracle("reference", Result(self._expected[sample], math.nan), foreign=True)
+        results = {name: lab.results(name, provider, level)[sample] for name in lab.sources}
+        runs = {
+            name: self._case(provider, level, sample, name, oracle).run()
+            for name, found in results.items()
+            if name == lab.subject or not found.error
+        }
+        for run in runs.values():
+            if run.excused:
+                self._not_compared(provider, (), run.note)
+        if "original" not in runs:
+            self._warnings.append(
+                f"the original does not run on {provider}, so it was not compared with the "
+                f"reference: {results['original'].error}"
+            )
+        elif lab.subject == "rewritten" and level == "off" and not runs["original"].ok:
+            self._warnings.append(
+                f"the original differs from the reference on {provider}, whatever the rewrite does"
+            )
+        return runs
+
+    def _steady(self, run: Run, sample: int) -> Run:
+        """A run without the outputs that the original itself does not compute twice alike.
+
+        That is asked of the CPU: the noise of another provider is measured and allowed for.
+        """
+        wrong = {
+            each.output: each
+            for each in run.comparisons
+            if not each.ok and (run.provider, each.output) not in self._loose
+        }
+        if wrong:
+            draw = self._lab.draws[sample]
+            level: Optimisation = "full" if run.optimisation == "full" else "off"
+            apart = restless(self._lab, [*wrong], draw, self._tolerance, level=level)
+            for name, seen in wrong.items():
+                # Another shape or type is a failure unless it does not repeat either.
+                own = apart.get(name)
+                loose = own is not None and (_is_other_kind(own) or not _is_other_kind(seen))
+                self._loose[run.provider, name] = loose
+                if loose:
+                    said = f"output {name!r} of the original does not repeat: two runs of it differ"
+                    self._not_compared(run.provider, (), said)
+        return self._without_loose(run)
+
+    def _without_loose(self, run: Run) -> Run:
+        """A run without the outputs that are known not to repeat."""
+        kept = tuple(
+            each for each in run.comparisons if not self._loose.get((run.provider, each.output))
+        )
+        if len(kept) == len(run.comparisons) or run.against == "reference":
+            return run
+        ok = run.ok or (not run.note and all(each.ok for each in kept))
+        note = run.note if kept else "no output of the original repeats"
+        return replace(run, comparisons=kept, ok=ok, note=note)
+
+    def _note_compared(self, runs: Sequence[Run], oracles: Sequence[Oracle | None]) -> None:
+        """Note the inputs of which runs are evidence: whatever output varies does so in each."""
+        values = [each.result.outputs if each else {} for each in oracles]
+        even = [{name for name, value in each.items() if is_flat([value])} for each in values]
+        varying = {
+            name for each, flat in zip(values, even, strict=True) for name in each.keys() - flat
+        }
+        for draw, flat in zip(self._lab.draws, even, strict=True):
+            mine = [r for r in runs if r.inputs == draw.label and r.subject == self._lab.subject]
+            if any(not run.ok or (run.tells and flat.isdisjoint(varying)) for run in mine):
+                self._compared.add(draw)
+
+    def _is_told_apart(
+        self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
+    ) -> bool:
+        """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
+        seen = [each.result.outputs for each in oracles if each is not None]
+        names = dict.fromkeys(name for run in runs if run.tells for name in _names(run))
+        values = {name: [each[name] for each in seen if name in each] for name in names}
+        flat = [name for name, given in values.items() if is_flat(given)]
+        chosen = [name for name, given in values.items() if given and all(map(is_discrete, given))]
+        loose = [name for (where, name), is_loose in self._loose.items() if is_loose]
+        mute = [*dict.fromkeys((*flat, *chosen, *loose))]
+        if not mute:
+            return False
+        lacking, lab = [*flat], self._lab
+        if lab.subject == "rewritten":
+            ran = [each.name == "original" if each else False for each in oracles]
+            draws = [draw for draw, did in zip(lab.draws, ran, strict=True) if did]
+            told = of_changed_operators(
+                lab, mute, draws or lab.draws[:1], provider, self._tolerance
+            )
+            if told.divergence is not None:
+                self._warnings.append(
+                    f"outputs {few(mute, _LISTED)} do not tell the models apart; changed operators "
+                    "were compared, and they differ"
+                )
+                self._divergence = told.divergence
+                return True
+            if told.telling:
+                self.notes.append(
+                    f"outputs {few(mute, _LISTED)} hardly tell models apart; changed operators "
+                    f"were compared, with optimisation off: {told.telling} agree"
+                )
+            few_of = [name for name in chosen if all(map(_is_few, values[name]))]
+            lacking = [name for name in told.lacking if name in {*flat, *few_of}]
+            self._flat.update(flat)
+        if lacking:
+            why = "the same for any data or hold few classes, indices or truths"
+            said = f"outputs {few(lacking, _LISTED)} are {why}, and no changed operator tells more"
+            self._not_compared(provider, lacking, said)
+        return False
+
+    def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
+        """Report outputs of which no comparison is evidence."""
+        self._silent.update(outputs)
+        self.leave_out(said, provider)
+        self._hidden.append(self._skipped[-1].text)
+
+    def _marked(self, run: Run) -> Run:
+        """A run at full optimisation; flat if its outputs are no evidence by themselves."""
+        if not run.tells or not self._flat.issuperset(_names(run)):
+            return run
+        note = run.note or "no evidence: the outputs are the same for any data, or nearly"
+        return replace(run, flat=True, note=note)
+
+    def _note_excused(self, runs: Iterable[Run]) -> None:
+        """Report as not compared what was excused, or is the same for any data."""
+        for run in runs:
+            if (run.excused or run.flat) and run.subject == self._lab.subject:
+                where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+                self._skipped.append(Skipped(run.note, where))
+
+
+def _is_other_kind(seen: Comparison) -> bool:
+    """Whether two values are of other shapes or types."""
+    return math.isnan(seen.max_abs) and not seen.special
+
+
+def _names(run: Run) -> list[str]:
+    return [each.output for each in run.comparisons]
+
+
+def _is_few(value: Value) -> bool:
+    """Whether an output is a few truths, strings, or integers that quantised models have not."""
+    if not isinstance(value, np.ndarray) or value.size > _FEW:
+        return False
+    return value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -11,9 +11,6 @@ from msgspec.structs import force_setattr, replace
 from onnxpad.arithmetic.window import Pairs, pads_text
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
-
-BY_ONNX: Final = "original evaluated by onnx"
-"""The other side of a run where onnx's evaluator ran the original: see `Run.against`."""
 
 _AS_OK = cast("Outcome", "")
 _FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")
@@ -24,18 +21,17 @@ class Comparison(Struct, frozen=True):
 
     Attributes:
         output: Name of the output tensor.
-        equal: Whether both are equal bit for bit (NaN at the same places counts as equal).
-        max_abs: Greatest absolute difference; 0.0 if equal, NaN if it is not defined.
-        max_rel: `max_abs` relative to the expected output's greatest magnitude; 0.0 if equal.
-        detail: The difference in one line: shape, type, or the first element and how many differ;
-            empty if `ok`.
+        equal: Whether both are equal bit for bit; so is NaN at the same places.
+        max_abs: Greatest absolute difference; NaN if it is not defined.
+        max_rel: That relative to the expected output's greatest magnitude.
+        detail: The difference in one line; empty if `ok`.
         ok: Whether the difference is within the tolerance.
-        shape: Shape of the expected output, such as `1x3x224x224`; empty if it is not a tensor.
-        dtype: Element type of the expected output, such as `float32`; empty if not a tensor.
-        ulp: Greatest difference in units in the last place; 0 if equal, None if not defined.
+        shape: Shape expected, such as `1x3x224x224`; empty if it is not a tensor.
+        dtype: Element type expected, such as `float32`; empty if not a tensor.
+        ulp: Greatest difference in units in the last place; None if not defined.
         cosine: Cosine of the angle between both as vectors; None if it is not defined.
-        argmax: Share of rows whose greatest element is at the same place, for outputs of one or
-            two axes; None for others.
+        argmax: Share of rows whose greatest element is at the same place; None unless of one or
+            two axes.
         special: Number of places where one side is NaN or infinite and the other is not the same.
         worst: Index of the element that differs most; empty if equal, or a scalar.
         noise: Absolute difference between two runs of the same model, which is allowed for.
@@ -71,18 +67,15 @@ class Run(Struct, frozen=True):
         optimisation: `off` or `full`, the runtime's graph optimisation level.
         inputs: The inputs, such as `x float32 1x3x224x224, seed 0`.
         comparisons: One for each output; empty if a model did not run.
-        seconds: Wall times of `against` and `subject` on this provider and level; NaN if it did not
-            run, or for a reference.
+        seconds: Wall times of `against` and `subject` there; NaN if it did not run.
         note: Why there are no comparisons, or another remark; else empty.
         ok: Whether this run is no evidence against the model.
         subject: The model that ran: `original` or `rewritten`.
         against: The source of the expected outputs: `original`, `rewritten` or `reference`.
-        excused: Whether a difference or failure is not the model's fault, as `note` explains. Such
-            a run is no evidence for the model either.
-        flat: Whether all outputs compared are the same for any data, or nearly, so that their
-            agreement is no evidence.
-        drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how the
-            data was drawn; empty for inputs given.
+        excused: Whether `note` tells why a difference or failure is not the model's fault. Such a
+            run is no evidence for the model either.
+        flat: Whether all outputs are the same for any data, or nearly, and so no evidence.
+        drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how.
     """
 
     provider: str
@@ -112,7 +105,7 @@ class Placement(Struct, frozen=True):
         provider: The execution provider asked for, other than the CPU's.
         model: `original` or `rewritten`.
         nodes: How many nodes ran, on any provider.
-        elsewhere: The nodes that ran on another provider, such as `Pad_3 (Pad)`, in running order.
+        elsewhere: The nodes that ran on another one, such as `Pad_3 (Pad)`, in running order.
     """
 
     provider: str
@@ -126,18 +119,17 @@ class Divergence(Struct, frozen=True):
 
     Attributes:
         tensor: Its name, the same in both models.
-        producers: The node that computes it in the original and in the rewritten model, such as
-            `Conv_12 (Conv)`.
-        attributes: That node's attributes in both, such as `pads=[0, 0, 1, 1], strides=[2, 2]`.
-        inputs: Names of that node's inputs in both.
+        producers: The node that computes it in each, such as `Conv_12 (Conv)`.
+        attributes: That node's attributes in each, such as `pads=[0, 0, 1, 1], strides=[2, 2]`.
+        inputs: Names of that node's inputs in each.
         comparison: How the tensor differs.
-        values: Its worst element in both models, as text.
+        values: Its worst element in each, as text.
         fed: The inputs of the run.
         compared: How many tensors have the same name in both models and were compared.
         earlier: The first tensor before it that differs within rounding; else empty.
         note: A limitation of this finding, in one line; else empty.
-        operands: A line for each input of that node that is computed in one model and a constant in
-            the other, or a constant of other numbers.
+        operands: A line for each input of that node that is a constant in one model alone, or
+            another one.
         is_pad: Whether that node is a `Pad` in the original.
     """
 
@@ -160,9 +152,9 @@ class PaddingDifference(Struct, frozen=True):
 
     Attributes:
         tensor: Name of the output by which the operators were matched.
-        nodes: The operator in the original and in the rewritten model, such as `Conv_12 (Conv)`.
-        totals: The total padding in both: its own and that of the `Pad`s upstream, (begin, end) for
-            each spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
+        nodes: The operator in each model, such as `Conv_12 (Conv)`.
+        totals: The total padding in each, with that of the `Pad`s upstream: (begin, end) for each
+            spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
     """
 
     tensor: str
@@ -189,12 +181,7 @@ def _in_order(total: Pairs | str) -> str:
 
 
 class Skipped(Struct, frozen=True):
-    """A comparison that was not made.
-
-    Attributes:
-        why: The reason.
-        where: The provider, the level and the inputs; empty for all.
-    """
+    """A comparison that was not made: why, and on what provider, level and inputs if not on any."""
 
     why: str
     where: str = ""
@@ -214,8 +201,7 @@ class Validation(Struct, frozen=True):
         runs: Every run made, in order.
         warnings: Remarks on things that are not the rewrite's fault, a line each.
         probes: How many changes were probed on their own.
-        notes: How the models were compared: providers, their settings, arrays matched by order, a
-            line each.
+        notes: How the models were compared, a line each.
         placements: The provider of each node, for each model and each provider but the CPU's.
         divergence: The first tensor that differs; None if none does or it was not searched for.
         subject: The model that the verdict is about: `rewritten`, or `original` alone.
@@ -226,8 +212,7 @@ class Validation(Struct, frozen=True):
         skipped: Comparisons that were not made, with provider, level and reason.
         hidden: Those of these that are of outputs.
         padding: Window operators whose total padding differs; this alone fails no model.
-        resized: An input that has another size in each model, or whose layout no size tells of
-            models that could not be compared, in words; empty if there is none.
+        resized: An input that has another size in each model, in words; else empty.
     """
 
     ok: bool

@@ -19,7 +19,9 @@ from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.report import FixReport
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.validation import answers, whole
+from onnxpad.validation import lab
+from onnxpad.validation.lab import Execution, Result
+from onnxpad.validation.lab import ask as asking
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
 from tests.support import feeds_of, one, onnxpad_runs, run
 from tests.support.rows import each_row
@@ -202,12 +204,12 @@ def test_an_operator_is_to_blame_only_where_onnxruntime_refuses_it_alone(
 def test_a_result_that_its_optimiser_breaks_is_no_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(
         source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
-    ) -> answers.Execution:
+    ) -> Execution:
         if level == "full":
-            return answers.Execution((answers.Result({}, 0.0, "no kernel"),) * len(draws))
-        return answers.ask(source, draws, provider, level, **others)
+            return Execution((Result({}, 0.0, "no kernel"),) * len(draws))
+        return asking(source, draws, provider, level, **others)
 
-    monkeypatch.setattr(whole, "ask", ask)
+    monkeypatch.setattr(lab, "ask", ask)
     result = onnxpad.fix(dilated(POOL))
     assert result.validation is not None
     assert (result.validation.outcome, result.ok) == ("nothing compared", False)

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 import onnxpad
 from onnxpad.frameworks.repadding import matching
 from tests.frameworks.repadding import ports
-from tests.support import MODELS, Array, checked, one, run
+from tests.support import MODELS, Array, checked, run
 from tests.support.rows import one_in
 
 SIZE = 20
@@ -443,26 +443,6 @@ def test_layout_and_names_are_another_frameworks() -> None:
         "x": True, "y": False,
     }  # fmt: skip
     assert any("by order" in line for line in found.matching.notes)
-
-
-@pytest.mark.parametrize("name", ["y", "c"])
-def test_each_layout_that_sizes_do_not_tell_is_tried(name: str) -> None:
-    """An inner tensor alone tells none before the search."""
-
-    def last(pads: list[int], *inner: str) -> onnx.ModelProto:
-        body = f"Conv <pads = {pads}, strides = [2, 2]> (t, w)"
-        return one(
-            f"t = Transpose <perm = [0, 3, 1, 2]> (x) c = {body} y = Relu (c)",
-            inputs="float[1, 4, 4, 4] x, float[3, 4, 3, 3] w",
-            outputs=", ".join(["float[] y", *inner]),
-        )
-
-    x, w = (np.random.default_rng(4).normal(size=size) for size in [(1, 4, 4, 4), (3, 4, 3, 3)])
-    fed = {"x": np.moveaxis(x, 1, -1).astype(np.float32), "w": w.astype(np.float32)}
-    value = run(last(END, "float[] c"), fed)[name == "c"]
-    found = onnxpad.match(last(BOTH), {**fed, "x": x.astype(np.float32), name: value})
-    assert found.outcome == "matched"
-    assert "from axis 1 to last" in found.matching.layout["x"]
 
 
 def test_open_sizes_get_what_holds_at_every_size() -> None:

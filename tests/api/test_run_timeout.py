@@ -16,7 +16,9 @@ from onnxpad.graph import Graph
 from onnxpad.graph.graph import has_open_loop
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.validation import answers, whole
+from onnxpad.validation import lab
+from onnxpad.validation.lab import Execution, Result
+from onnxpad.validation.lab import ask as asking
 from tests.support import onnxpad_runs, parsed
 from tests.support.rows import each_row
 
@@ -69,14 +71,14 @@ def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.Monk
 
     def ask(
         source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
-    ) -> answers.Execution:
+    ) -> Execution:
         limits.append((level, pool._limit.get()))
         if len(limits) == 2:
-            late = answers.Result({}, 0.0, "did not end within 9 s", late=True)
-            return answers.Execution((late,) * len(draws))
-        return answers.ask(source, draws, provider, level, **others)
+            late = Result({}, 0.0, "did not end within 9 s", late=True)
+            return Execution((late,) * len(draws))
+        return asking(source, draws, provider, level, **others)
 
-    monkeypatch.setattr(whole, "ask", ask)
+    monkeypatch.setattr(lab, "ask", ask)
     assert onnxpad.validate(ENDING, ENDING, run_timeout=9, inputs=FED).ok
     assert limits == [("off", 9), ("off", 9), ("off", 27), ("full", 9), ("full", 9)]
 

@@ -17,7 +17,7 @@ from onnxpad.api.validate import _resized
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
 from onnxpad.graph import Graph
 from onnxpad.report.json import validate_json
-from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs, run
+from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
 from tests.support.rows import each_row, one_in
 
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -459,34 +459,6 @@ class TestPointsToMatch:
         result = onnxpad.validate(model, reference={"x": x, "y": y})
         assert result.outcome == "failed"
         assert result.next == ""
-
-
-@pytest.mark.parametrize("layout", [(0, 1, 2, 3), (0, 2, 3, 1)], ids=["NCHW", "NHWC"])
-@pytest.mark.parametrize("batch", [True, False], ids=["batch", "no batch"])
-@pytest.mark.parametrize(
-    ("channels", "more", "declared"),
-    [(4, 4, "[1,4,4,4]"), (4, 8, "[N,C,H,W]"), (4, 2, ""), (1, 1, "[1,1,4,4]")],
-)
-def test_where_sizes_tell_no_layout_of_an_input_the_run_does(
-    channels: int, more: int, declared: str, batch: bool, layout: tuple[int, ...]
-) -> None:
-    rng = np.random.default_rng(0)
-    weights = ", ".join(map(str, rng.normal(size=9 * channels * more).round(3)))
-    net = onnx.parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17]> '
-        f"g (float[1,{channels},4,4] x) => (float{declared} y) "
-        f"<float[{more},{channels},3,3] w = {{{weights}}}> {{ y = Conv <pads=[1,1,1,1]> (x, w) }}"
-    )
-    x = rng.normal(size=(1, channels, 4, 4)).astype(np.float32)
-    (y,) = run(net, {"x": x}, "full")
-    found = {name: value.transpose(layout) for name, value in {"x": x, "y": y}.items()}
-    if not batch:
-        found = {name: value[0] for name, value in found.items()}
-    assert onnxpad.validate(net, reference=found).ok
-    assert onnxpad.match(net, found).outcome == "matches already"
-    apart = onnxpad.validate(net, inputs={"in": found["x"]}, reference={"out": found["y"]})
-    assert apart.ok
-    assert not onnxpad.validate(net, reference={**found, "y": found["y"] * 1.1}).ok
 
 
 def test_an_output_of_equal_sizes_is_compared_in_the_layout_of_the_reference() -> None:

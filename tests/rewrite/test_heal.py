@@ -141,7 +141,7 @@ def test_what_cannot_be_compared_is_not_taken_back(tmp_path: Path) -> None:
     model = one(
         "i = Constant <value = bool {1}> () y = If (i) <then_branch = t () => (int64[?] u) "
         f"{{ {branch} }}, else_branch = g () => (int64[?] j) {{ j = ArgMin (x) }}>",
-        inputs="float[1, 1, 9, 8] x",
+        inputs="float[1, 1, 7, 8] x",
         outputs="int64[] y",
         initializers=WEIGHTS,
     )

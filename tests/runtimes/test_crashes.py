@@ -16,9 +16,9 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
 from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
-from onnxpad.validation.answers import accepted, ask
-from onnxpad.validation.bisect import ModelSide, first_divergence
-from onnxpad.validation.inputs import Draw, describe
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.lab import Lab, ask
+from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in
@@ -185,8 +185,8 @@ class TestMade:
         found = ask(named(name), draws, CPU, "off").results
         assert [result.error for result in found] == [TOLD] * 5
         assert not any(result.error for result in ask(named("g"), draws, CPU, "off").results)
-        _, results, why = accepted(named(name), describe(named(name)), CPU, 2, 0)
-        assert (results, why) == ((), TOLD)
+        lab = Lab({"original": named(name)}, outline(named(name)), None, Pairing())
+        assert lab.prepare((CPU,), 2, 0) == ("", TOLD)
 
     def test_a_whole_validation(self, name: str) -> None:
         found = onnxpad.validate(named("g"), named(name))
@@ -195,11 +195,6 @@ class TestMade:
         assert {run.note for run in found.runs} == {f"the rewritten model does not run: {TOLD}"}
         found = onnxpad.validate(named(name), named(name))
         assert any(TOLD in warning for warning in found.warnings)
-
-    def test_looking_for_a_difference(self, name: str) -> None:
-        draw = Draw({"x": np.ones((1, 1, 7), np.float32)}, "ones")
-        ours, theirs = ModelSide(named("g")), ModelSide(named(name))
-        assert first_divergence(ours, theirs, draw, ["y"]) is None
 
     def test_a_provider_that_crashes_does_not_run(
         self, name: str, monkeypatch: pytest.MonkeyPatch
@@ -216,12 +211,10 @@ class TestMade:
 
 @made
 @pytest.mark.usefixtures("falling")
-def test_a_size_that_crashes_is_passed_over() -> None:
+def test_a_model_that_crashes_at_three_sizes_is_not_opened_again() -> None:
     model = named("falls_on_large", size="N")
-    draws, results, why = accepted(model, describe(model), CPU, 1, 0)
-    assert why == TOLD
-    assert all(not result.error for result in results)
-    assert all(draw.feeds["x"].size <= 50 for draw in draws)
+    lab = Lab({"original": model}, outline(model), None, Pairing())
+    assert lab.prepare((CPU,), 1, 0) == ("", TOLD)
 
 
 @pytest.mark.parametrize("disabled", [(), ("Pad_Fusion",), ("PadFusion",)])

@@ -19,7 +19,7 @@ from onnxpad.semantics.operators import (
     laid_out,
 )
 from onnxpad.semantics.rows import FLOATS, lowest
-from onnxpad.validation.inputs import _WEIGHTS
+from onnxpad.validation.draw import _WEIGHTS
 from tests.support.rows import each_row
 
 

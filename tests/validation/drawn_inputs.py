@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.validation.inputs import (
+from onnxpad.validation.draw import (
     Draw,
     Input,
     draw,

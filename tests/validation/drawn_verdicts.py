@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxpad.errors import OnnxpadError
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, read_proto
-from onnxpad.validation import answers, bisect, whole
+from onnxpad.validation import lab, whole
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from onnxpad.validation.whole import validate_models
@@ -95,8 +95,7 @@ def _evaluated(words: Mapping[str, str]) -> Iterator[None]:
         return _Session(source, optimisation, provider, words)
 
     with ExitStack() as patched:
-        for module in (answers, bisect):
-            patched.enter_context(patch.object(module, "open_session", opened))
+        patched.enter_context(patch.object(lab, "open_session", opened))
         patched.enter_context(patch.object(whole, "require_provider", lambda _: None))
         yield
 

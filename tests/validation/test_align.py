@@ -6,11 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.validation.align import (
-    Arrangement,
-    Moved,
     _same_order,
     aligned,
-    channels_moved,
     distance,
     nearest,
 )
@@ -114,31 +111,6 @@ def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> No
     assert not _same_order(square, square.T)
     assert not _same_order(line, line[None])
     assert not _same_order(square[:, :1], line.reshape(2, 2)[:1])
-
-
-@each_row(
-    ("shape", "moved", "wanted", "moves"),
-    [
-        ((2, 3, 5, 3), None, ("N", 3, 5, 3), ""),  # it would be 2x3x3x5
-        ((2, 3, 3, 3), None, ("N", 3, 3, 3), "FIRST LAST"),
-        ((2, 3, 3), None, (2, 3, 3), "FIRST"),
-        ((3, 3), None, (3, 3), ""),
-        ((2, 1, 3, 1), None, ("N", 1, "H", "W"), ""),
-        ((2, 3, 5, 4), None, ("N", 3, "H", "W"), ""),
-        ((2, 3, 5, 3), None, ("N", 3, "H", "W"), "FIRST"),
-        ((2, 3, 5, 3), None, ("N", "H", "W", 3), "LAST"),
-        ((2, 3, 3, 3), Moved.FIRST, (2, 3, 3, 3), ""),
-    ],
-)
-def test_where_channels_may_be_elsewhere_too(
-    shape: tuple[int, ...], moved: Moved | None, wanted: tuple[int | str, ...], moves: str
-) -> None:
-    array = numbered(*shape)
-    found = channels_moved(Arrangement(array, shape, moved), wanted)
-    assert " ".join(way.name for way in found if way) == moves
-    for way, other in found.items():
-        ends = {None: (0, 0), Moved.FIRST: (-1, 1), Moved.LAST: (1, -1)}[way]
-        assert np.array_equal(other, np.moveaxis(array, *ends))
 
 
 def test_the_distance_of_arrays_is_the_mean_of_what_is_finite() -> None:

@@ -14,9 +14,9 @@ import pytest
 from onnx import numpy_helper
 
 from onnxpad.errors import UsageError
-from onnxpad.validation import arrays as reading
-from onnxpad.validation.arrays import _listed, _natural, _read
-from onnxpad.validation.inputs import outline
+from onnxpad.validation import given as reading
+from onnxpad.validation.draw import outline
+from onnxpad.validation.given import _listed, _natural, _sets
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -35,7 +35,7 @@ def tensor(folder: Path, name: str, value: float, called: str = "") -> None:
 def read(path: Path) -> list[list[tuple[str, Any, str]]]:
     return [
         [(each.name, each.array.tolist(), each.role) for each in some]
-        for some in _read(path, MODEL)
+        for some in _sets(path, "")[1]
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_read(
     path = tmp_path_factory.mktemp("given") / "P"
     make(path)
     with pytest.raises(UsageError) as caught:
-        _read(path, MODEL)
+        _sets(path, "")[1]
     text = str(caught.value).replace(f"{path}/input_0.pb", "I").replace(str(path), "P")
     assert text == said
 
@@ -152,46 +152,7 @@ def test_an_array_larger_than_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(np, "load", short)
     said = re.escape("a.npy: contains an array larger than the memory of this machine")
     with pytest.raises(UsageError, match=said):
-        _read(tmp_path / "a.npy", MODEL)
-
-
-@each_row(
-    ("large", "arrays", "said"),
-    [
-        # Smaller than what is looked at; of no name in the model; that fits; a row of samples.
-        (1 << 20, {"x": np.zeros((1, 2, 3, 5), np.float32)}, ""),
-        (1, {"other": np.zeros((7, 7))}, ""),
-        (1, {"z": np.zeros((7, 7))}, ""),
-        (1, {"x": np.zeros((1, 2, 3, 4), np.float32)}, ""),
-        (1, {"x": np.zeros((9, 2, 3, 4), np.float32)}, ""),
-        (1, {"x": np.zeros((1, 3, 4, 2), np.float32)}, ""),
-        (1, {"x": np.zeros((1, 2, 3, 5), np.float32)},
-         "'x' has shape 1x2x3x5, but the model declares 1x2x3x4"),
-        (1, {"other": np.zeros(7), "y": np.zeros((3, 2, 4), np.float32)},
-         "'y' has shape 3x2x4, but the model declares 1x2x3x4"),
-        (1, {"s": np.zeros((3, 3), np.float32)},
-         "'s' has shape 3x3, but the model declares scalar"),
-        # 128 bytes of header and 20 of data.
-        (148, {"x": np.zeros(5, np.float32)}, "'x' has shape 5, but the model declares 1x2x3x4"),
-        (149, {"x": np.zeros(5, np.float32)}, ""),
-    ],
-)  # fmt: skip
-def test_shapes_are_compared_before_large_arrays_are_unpacked(
-    large: int,
-    arrays: dict[str, Any],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reading, "_LARGE", large)
-    path = tmp_path / "a.npz"
-    array(path, **arrays)
-    if not said:
-        assert [name for name, _, _ in read(path)[0]] == [*arrays]
-        return
-    with pytest.raises(UsageError) as caught:
-        _read(path, MODEL)
-    assert str(caught.value) == f"{path}: {said}"
+        _sets(tmp_path / "a.npy", "")
 
 
 def test_a_file_that_unpacks_to_far_more_than_it_is(
@@ -213,7 +174,7 @@ def test_a_file_that_unpacks_to_far_more_than_it_is(
             assert len(read(path)[0]) == 2
             continue
         with pytest.raises(UsageError):
-            _read(path, MODEL)
+            _sets(path, "")[1]
 
 
 def test_names_in_a_list() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.validation.arrays import MatchedInputs, matched_inputs, require_within, settled
-from onnxpad.validation.inputs import Draw, outline
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.given import MatchedInputs, matched_inputs, require_within
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -102,22 +102,14 @@ EXPECTED = {
     "both, with inputs in both": f"{XI}\n{YZ}",
     "both, of samples": (
         "x f1x3x3x3 0,1..26\n"
-        "or x f1x3x3x3 0,3..26\nor x f1x3x3x3 0,9..26\n"
         "x f1x3x3x3 27,28..53\n"
-        "or x f1x3x3x3 27,30..53\nor x f1x3x3x3 27,36..53\n"
         "expected y f1x3x3x3 0,1..26\n"
         "expected y f1x3x3x3 27,28..53\n"
         "2 notes"
     ),
     "equal sizes": "x f1x3x3x3 0,1..26",
-    "equal sizes and a reference": (
-        "x f1x3x3x3 0,1..26\nor x f1x3x3x3 0,3..26\nor x f1x3x3x3 0,9..26\n"
-        "expected y f1x3x3x3 0,1..26\n1 notes"
-    ),
-    "an output of any rank": (
-        "x f1x3x3x3 0,1..26\nor x f1x3x3x3 0,3..26\nor x f1x3x3x3 0,9..26\n"
-        "expected y f2 0,1..1\n1 notes"
-    ),
+    "equal sizes and a reference": ("x f1x3x3x3 0,1..26\nexpected y f1x3x3x3 0,1..26\n1 notes"),
+    "an output of any rank": ("x f1x3x3x3 0,1..26\nexpected y f2 0,1..1\n1 notes"),
     "a text": "s O2 a,b..b",
     "objects": "s O2 a,b..b",
 }
@@ -137,8 +129,6 @@ def told(found: MatchedInputs) -> str:
         if 2 <= place < len(found.draws) - 1:
             continue
         parts.append(" ".join(some(*each) for each in draw.feeds.items()))
-        for other in found.others:
-            parts += [f"or {some(*each)}" for each in other[place].feeds.items()]
     for word, given in (("expected", found.expected), ("inner", found.inner)):
         parts += [
             " ".join([word, *(some(*each) for each in some_of.items())])
@@ -163,16 +153,6 @@ def read(row: dict[str, Any]) -> str:
 @each_row("name", ROWS)
 def test_arrays(name: str) -> None:
     assert read(ROWS[name]) == EXPECTED.get(name, "refused")
-
-
-def test_the_layout_that_a_run_told() -> None:
-    draws, others = (Draw({}, "one"),), (Draw({}, "other"),)
-    layout = {"x": ("untold", "kept", "moved"), "y": ("untold", "moved", "kept"), "z": ("told",)}
-    found = MatchedInputs(draws, others=(others,), layout=layout)
-    one, other = settled(found, 0), settled(found, 1)
-    assert (one.draws, one.others, other.draws, other.others) == (draws, (), others, ())
-    assert [ways[0] for ways in one.layout.values()] == ["kept", "moved", "told"]
-    assert [ways[0] for ways in other.layout.values()] == ["moved", "kept", "told"]
 
 
 def test_sizes_that_the_metadata_does_not_allow() -> None:

@@ -8,10 +8,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.runtimes.sessions import Session
-from onnxpad.validation.bisect import ModelSide, first_divergence
+from onnxpad.runtimes.sessions import CPU, Session
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.inputs import Draw
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.lab import Lab
+from onnxpad.validation.locate import first_difference
+from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Divergence
 from tests.support import one
 
@@ -66,10 +68,15 @@ def faulty(at: int) -> onnx.ModelProto:
 
 
 def parting(
-    before: Any, after: Any, draw: Draw, name: str = "y", folder: Path | None = None, **options: Any
+    before: Any,
+    after: Any,
+    draw: Draw,
+    name: str = "y",
+    folder: Path | None = None,
+    tolerance: Tolerance = Tolerance(),
 ) -> Divergence | None:
-    ours, theirs = (ModelSide(each, folder=folder) for each in (before, after))
-    return first_divergence(ours, theirs, draw, [name], **options)
+    lab = Lab({"original": before, "rewritten": after}, outline(NETWORK), folder, Pairing())
+    return first_difference(lab, [name], draw, CPU, tolerance)
 
 
 def find(before: Any, after: Any, **options: Any) -> Divergence | None:
@@ -109,7 +116,7 @@ def test_all_is_one_run_a_model_where_it_fits_and_many_where_not(
     assert found.tensor == "t300"
     assert len(held) <= 10
     held.clear()
-    monkeypatch.setattr("onnxpad.validation.bisect._BUDGET", 40 * tensor)
+    monkeypatch.setattr("onnxpad.validation.locate._BUDGET", 40 * tensor)
     found = find(NETWORK, faulty(300))
     assert found is not None
     assert found.tensor == "t300"

@@ -161,23 +161,6 @@ def test_what_runs_for_another_reason_is_entered_or_named(name: str) -> None:
     assert onnxpad.validate(model(20), model(20)).validation.ok
 
 
-def test_what_outputs_tell_of_may_steer() -> None:
-    """A convolution that is written otherwise is no other reason where an output is computed of it.
-
-    Neither is the size of what it gives.
-    """
-
-    def model(written: str) -> Any:
-        return parsed(f"""g ({T} x) => ({T} y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-            float far = {{1e30}}, int64[8] amounts = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{ {written}
-            sizes = Shape (v) size = ReduceMax <keepdims = 0> (sizes) cast = Cast <to = 1> (size)
-            most = ReduceMax <keepdims = 0> (v) both = Add (most, cast)
-            c = Greater (both, far) u = If {SIDES} y = Add (u, v) }}""")
-
-    padded = model("padded = Pad (x, amounts) v = Conv (padded, w)")
-    assert onnxpad.validate(padded, model("v = Conv <pads = [1, 1, 1, 1]> (x, w)")).ok
-
-
 def failing(place: int) -> Any:
     """An If of which one side fails where it takes an element that is not there."""
     return parsed(f"""g ({T} x, bool b) => (float[] y)
@@ -307,19 +290,6 @@ def test_inputs_that_are_given_are_told_apart_by_number() -> None:
     other.graph.node[0].attribute[0].g.node[0].op_type = "Abs"
     del other.graph.node[0].attribute[0].g.node[0].input[1]
     assert onnxpad.validate(failing(99), other, inputs=given).outcome == "nothing compared"
-
-
-def test_what_saturates_is_run_on_fainter_data() -> None:
-    def model(written: str) -> Any:
-        return parsed(f"""g ({T} x) => ({T} y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-            int64 far = {{999}}, float most = {{99}}, int64[8] amounts = {{0, 0, 1, 1, 0, 0, 1, 1}}>
-            {{ {written} a = Abs (v) m = ReduceSum <keepdims = 0> (a) k = Min (m, most)
-            sizes = Shape (v) size = ReduceMax <keepdims = 0> (sizes) c = Greater (size, far)
-            u = If {SIDES} y = Mul (u, k) }}""")
-
-    padded = model("padded = Pad (x, amounts) v = Conv (padded, w)")
-    assert onnxpad.validate(padded, model(f"v = Conv <pads = [{RIGHT}]> (x, w)")).ok
-    assert not onnxpad.validate(padded, model(f"v = Conv <pads = [{WRONG}]> (x, w)")).ok
 
 
 def test_a_reference_that_overflows_is_not_compared() -> None:

@@ -8,17 +8,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.validation.inputs import (
+from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
     Draw,
     Input,
     UndrawableError,
-    _carried,
     _data,
     _is_batch,
-    _is_signed,
     _nearest,
-    _negative,
     _nth,
     describe,
     draw,
@@ -140,21 +137,6 @@ def test_data_of_every_type() -> None:
     assert abs(of("COMPLEX64").imag.std() - 1) < 0.05
 
 
-def test_what_may_be_negative_is_made_so() -> None:
-    signed = {"FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "INT8"}
-    for kind in (*signed, "UINT8", "INT16", "INT32", "INT64", "BOOL", "INT4", "COMPLEX64"):
-        data = of(kind)
-        assert _is_signed(data) == (kind in signed), kind
-        if kind in signed:
-            below = _negative(data)
-            assert below.dtype == data.dtype
-            most = -0.49 if kind != "INT8" else -1
-            assert float(below.astype(np.float32).max()) <= most
-    values = np.array([-128, -127, -3, -1, 0, 1, 2, 3, 127], np.int8)
-    assert _negative(values).tolist() == [-128, -127, -3, -1, -1, -1, -2, -2, -64]
-    assert _negative(np.array([-2.0, 0, 3], np.float32)).tolist() == [-2.5, -0.5, -3.5]
-
-
 def test_other_data_has_the_same_sizes() -> None:
     inputs = (image(2, "H"), Input("i", TensorProto.INT64, (4,), 3), Input("e", FLOAT, (0,)))
     before = draw(inputs, {"H": 5}, 1)
@@ -192,21 +174,6 @@ g (float[2,3,4] x, float[5,2,3] s, bool c) => (float[?] y) {
     else_branch = m () => (float o) { d = Neg (x) o = Neg (d) }>
 }
 """
-
-
-def test_axes_go_on_through_layout_and_bodies() -> None:
-    graph = parsed(BODIES, opset=21).graph
-    transposed, reverse, relu, scan, branches = graph.node
-    assert [[*_carried(transposed, 0, axis, 3)] for axis in range(3)] == [
-        [("t", 1)], [("t", 2)], [("t", 0)],
-    ]  # fmt: skip
-    assert [[*_carried(reverse, 0, axis, 3)] for axis in range(3)] == [
-        [("r", 2)], [("r", 1)], [("r", 0)],
-    ]  # fmt: skip
-    assert [*_carried(relu, 0, 1, 3)] == [("k", 1)]
-    assert [*_carried(scan, 0, 1, 3)] == [("a", 1)]
-    assert [*_carried(scan, 1, 1, 3)] == [("e", 0)]
-    assert [*_carried(branches, 0, 1, 3)] == []
 
 
 @each_row(

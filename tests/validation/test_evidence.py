@@ -9,8 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxpad
 from onnxpad.errors import UsageError, ValidationError
-from onnxpad.validation.compare import Tolerance, alike, argmax_lost
-from onnxpad.validation.evidence import is_flat
+from onnxpad.validation.compare import Tolerance, alike, argmax_lost, is_flat
 from onnxpad.validation.whole import validate_models
 from tests.support import MODELS, one
 from tests.support.rows import each_row, one_in
@@ -110,7 +109,7 @@ class TestOutputsThatTellNothing:
         found = validate_models(model, onnxpad.fix(model, validate=False).model)
         assert (found.ok, found.outcome) == (True, "passed")
         if ending != "class":
-            assert any("inner tensors upstream" in note for note in found.notes)
+            assert any("changed operators were compared" in note for note in found.notes)
             assert all("optimisation full" in line for line in found.uncompared)
             assert found.uncompared
 
@@ -149,11 +148,6 @@ class TestOutputsThatTellNothing:
     def test_what_depends_on_sizes_alone_is_evidence_of_itself(self) -> None:
         model = one("y = Shape (x)", outputs="int64[] y")
         assert validate_models(model, model).ok
-
-    def test_a_model_of_one_dead_node_is_not_compared(self) -> None:
-        model = one("y = Mul (x, none)", initializers="float none = {0}")
-        found = validate_models(model, model)
-        assert (found.ok, found.outcome) == (False, "nothing compared")
 
     @each_row(
         ("values", "flat"),
@@ -224,6 +218,7 @@ CHOSEN = {
         "int64",
     ),
 }
+NUMBERS = {"one-hot", "as bytes", "as floats", "looked up"}
 WEIGHTS = ", ".join(str(i * 7 % 11 / 3 - 1.6) for i in range(54))
 GIVEN = (
     f"float[3,2,3,3] w = {{{WEIGHTS}}}, float[3,2,1,1] v = {{9999,0,0,9999,-9999,0}},"
@@ -246,9 +241,10 @@ class TestScores:
         right = self.ended(ending)
         found = validate_models(right, right)
         assert found.ok
-        assert any("compared too" in note for note in found.notes)
         found = validate_models(right, renamed(right, ends=False, inner=True))
-        assert found.outcome == ("passed" if "a mask" in ending else "nothing compared")
+        assert found.outcome == (
+            "passed" if ending in NUMBERS or "a mask" in ending else "nothing compared"
+        )
         found = validate_models(right, self.ended(ending, SHIFTED))
         assert all(each.equal for run in found.runs for each in run.comparisons)
         assert found.outcome == "failed"
@@ -283,7 +279,6 @@ class TestScores:
             assert found.ok
             return
         assert (found.ok, found.outcome) == (False, "nothing compared")
-        assert "not compared: outputs y" not in str(found), "they are equal bit for bit"
         assert ("not all compared: " if also else ": nothing compared: ") in str(found)
         assert found.validation.outcome == ("passed" if also else "nothing compared")
 

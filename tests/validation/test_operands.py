@@ -9,9 +9,6 @@ import pytest
 import onnxpad
 from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.layout import UNBROKEN
-from onnxpad.validation.operands import operands_that_differ
-from tests.support import one
-from tests.support.rows import each_row
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -60,57 +57,3 @@ def test_an_input_that_is_the_same_is_not_named() -> None:
     result = onnxpad.validate(onnx.parser.parse_model(text), other)
     assert result.divergence is not None
     assert result.divergence.operands == ()
-
-
-@each_row(
-    ("attribute", "told"),
-    [
-        ("value = int64[2] {1, 2}", "[1, 2]"),
-        ("value_int = 3", "3"),
-        ("value_ints = [3, 4]", "[3, 4]"),
-        ("value_float = 0.5", "0.5"),
-        ("value_floats = [0.5, 2.0]", "[0.5, 2.0]"),
-        ('value_string = "a"', None),
-        ('value_strings = ["a"]', None),
-        ("other = 3", None),
-        ("value_int = 3, value_ints = [3]", None),
-    ],
-)
-def test_the_numbers_of_every_kind_of_constant_are_told(attribute: str, told: str | None) -> None:
-    text = '<ir_version: 9, opset_import: ["" : 17]> g () => (float y) {{ {} y = Relu (a) }}'
-    models = (
-        onnx.parser.parse_model(text.format(f"a = Constant <{attribute}> ()")),
-        onnx.parser.parse_model(text.format("a = Abs (b)")),
-    )
-    found = operands_that_differ(models, (["a"], ["a"]))
-    assert len(found) == (told is not None)
-
-
-INPUTS = "float[1] x, int64[2] u"
-HELD = (
-    "float[1] s = {1}, float[1] t = {2}, int64[1] i = {1}, float[2] d = {1, 1}, "
-    f"float[16] m = {{{', '.join('1' * 16)}}}, float[17] l = {{{', '.join('1' * 17)}}}"
-)
-MADE = """
-    k = Constant <value_int = 5> () f = Constant <value_floats = [0.5, 1.0]> () [neg] n = Neg (x)
-"""
-
-
-@each_row("pair", ["s,t", "s,i", "s,d", "s,x", "s,", ",s", "k,n", "f,y", "m,l"])
-def test_the_inputs_of_a_node_in_two_models(pair: str) -> None:
-    ours, theirs = pair.split(",")
-    model = one(f"{MADE} y = Abs (n)", inputs=INPUTS, initializers=HELD)
-    (told,) = operands_that_differ((model, model), ([ours], [theirs]))
-    assert told.startswith(f"{ours or 'none'}, rewritten {theirs or 'none'}: ")
-    for same in (["s"], ["x"], [""], []):
-        assert operands_that_differ((model, model), (same, same)) == ()
-    assert operands_that_differ((model, model), (["x"], ["u"])) == ()
-
-
-def test_other_numbers_of_a_long_constant() -> None:
-    models = [
-        one("y = Abs (x)", inputs=INPUTS, initializers=HELD.replace("{1, 1, 1, 1,", start))
-        for start in ("{1, 1, 1, 1,", "{2, 1, 1, 1,")
-    ]
-    assert len(operands_that_differ((models[0], models[1]), (["m", "l"], ["m", "l"]))) == 2
-    assert operands_that_differ((models[0], models[0]), (["l"], ["l"])) == ()

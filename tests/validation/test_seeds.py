@@ -12,7 +12,8 @@ import onnxpad
 from onnxpad.frameworks.repadding.difference import difference
 from onnxpad.runtimes import copies
 from onnxpad.runtimes.sessions import CPU, open_session
-from onnxpad.validation import answers, inputs
+from onnxpad.validation import draw as drawing
+from onnxpad.validation import lab
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import FEW
@@ -122,7 +123,7 @@ def test_a_dropout_that_drops_nothing_costs_no_session(monkeypatch: pytest.Monke
         made.append(given)
         return open_session(*given, **told)
 
-    monkeypatch.setattr(answers, "open_session", opened)
+    monkeypatch.setattr(lab, "open_session", opened)
     calm = TRAINING.replace("{1}", "{0}")
     for draw in ("z = Relu (y)", "z = Dropout (y)", f"{calm} z = Dropout (y, h, t)"):
         made.clear()
@@ -167,12 +168,12 @@ def test_what_does_not_repeat_only_when_rewritten_fails() -> None:
 def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their noise is that of two fresh sessions: within one, the second run draws other numbers."""
     given = copies.with_seeds(model(DRAWS["Dropout"]))
-    draws = [inputs.draw(inputs.describe(given), {}, 0)]
-    monkeypatch.setattr(answers, "CPU", "elsewhere")
-    found = answers.ask(given, draws, CPU, "off", anew=True)
+    draws = [drawing.draw(drawing.describe(given), {}, 0)]
+    monkeypatch.setattr(lab, "CPU", "elsewhere")
+    found = lab.ask(given, draws, CPU, "off", anew=True)
     assert found.results[0].noise == {"z": 0.0}
     assert found.places
-    assert answers.ask(given, draws, CPU, "off").results[0].noise["z"] > 0
+    assert lab.ask(given, draws, CPU, "off").results[0].noise["z"] > 0
 
 
 def test_other_padding_changes_as_much_beside_a_draw() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.runtimes import sessions
-from onnxpad.validation import whole
+from onnxpad.validation import lab
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.result import Validation, why_not
+from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import parsed
 
@@ -95,17 +95,6 @@ def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
     assert steps(found) == [("off", True, True)] * 2 + [("full", True, True)] * 2
     assert "repair" in found.runs[0].note
     assert not found.runs[0].comparisons
-
-
-@pytest.mark.parametrize(("pads", "ok"), [("[2,2]", True), ("[1,3]", False), ("[3,1]", False)])
-def test_a_repair_is_held_against_the_reference_evaluator_where_that_is_right(
-    pads: str, ok: bool
-) -> None:
-    repaired = parsed(LINE, f"y = Conv <pads = {pads}, dilations = [2]> (x, w)")
-    found = validate_models(DILATED, repaired)
-    assert found.ok == ok
-    assert found.runs[0].against == "original evaluated by onnx"
-    assert found.runs[0].comparisons[0].ok == ok
 
 
 def test_what_neither_model_runs_is_not_validated() -> None:
@@ -241,7 +230,6 @@ def scaled(first: float, body: str = "y = Mul (x, c)", kind: str = "float") -> o
 def test_a_channel_that_is_wrong_beside_a_large_one_fails() -> None:
     found = validate_models(scaled(1), scaled(1.5))
     assert verdict(found)[:2] == (False, "failed")
-    assert "on axis 1 at 0" in why_not(found)
     assert found.divergence is not None
     assert (found.divergence.tensor, found.divergence.note) == ("y", "")
     assert validate_models(scaled(1), scaled(1.5), tolerance=Tolerance(atol=100)).ok
@@ -256,16 +244,6 @@ def test_a_channel_that_cancels_out_passes() -> None:
     found = validate_models(before, after)
     assert found.ok
     assert not any(each.equal for run in found.runs for each in run.comparisons)
-
-
-def test_scores_of_a_small_channel_are_compared_too() -> None:
-    signature = "(float[1,1,9,9] x) => (int64[1,1,9,9] y) <float[1,3,1,1] c = {1,1000000,-1000000}>"
-    body = "s = Mul (x, c) y = ArgMax <axis = 1> (s)"
-    right = parsed(signature, body)
-    found = validate_models(right, parsed(signature.replace("{1,", "{1.5,"), body))
-    assert found.outcome == "failed"
-    assert [run.optimisation for run in found.runs if not run.ok] == ["full"]
-    assert validate_models(right, right).ok
 
 
 SLID = "(float[N,1,H,W] x) => (float[?,?,?,?] y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}>"
@@ -323,7 +301,7 @@ def test_a_size_pinned_by_the_rewrite_is_the_one_run() -> None:
 
 
 def test_huge_models_skip_full_optimisation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "_MOST_NODES", 1)
+    monkeypatch.setattr(lab, "MOST_NODES", 1)
     found = validate_models(PAD, FOLD)
     assert found.ok
     assert steps(found) == [("off", True, True)]

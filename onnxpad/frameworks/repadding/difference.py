@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
-from onnxpad.frameworks.repadding.references import Closeness, compared, spread
+from onnxpad.frameworks.repadding.references import spread
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.runtimes.sessions import CPU, Source, Value, folder_of, read_proto
-from onnxpad.validation.answers import Result, accepted, ask
-from onnxpad.validation.arrays import Arrays, matched_inputs
-from onnxpad.validation.inputs import Draw, UndrawableError, outline
+from onnxpad.runtimes.sessions import CPU, Source, Value, read_proto
+from onnxpad.validation.compare import compare
+from onnxpad.validation.draw import UndrawableError, outline
+from onnxpad.validation.given import Arrays, matched_inputs
+from onnxpad.validation.lab import Lab, Result
+from onnxpad.validation.names import Pairing
 
 
 def difference(
@@ -42,44 +43,30 @@ def difference(
         UsageError: Arrays do not fit the model.
         ModelError: A model cannot be read.
     """
-    place = folder_of(original, folder)
-    made = 0
-
-    def ran() -> None:
-        nonlocal made
-        made += 1
-        if progress is not None:
-            progress("both models", made, max(made, 2 * len(draws)) if draws else 0)
-
-    draws: Sequence[Draw] = ()
-    original, after = with_bodies(original), with_bodies(changed)
+    sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
     try:
-        model = outline(read_proto(after))
+        model = outline(read_proto(sources["rewritten"]))
+        if model.random:
+            sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
+        lab, runs, why = Lab(sources, model, folder, Pairing(), progress), "original", ""
+        if inputs is not None or reference is not None:
+            given = matched_inputs(model, inputs, None if inputs is not None else reference)
+            lab.draws = given.draws
+        else:
+            runs, why = lab.prepare((CPU,), 1, 0)
+    except LimitError as error:
+        return Difference(uncompared=f"the original {error}")
     except UndrawableError as error:
         return Difference(uncompared=str(error))
-    if model.random:
-        original, after = seeded([original, after])
-    results: Sequence[Result] = ()
-    if inputs is not None or reference is not None:
-        draws = matched_inputs(model, inputs, None if inputs is not None else reference).draws
-    else:
-        try:
-            draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
-        except LimitError as error:
-            return Difference(uncompared=f"the original {error}")
-        except UndrawableError as error:
-            return Difference(uncompared=str(error))
-        if not draws:
-            return Difference(uncompared=f"the original does not run: {why}")
-    run = partial(ask, draws=draws, provider=CPU, optimisation="off", anew=model.random, ran=ran)
-    if model.random or not results:
-        results = run(original, folder=place).results
+    if runs != "original":
+        return Difference(uncompared=f"the original does not run: {why}")
+    results, draws = lab.results("original", CPU, "off"), lab.draws
     labels = tuple(draw.label for draw in draws)
     for result in results:
         if result.error:
             said = result.error if result.late else f"does not run: {result.error}"
             return Difference((), labels, f"the original {said}")
-    answers = run(after, folder=folder).results
+    answers = lab.results("rewritten", CPU, "off")
     for answer in answers:
         if answer.error:
             return Difference((), labels, fails=answer.error)
@@ -99,6 +86,9 @@ def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) 
         return OutputChange(name, (), (), math.inf, math.inf)
     if one.shape != other.shape:
         return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
-    relative = compared(one, other, Closeness()).greatest
-    greatest = relative * spread(one) if math.isfinite(relative) and relative else relative
+    if one.dtype == other.dtype == np.bool_:
+        one, other = one.astype(np.uint8), other.astype(np.uint8)
+    greatest = compare(name, one, other).max_abs
+    greatest = math.inf if math.isnan(greatest) else greatest
+    relative = greatest / spread(one) if 0 < greatest < math.inf else greatest
     return OutputChange(name, one.shape, other.shape, greatest, relative)

@@ -56,9 +56,9 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.semantics.layers import Pairs
 from onnxpad.validation.align import nearest
-from onnxpad.validation.answers import Result, ask, layouts
-from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
-from onnxpad.validation.inputs import Draw, outline
+from onnxpad.validation.draw import Draw, outline
+from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
+from onnxpad.validation.lab import Result, ask
 
 _PARTLY: Final = 0.25
 """Of the error, what may be left where padding explains a part of it."""
@@ -117,37 +117,30 @@ def match_graph(
     copy = working_copy(model, sites, dtypes, names)
     chosen = [options[site] for site in copy.sites]
     kept = *((context.label(node), why) for node, why in left), *others, *copy.left
-    results, stages = list[Matching](), Counter[str]()
+    stages = Counter[str]()
     end = time.monotonic() + seconds
     with open_session(copy.model, folder=folder) as session:
-        for found in layouts(given, run, folder):
-            asked = found.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
-            task = _Task(
-                graph, copy, chosen, *asked, functools.partial(_noise, graph, found), stages
-            )
-            task.session = session
-            result = task.solve()
-            taken = {name: how for name, (how, *_) in found.layout.items()}
-            result = replace(
-                result,
-                left=kept,
-                layout={**taken, **task.layout()},
-                notes=found.remarks,
-                runs=task.runs,
-                stages=dict(stages),
-                record=() if any(found.inner) else tuple(task.to_record(result)),
-            )
-            if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
-                mark = graph.mark()
-                task.write()
-                why = _confirmed(graph, found, task)
-                if why and result.outcome == "matched":
-                    graph.rollback(mark)
-                    result = replace(result, outcome="not matched", reason=why, changes=())
-            results.append(result)
-            if result.outcome != "not matched":
-                return result
-    return replace(results[0], runs=stages.total(), stages=dict(stages))
+        asked = given.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
+        task = _Task(graph, copy, chosen, *asked, functools.partial(_noise, graph, given), stages)
+        task.session = session
+        result = task.solve()
+        result = replace(
+            result,
+            left=kept,
+            layout={**given.layout, **task.layout()},
+            notes=given.remarks,
+            runs=task.runs,
+            stages=dict(stages),
+            record=() if any(given.inner) else tuple(task.to_record(result)),
+        )
+        if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
+            mark = graph.mark()
+            task.write()
+            why = _confirmed(graph, given, task)
+            if why and result.outcome == "matched":
+                graph.rollback(mark)
+                result = replace(result, outcome="not matched", reason=why, changes=())
+    return result
 
 
 def _inner_names(graph: Graph) -> set[str]:

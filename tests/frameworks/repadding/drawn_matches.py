@@ -29,7 +29,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
 from onnxpad.semantics.layers import pairs_of
-from onnxpad.validation.answers import Execution, Result
+from onnxpad.validation.lab import Execution, Result
 from tests.support import Array, one
 from tests.support.lines import Lines
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxpad.frameworks.repadding.changes import NOTHING, Difference, OutputChange
 from onnxpad.frameworks.repadding.difference import _change, _changes
-from onnxpad.validation.answers import Result
+from onnxpad.validation.lab import Result
 from tests.support.rows import each_row
 
 INF, NAN = math.inf, math.nan
@@ -34,7 +34,6 @@ def f32(*values: float) -> Any:
         (np.array([1, 3], ml_dtypes.bfloat16), np.array([1, 4], ml_dtypes.bfloat16), 1.0, 0.5),
         (np.array(["a"], object), np.array(["a"], object), 0.0, 0.0),
         (np.array(["a"], object), np.array(["b"], object), INF, INF),
-        (np.array([1j]), np.array([2j]), INF, INF),
         (np.zeros((0, 2)), np.zeros((0, 2)), 0.0, 0.0),
     ],
 )

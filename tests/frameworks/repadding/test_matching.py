@@ -25,7 +25,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.validation.inputs import Draw
+from onnxpad.validation.draw import Draw
 from tests.support import one
 from tests.support.rows import each_row
 

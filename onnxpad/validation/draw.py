@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
@@ -53,20 +52,12 @@ _STEPS = (2, 4, 8, 16, 32)
 """How far sizes are moved for models that take no other parity, such as those that halve theirs."""
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
-
-_OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
-
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
-
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
-
 _MOST_STEERED = 64  # draws, or values, for what decides that
-
 _MOST_INLINED = 10_000  # nodes
-
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
-
-_NUMBERS = frozenset({"value_int", "value_ints", "value_float", "value_floats"})
+_OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
@@ -93,11 +84,11 @@ _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrE
 _CHANNEL_KEEPERS = frozenset({
     "Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "DequantizeLinear", "Div",
     "Dropout", "Elu", "Exp", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish",
-    "Identity", "InstanceNormalization", "LeakyRelu", "Loop", "Max", "MaxPool", "Min", "Mul", "Neg",
-    "PRelu", "Pad", "Pow", "QuantizeLinear", "Relu", "Resize", "Scan", "Sigmoid", "Sqrt", "Sub",
-    "Tanh", "Transpose", "Upsample",
+    "Identity", "InstanceNormalization", "LeakyRelu", "Max", "MaxPool", "Min", "Mul", "Neg",
+    "PRelu", "Pad", "Pow", "QuantizeLinear", "Relu", "Resize", "Sigmoid", "Sqrt", "Sub", "Tanh",
+    "Transpose", "Upsample",
 })  # fmt: skip
-"""Operators that keep the number of channels, in their bodies if they have some."""
+"""Operators that keep the number of channels."""
 
 _WEIGHTS: Mapping[str, tuple[int, int]] = {
     "Conv": (1, 1),
@@ -118,13 +109,8 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    Attributes:
-        name: Name of the graph input.
-        elem_type: `TensorProto.DataType`.
-        shape: For each axis a size, or the name of an open one.
-        bound: Upper bound (exclusive) of integers, for indices; None if they are not bounded.
-        sizes: The sizes admitted for open dimensions, by name.
-        compared: The constants that the integers are compared with.
+    Indices have an upper `bound` (exclusive); `sizes` are those admitted for open dimensions, by
+    name; `compared` are the constants that integers are compared with.
     """
 
     name: str
@@ -136,13 +122,7 @@ class Input(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """One output.
-
-    Attributes:
-        name: Name of the graph output.
-        elem_type: `TensorProto.DataType`; UNDEFINED if the output is not a tensor.
-        shape: For each axis a size, or the name of an open one; None if the rank is unknown.
-    """
+    """One output: its name, type (UNDEFINED if it is no tensor), and shape if its rank is known."""
 
     name: str
     elem_type: int
@@ -153,10 +133,6 @@ class Interface(Struct, frozen=True):
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
-        inputs: The inputs to feed.
-        nodes: The number of nodes.
-        quantised: Whether it quantises.
-        outputs: The outputs.
         pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
@@ -179,20 +155,42 @@ class Interface(Struct, frozen=True):
 
 
 class Draw(Struct, frozen=True, eq=False):
-    """Inputs for one run.
+    """Inputs for one run, with a label for reports.
 
-    Attributes:
-        feeds: The data by name of the input.
-        label: Description for reports.
-        again: Whether these have the sizes of an earlier draw, with other data.
-        drawn: The parts of the label: names, types and shapes, and how the data was drawn; empty
-            where it was not.
+    `again` says that these are other data of an earlier draw's sizes. The label of what was drawn
+    has two parts: names, types and shapes, and how.
     """
 
     feeds: Mapping[str, Array]
     label: str
     again: bool = False
     drawn: tuple[str, str] = ("", "")
+
+
+def outline(model: onnx.ModelProto) -> Interface:
+    """The outline of a model; validation keeps it and drops the model.
+
+    Raises:
+        UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
+            to too many nodes.
+    """
+    if why := unfolds(model):
+        raise UndrawableError(why)
+    operators = [node.op_type for node in walked(model.graph.node)]
+    outputs = tuple(
+        Output(value.name, value.type.tensor_type.elem_type, declared(value))
+        for value in model.graph.output
+    )
+    return Interface(
+        describe(model),
+        len(operators),
+        not _QUANTISERS.isdisjoint(operators),
+        outputs,
+        not {"Pad", "MaxPool"}.isdisjoint(operators),
+        frozenset(name for node in model.graph.node for name in node.output if name),
+        bool(drawn(model)),
+        dict(_shares(model.graph, outputs)),
+    )
 
 
 def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
@@ -203,16 +201,12 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
-    consumers = _Consumers(model)
-    inputs = [_input(value, consumers) for value in _fed(model.graph)]
-    found = {each.name: consumers.channels(each.name, each.shape) for each in inputs}
+    readers = _Readers(model)
+    inputs = [readers.input(value) for value in _fed(model.graph)]
     # Axes of one name have one size; names that this module invents are of one input.
-    known = {dim: size for sizes in found.values() for dim, size in sizes.items()}
+    known = {dim: size for each in inputs for dim, size in readers.channels(each).items()}
     return tuple(
-        replace(
-            each,
-            shape=tuple(known.get(dim, dim) if isinstance(dim, str) else dim for dim in each.shape),
-        )
+        replace(each, shape=tuple(known.get(str(dim), dim) for dim in each.shape))
         for each in inputs
     )
 
@@ -236,44 +230,29 @@ def shaped(
 
 
 def pinned(
-    inputs: Iterable[Input],
+    inputs: Sequence[Input],
     model: onnx.ModelProto,
     sizes: Mapping[str, Sizes] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
-    """The inputs with the open sizes that another version of their model fixes.
-
-    Args:
-        inputs: The inputs.
-        model: The other version.
-        sizes: The sizes admitted for dimensions that are still open, by name.
-        names: Names of inputs in `model` that differ, by name in `inputs`.
-    """
-    inputs, names = tuple(inputs), names or {}
-    shapes = {value.name: _shape(value) or () for value in _fed(model.graph)}
-    shapes = {
-        each.name: shapes.get(names.get(each.name, each.name)) or each.shape for each in inputs
-    }
+    """The inputs with the open sizes that another version of their model fixes."""
+    theirs, names = {value.name: _shape(value) or () for value in _fed(model.graph)}, names or {}
+    shapes = [theirs.get(names.get(each.name, each.name)) or each.shape for each in inputs]
     fixed = {
         dim: size
-        for each in inputs
-        for dim, size in zip(each.shape, shapes[each.name], strict=False)
+        for each, shape in zip(inputs, shapes, strict=True)
+        for dim, size in zip(each.shape, shape, strict=False)
         if isinstance(dim, str) and isinstance(size, int)
     }
 
     def size(dim: int | str, now: int | str) -> int | str:
-        if isinstance(dim, int):
-            return dim
         # An axis open in both gets the size that is fixed for another axis of the same name.
-        return now if isinstance(now, int) else fixed.get(dim, dim)
+        now = now if isinstance(now, int) else fixed.get(str(dim), dim)
+        return dim if isinstance(dim, int) else now
 
     return tuple(
-        replace(
-            each,
-            shape=tuple(map(size, each.shape, shapes[each.name])),
-            sizes=sizes or {},
-        )
-        for each in inputs
+        replace(each, shape=tuple(map(size, each.shape, shape)), sizes=sizes or {})
+        for each, shape in zip(inputs, shapes, strict=True)
     )
 
 
@@ -285,20 +264,13 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     then one after the other grows, the rest being 1 or a batch that is not open.
     """
     inputs = tuple(inputs)
-    first: dict[str, int] = {}
-    batches: set[str] = set()
-    limited: dict[str, Sizes] = {}
-    fixed: list[tuple[int, int]] = []
-    for each in inputs:
-        for axis, dim in enumerate(each.shape):
-            if isinstance(dim, str):
-                first.setdefault(dim, axis)
-                if dim in each.sizes:
-                    limited[dim] = each.sizes[dim]
-                elif _is_batch(dim.lower(), axis, len(each.shape)):
-                    batches.add(dim)
-            elif dim:
-                fixed.append((axis, dim))
+    first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
+    limited = {dim: each.sizes[dim] for each in inputs for dim in each.sizes if dim in each.shape}
+    batches = {
+        dim
+        for each, axis, dim in _axes(inputs)
+        if isinstance(dim, str) and dim not in limited and _is_batch(dim, axis, len(each.shape))
+    }
     guesses = [
         {
             dim: batch if dim in batches else (odd if axis % 2 else even)
@@ -311,6 +283,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
     if not limited:
+        fixed = [(axis, dim) for _, axis, dim in _axes(inputs) if isinstance(dim, int) and dim]
         signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL)
         lengths = first.keys() & {dim for shape in signals for dim in shape} - batches
         bases = 1, *(size for axis, size in fixed if axis == 0)
@@ -345,25 +318,27 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
     """
     batch: dict[str, int] = {}
     parity: dict[str, int] = {}
-    for each in inputs:
-        for axis, dim in enumerate(each.shape):
-            if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
-                now, admitted = taken[dim], each.sizes.get(dim)
-                is_batch = _is_batch(dim.lower(), axis, len(each.shape))
-                near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
-                if admitted is not None:
-                    step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
-                    near += [now + step, now - step]
-                fit = (size for size in near if size and (admitted is None or size in admitted))
-                (batch if is_batch else parity)[dim] = next(fit, now)
-    limited = {dim for each in inputs for dim in each.sizes}
-    free = parity.keys() - limited
+    for each, axis, dim in _axes(inputs):
+        if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
+            now, admitted = taken[dim], each.sizes.get(dim)
+            is_batch = _is_batch(dim, axis, len(each.shape))
+            near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
+            if admitted is not None:
+                step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
+                near += [now + step, now - step]
+            fit = (size for size in near if size and (admitted is None or size in admitted))
+            (batch if is_batch else parity)[dim] = next(fit, now)
+    free = parity.keys() - {dim for each in inputs for dim in each.sizes}
     further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
     for changed in ({**batch, **parity}, parity, *({**batch, **each} for each in further), batch):
         if (sizes := {**taken, **changed}) not in seen:
             seen.append(sizes)
             yield sizes
+
+
+def _axes(inputs: Iterable[Input]) -> Iterator[tuple[Input, int, int | str]]:
+    return ((each, axis, dim) for each in inputs for axis, dim in enumerate(each.shape))
 
 
 def _nth(sizes: Sizes, index: int) -> int:
@@ -439,16 +414,14 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
 
     The runtime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
     output that is the same for this data too is no evidence.
-
-    Returns:
-        The inputs; None if no other data can be drawn.
     """
     feeds, below = {}, False
     for each in inputs:
         shape = first.feeds[each.name].shape
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode()), 1])
         data = _data(each, shape, generator)
-        if _is_signed(data) and each.bound is None and data.size:
+        is_signed = "float" in data.dtype.name or data.dtype == np.int8
+        if is_signed and each.bound is None and data.size:
             below = True
             data = _negative(data)
         feeds[each.name] = data
@@ -471,33 +444,6 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
         for name, data in feeds.items()
     ]
     return few(texts, 6)
-
-
-def outline(model: onnx.ModelProto) -> Interface:
-    """The outline of a model; validation keeps it and drops the model.
-
-    Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
-            to too many nodes.
-    """
-    if why := unfolds(model):
-        raise UndrawableError(why)
-    operators = [node.op_type for node in walked(model.graph.node)]
-    outputs = tuple(
-        Output(value.name, value.type.tensor_type.elem_type, declared(value))
-        for value in model.graph.output
-    )
-    inner = frozenset(name for node in model.graph.node for name in node.output if name)
-    return Interface(
-        describe(model),
-        len(operators),
-        not _QUANTISERS.isdisjoint(operators),
-        outputs,
-        not {"Pad", "MaxPool"}.isdisjoint(operators),
-        inner,
-        bool(drawn(model)),
-        dict(_shares(model.graph, outputs)),
-    )
 
 
 def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple[str, float]]:
@@ -538,7 +484,8 @@ def numpy_type(each: Input | Output) -> np.dtype[Any]:
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
-    """Whether an open dimension is the batch, judged by its name (lower case) and axis."""
+    """Whether an open dimension is the batch, judged by its name and axis."""
+    dim = dim.lower()
     if "batch" in dim:
         return True
     measured = any(word in dim for word in ("height", "width", "len", "seq", "time", "frame"))
@@ -579,11 +526,6 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
     return real.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32
 
 
-def _is_signed(data: Array) -> bool:
-    """Whether the data may be negative: floats, and 8-bit integers with a sign."""
-    return "float" in data.dtype.name or data.dtype == np.int8
-
-
 def _negative(data: Array) -> Array:
     """The data moved below zero, far enough that rounding does not bring it back."""
     if data.dtype.kind == "i":
@@ -595,11 +537,12 @@ def _negative(data: Array) -> Array:
 
 def overridable(model: onnx.ModelProto) -> list[tuple[Input, Array]]:
     """Single bools, and numbers that are compared with others, that have a default, with that."""
-    consumers, small = _Consumers(model), filter(_is_one, model.graph.initializer)
+    if model.ir_version < _OVERRIDABLE:
+        return []
+    readers, small = _Readers(model), filter(_is_one, model.graph.initializer)
     held = {each.name: onnx.numpy_helper.to_array(each) for each in small}
-    found = [_input(each, consumers) for each in model.graph.input if each.name in held]
-    can = model.ir_version >= _OVERRIDABLE
-    choosing = (e for e in found if can and (e.compared or e.elem_type == TensorProto.BOOL))
+    found = [readers.input(each) for each in model.graph.input if each.name in held]
+    choosing = (e for e in found if e.compared or e.elem_type == TensorProto.BOOL)
     return [(each, held[each.name]) for each in choosing]
 
 
@@ -641,57 +584,57 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
-def _input(value: onnx.ValueInfoProto, consumers: _Consumers) -> Input:
-    shape = _shape(value)
-    if shape is None:
-        rank = consumers.rank(value.name)
-        shape = tuple(f"{value.name}[{axis}]" for axis in range(rank))
-    return Input(
-        value.name,
-        _tensor_type(value).elem_type,
-        shape,
-        consumers.bound(value.name),
-        compared=consumers.compared(value.name),
-    )
-
-
-class _Consumers:
-    """The readers of each tensor in a graph, its bodies and functions."""
+class _Readers:
+    """Who reads each tensor in a graph, its bodies and functions, and the shapes of constants."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        model = inlined(model)
-        graph = model.graph
-        self._opsets = model.opset_import
+        self._model = model = inlined(model)
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
-        self._shapes: dict[str, tuple[int | str, ...]] = {}
-        for value in (*graph.value_info, *graph.input):
-            self._shapes[value.name] = declared(value) or ()
-        self._held = {tensor.name: tensor for tensor in graph.initializer}
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: dict[str, onnx.TensorProto] = {}
-        for node in walked(graph.node):
-            self._nodes.append(node)
+        self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
+        for node in walked(model.graph.node):
             for index, name in enumerate(node.input):
                 self._readers.setdefault(name, []).append((node, index))
             for body in bodies(node):
-                self._held |= {tensor.name: tensor for tensor in body.initializer}
-            if node.op_type == "Constant" and node.output:
-                for attribute in node.attribute:
-                    held = attribute.t
-                    if attribute.name in _NUMBERS:
-                        held = onnx.numpy_helper.from_array(
-                            np.asarray(get_attribute_value(attribute))
-                        )
-                    if held.data_type:
-                        self._shapes[node.output[0]] = tuple(held.dims)
-                        self._constants[node.output[0]] = held
-        self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
-        self._constants |= self._held
+                self._constants |= {tensor.name: tensor for tensor in body.initializer}
+            if node.op_type == "Constant" and node.output and node.attribute:
+                held = get_attribute_value(node.attribute[0])
+                if isinstance(held, int | float | list):
+                    held = onnx.numpy_helper.from_array(np.asarray(held))
+                if isinstance(held, TensorProto):
+                    self._constants[node.output[0]] = held
+        values = (*model.graph.value_info, *model.graph.input)
+        self._shapes = {value.name: declared(value) or () for value in values}
+        self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
+        self._inferred = False
 
-    def bound(self, name: str) -> int | None:
+    def input(self, value: onnx.ValueInfoProto) -> Input:
+        """What is to be fed for an input of the model."""
+        name, shape = value.name, _shape(value)
+        if shape is None:
+            shape = tuple(f"{name}[{axis}]" for axis in range(self._rank(name)))
+        kind, bound = _tensor_type(value).elem_type, self._bound(name)
+        return Input(name, kind, shape, bound, compared=self._compared(name))
+
+    def channels(self, each: Input) -> dict[str, int]:
+        """The sizes of open axes that an operator downstream reads as channels, by dimension."""
+        found: dict[str, int] = {}
+        for place, dim in enumerate(each.shape):
+            if not isinstance(dim, str):
+                continue
+            for node, index, axis in self._reached(each.name, _CHANNEL_KEEPERS, place):
+                weight, along = _WEIGHTS.get(node.op_type, (len(node.input), 0))
+                if axis == 1 and index == 0 and weight < len(node.input):
+                    size = dict(enumerate(self._shape(node.input[weight]))).get(along)
+                    if isinstance(size, int) and size:
+                        group = integer(node, "group", 1) if along else 1
+                        found.setdefault(dim, size * group)
+                        break
+        return found
+
+    def _bound(self, name: str) -> int | None:
         """Upper bound (exclusive) of indices drawn for `name`; None if nothing is indexed."""
         bounds = []
-        for node, index in self._reached(name, _CARRIERS):
+        for node, index, _ in self._reached(name, _CARRIERS):
             if (node.op_type, index) in _INDICES:
                 data, axis = _INDICES[node.op_type, index]
                 shape = self._shapes.get(node.input[data], ())
@@ -700,10 +643,10 @@ class _Consumers:
                     bounds.append(size)
         return max(1, min(bounds)) if bounds else None
 
-    def compared(self, name: str) -> tuple[int, ...]:
+    def _compared(self, name: str) -> tuple[int, ...]:
         """The single whole numbers that integers of `name` are compared with."""
         found = dict[int, None]()
-        for node, index in self._reached(name, _CARRIERS):
+        for node, index, _ in self._reached(name, _CARRIERS):
             other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
             held = self._constants.get(other)
             if held is None or not _is_one(held):
@@ -713,94 +656,43 @@ class _Consumers:
                 found[int(value)] = None
         return tuple(found)
 
-    def rank(self, name: str) -> int:
+    def _rank(self, name: str) -> int:
         """The rank of the weight of the first convolution downstream; 1 if there is none."""
-        for node, index in self._reached(name, _CHANNEL_KEEPERS):
+        for node, index, _ in self._reached(name, _CHANNEL_KEEPERS):
             if index == 0 and "Conv" in node.op_type and node.op_type in _WEIGHTS:
                 return len(self._shape(node.input[_WEIGHTS[node.op_type][0]])) or 1
         return 1
 
-    def channels(self, name: str, shape: Sequence[int | str]) -> dict[str, int]:
-        """The sizes of open axes that an operator downstream reads as channels, by dimension."""
-        found: dict[str, int] = {}
-        for place, dim in enumerate(shape):
-            if not isinstance(dim, str) or dim in found:
-                continue
-            waiting, seen = deque([(name, place)]), {name}
-            while waiting and dim not in found:
-                tensor, axis = waiting.popleft()
-                for node, index in self._readers.get(tensor, ()):
-                    if axis == 1 and index == 0 and (size := self._needed(node)):
-                        found[dim] = size
-                        break
-                    if node.op_type in _CHANNEL_KEEPERS:
-                        fresh = [
-                            (output, after)
-                            for output, after in _carried(node, index, axis, len(shape))
-                            if output not in seen
-                        ]
-                        seen.update(output for output, _ in fresh)
-                        waiting.extend(fresh)
-        return found
-
-    def _needed(self, node: onnx.NodeProto) -> int | None:
-        """The number of channels that an operator reads; None if it is not known."""
-        place, axis = _WEIGHTS.get(node.op_type, (len(node.input), 0))
-        if place >= len(node.input):
-            return None
-        shape = self._shape(node.input[place])
-        size = shape[axis] if axis < len(shape) else None
-        return size * (integer(node, "group", 1) if axis else 1) if isinstance(size, int) else None
-
     def _shape(self, name: str) -> tuple[int | str, ...]:
-        """The shape of a weight, which may be computed; empty if it is not known."""
-        known = self._shapes.get(name, ())
-        if known and all(isinstance(size, int) for size in known):
-            return known
-        makers = {output: node for node in self._nodes for output in node.output}
-        needed, waiting = {name}, [name]
-        while waiting:
-            maker = makers.get(waiting.pop())
-            fresh = set(maker.input) - needed if maker is not None else set()
-            needed |= fresh
-            waiting.extend(fresh)
-        nodes = [node for node in self._nodes if not needed.isdisjoint(node.output)]
-        held = [tensor for each, tensor in self._held.items() if each in needed]
-        # Only what constants compute: of tensors that the data reach, nothing is inferred here.
-        graph = onnx.GraphProto(name="weight", node=nodes, initializer=held)
-        model = onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph)
-        model.opset_import.extend(self._opsets)
-        try:
-            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
-        except (onnx.shape_inference.InferenceError, ValueError):  # over 2 GiB
-            return known
-        self._shapes |= {value.name: _shape(value) or () for value in inferred}
+        """The shape of a weight, which onnx infers if it is computed; empty if it is not known."""
+        if name not in self._constants and not self._inferred:
+            self._inferred = True
+            try:
+                inferred = onnx.shape_inference.infer_shapes(self._model, data_prop=True)
+            except (onnx.shape_inference.InferenceError, ValueError):  # over 2 GiB
+                return ()
+            inner = (body for node in walked(inferred.graph.node) for body in bodies(node))
+            for graph in (inferred.graph, *inner):
+                shapes = {value.name: declared(value) or () for value in graph.value_info}
+                self._shapes = {**shapes, **self._shapes}
         return self._shapes.get(name, ())
 
-    def _reached(self, name: str, through: frozenset[str]) -> Iterator[tuple[onnx.NodeProto, int]]:
-        """Readers of `name`, and of the outputs of operators in `through` downstream of it."""
-        waiting, seen = deque([name]), {name}
-        while waiting:
-            for node, index in self._readers.get(waiting.popleft(), ()):
-                yield node, index
+    def _reached(
+        self, name: str, through: frozenset[str], axis: int = 0
+    ) -> Iterator[tuple[onnx.NodeProto, int, int]]:
+        """Readers of `name`, and of the outputs of operators in `through` downstream of it.
+
+        Each comes with the number of the input, and the place of one axis of `name` in that.
+        """
+        waiting, seen = [(name, axis)], {name}
+        for tensor, place in waiting:  # it grows
+            for node, index in self._readers.get(tensor, ()):
+                yield node, index, place
                 if node.op_type in through and (index == 0 or node.op_type == "Concat"):
-                    fresh = set(node.output) - seen
-                    seen |= fresh
-                    waiting.extend(fresh)
-
-
-def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator[tuple[str, int]]:
-    """The tensors on which an axis of a node's input goes on, with its place there."""
-    held = [*bodies(node)]
-    if node.op_type == "Scan" and index >= len(node.input) - integer(node, "num_scan_inputs", 0):
-        axis -= 1  # it scans along the first axis, unless told another
-    yield from ((body.input[index].name, axis) for body in held if index < len(body.input))
-    if held:
-        return
-    perm = next((each.ints for each in node.attribute if each.name == "perm"), ())
-    if node.op_type == "Transpose":
-        axis = list(perm).index(axis) if axis in perm else rank - 1 - axis
-    yield from ((output, axis) for output in node.output[:1])
+                    perm = next((each.ints for each in node.attribute if each.name == "perm"), ())
+                    after = list(perm).index(place) if place in perm else place
+                    waiting += [(each, after) for each in node.output if each not in seen]
+                    seen.update(node.output)
 
 
 def integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:

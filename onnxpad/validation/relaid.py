@@ -16,9 +16,9 @@ from onnxpad.file.proto_walk import walked
 from onnxpad.runtimes.sessions import CPU, Value, folder_of, read_proto
 from onnxpad.runtimes.sessions import Source as Runnable
 from onnxpad.validation.align import Moved, Shape, likeliest, nearest
-from onnxpad.validation.answers import ask
-from onnxpad.validation.inputs import Draw, declared
-from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.draw import Draw, declared
+from onnxpad.validation.lab import ask
+from onnxpad.validation.names import Pairing
 
 _MOST_TRIED: Final = 9
 
@@ -27,10 +27,6 @@ def inputs_relaid(original: Source, rewritten: Source) -> Iterator[tuple[Source,
     """The second of two models with its inputs in the layout of the first, the likeliest first.
 
     Inputs of other names are matched by order. If one is moved, outputs have no shape any more.
-
-    Yields:
-        The model, as given if the layouts agree, and a line on each input moved: the layout that
-        the declared sizes tell, then each other one that they tell as well.
     """
     inputs = {name: shapes for name, *shapes in _inputs(original, rewritten)}
     ways = {name: likeliest(*shapes) for name, shapes in inputs.items()}
@@ -60,18 +56,7 @@ def outputs_relaid(
     pairing: Pairing,
     folder: Path | None,
 ) -> tuple[Runnable, tuple[str, ...]]:
-    """A model with its outputs in the layout in which a run has them nearest to those wanted.
-
-    Args:
-        source: The model.
-        draw: The inputs of the run.
-        wanted: What another model computes for them.
-        pairing: The model's own names of inputs and outputs, if they differ from the other's.
-        folder: Folder of its external data.
-
-    Returns:
-        The model, as given if the layouts agree; and a line on each output moved.
-    """
+    """A model with its outputs in the layout in which a run has them nearest to those wanted."""
     (found,) = ask(source, [draw], CPU, "off", folder=folder, pairing=pairing).results
     moves = {}
     for name, value in found.outputs.items():

@@ -1,10 +1,9 @@
-"""Matches inputs and outputs of two models, and tells choices, such as classes, from other data."""
+"""Matches inputs and outputs of two models by name, and those of other names by order."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import onnx
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,19 +11,16 @@ from onnx import TensorProto
 
 from onnxpad.errors import UsageError
 from onnxpad.file.proto_walk import bodies, walked
-from onnxpad.runtimes.sessions import Array, Value
+from onnxpad.runtimes.sessions import Value
 from onnxpad.validation.align import fits
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Interface, Output, integer
+from onnxpad.validation.draw import Draw, Input, Interface, Output
 
 
 class Pairing(Struct, frozen=True):
     """The names of inputs and outputs in a second model that differ from those in the first.
 
-    Attributes:
-        inputs: Name in the second model by name in the first.
-        outputs: The same for outputs.
-        notes: The pairs, a line each.
+    Those of the second model by those of the first; `notes` has a line for each pair.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -117,73 +113,9 @@ def _text(each: Input | Output) -> str:
 KINDS = {number: name.lower() for name, number in TensorProto.DataType.items()}
 """The names of element types."""
 
-_CHOOSING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK"})
-CHOICES = _CHOOSING | frozenset({
-    "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "NonZero",
-    "Not", "OneHot", "Or", "Sign", "Xor",
-})  # fmt: skip
-_CARRYING = frozenset({
-    "Add", "Clip", "Compress", "Concat", "DepthToSpace", "Div", "Dropout", "Expand", "Flatten",
-    "Gather", "GatherElements", "GatherND", "Identity", "Max", "Min", "Mul", "Neg", "Reshape",
-    "Resize", "Slice", "Split", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Upsample",
-    "Where",
-})  # fmt: skip
-"""Operators of whose output nothing but choices is known if nothing else is known of the data."""
-
-
-COUNTING = frozenset({"ConvInteger", "MatMulInteger"})
-"""Operators whose integers are sums, so that they tell as much as floats."""
-
-RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"})
-"""Operators that do not change which of the elements is the greatest, but may hide by how much."""
-
-OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
-
-_DISCRETE = frozenset(
-    TensorProto.DataType.Value(kind)
-    for kind in ["BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"]
-)
-
-
-class Makers:
-    """The nodes of a graph by the tensors they compute."""
-
-    def __init__(self, graph: onnx.GraphProto, fed: Collection[str]) -> None:
-        """Read a graph whose inputs `fed` get data."""
-        self.nodes = {name: node for node in graph.node for name in node.output if name}
-        self.varying = set(fed)  # what depends on the data, not on its sizes alone
-        self.choices: set[str] = set()  # classes, indices and truths, also as floats
-        for node in graph.node:
-            reads = [name for name in read_by(node) if name in self.varying]
-            if node.op_type in OF_SIZES or not reads:
-                continue
-            self.varying.update(node.output)
-            chooses = node.op_type in CHOICES
-            carries = node.op_type in _CARRYING and self.choices.issuperset(reads)
-            if node.op_type == "Cast":
-                carries = integer(node, "to") in _DISCRETE or self.choices.issuperset(reads)
-            if chooses or carries:
-                self.choices.update(node.output[1:] if node.op_type == "TopK" else node.output)
-
-    def tells(self, name: str, value: Value) -> bool:
-        """Whether a tensor has more in it than classes, indices or truths."""
-        if not isinstance(value, np.ndarray) or name in self.choices:
-            return False
-        return not is_discrete(value) or self.nodes[name].op_type in COUNTING
-
-
-def is_discrete(tensor: Array) -> bool:
-    """Whether a tensor has truths, strings, or integers that are not those of quantised models."""
-    return tensor.dtype.kind in "bOSU" or (tensor.dtype.kind in "iu" and tensor.itemsize > 1)
-
 
 def read_by(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, and those that are read in its bodies."""
     for each in walked([node]):
         yield from filter(None, each.input)
         yield from (output.name for body in bodies(each) for output in body.output)
-
-
-def chooses(node: onnx.NodeProto) -> bool:
-    """Whether a node chooses among elements, or does so in its bodies."""
-    return any(each.op_type in _CHOOSING for each in walked([node]))

@@ -1,0 +1,56 @@
+"""onnx's reference evaluator as a judge, of the operators that it computes rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, is_external
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import Answer, Array, Value, evaluated_by_onnx
+
+_EXACT = frozenset({
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
+    "Identity", "Mul", "Pad", "Relu", "Reshape", "Shape", "Slice", "Squeeze", "Sub", "Transpose",
+    "Unsqueeze",
+})  # fmt: skip
+"""Operators that the reference evaluator computes as specified. Pools are missing, since most of
+its padded ones are wrong; ConvTranspose, since it crashes or clamps; QLinearConv, since it rounds
+differently."""
+
+_ROUNDED = _EXACT | {"Clip", "Div", "LeakyRelu", "Sigmoid", "Tanh"}
+"""Operators that it computes rightly except for rounding."""
+
+_MOST_WORK = 1 << 25  # elements fed times nodes: it takes a second for about so many
+
+_SAME_IS_RIGHT = tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)
+"""Before, some of its SAME convolutions have other pads, or another size, than specified."""
+
+
+def answers(
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    fed: Sequence[Mapping[str, Array]],
+    trusted: frozenset[str] = _EXACT,
+) -> list[Answer] | EngineError:
+    """The outputs named, or an error, of a model for each set of inputs, by the evaluator."""
+    for node in model.graph.node:
+        if node.domain not in DEFAULT_DOMAINS or node.op_type not in trusted:
+            return EngineError(f"the reference evaluator is not trusted with {node.op_type}")
+        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
+            return EngineError(f"the reference evaluator is not trusted with this {node.op_type}")
+        if not _SAME_IS_RIGHT and any(
+            each.name == "auto_pad" and each.s.startswith(b"SAME") for each in node.attribute
+        ):
+            return EngineError("the reference evaluator of this onnx is not trusted with SAME")
+    return evaluated_by_onnx(model, names, fed)
+
+
+def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Value]:
+    """The outputs of a small model, right except for rounding; empty if it is not evaluated."""
+    work = sum(data.size for data in feeds.values()) * len(model.graph.node)
+    if work > _MOST_WORK or any(map(is_external, model.graph.initializer)):
+        return {}
+    found = answers(model, [each.name for each in model.graph.output], [feeds], _ROUNDED)
+    return {} if isinstance(found, EngineError) or isinstance(found[0], EngineError) else found[0]

@@ -1,0 +1,435 @@
+"""Reads the arrays that a user gives: inputs, and a framework's outputs.
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from msgspec import Struct
+
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import UsageError, few, let_through
+from onnxpad.runtimes.sessions import Array
+from onnxpad.validation.align import Moved, aligned
+from onnxpad.validation.compare import shape_text
+from onnxpad.validation.draw import Draw, Input, Interface, Output, feeds_text, numpy_type
+
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+"""A file or folder, or arrays by name, or several of those."""
+
+_INPUT, _OUTPUT = "input", "output"
+_MOST_SAMPLES = 16
+"""Samples taken from arrays that have several, for a model that takes one at a time."""
+_MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
+"""Most bytes of a file unpacked, and how many times its size they may be if they are more."""
+_UNREADABLE = (
+    *(OSError, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+"""Exceptions of numpy for files that are truncated, encrypted, or malformed."""
+
+
+class MatchedInputs(Struct, frozen=True, eq=False):
+    """The arrays given, matched to a model's names, types and input shapes.
+
+    Attributes:
+        draws: Inputs, one set for each sample; empty if none were given.
+        expected: Outputs by name, one mapping for each sample, in the framework's layout.
+        remarks: Lines on arrays that were matched by order, parted, or of another type.
+        inner: Values of inner tensors by name, one mapping for each sample, in the framework's
+            layout.
+        layout: How inputs were aligned, by name.
+    """
+
+    draws: tuple[Draw, ...] = ()
+    expected: tuple[Mapping[str, Array], ...] = ()
+    remarks: tuple[str, ...] = ()
+    inner: tuple[Mapping[str, Array], ...] = ()
+    layout: Mapping[str, str] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The arrays that were not taken as they are, a line each."""
+        return *self.remarks, *(f"input {name!r} {how}" for name, how in self.layout.items())
+
+
+class _Entry(Struct, frozen=True, eq=False):
+    name: str
+    array: Array
+    role: str = ""
+
+
+def matched_inputs(
+    model: Interface,
+    inputs: Arrays | None,
+    reference: Arrays | None,
+    inner: Collection[str] | None = None,
+) -> MatchedInputs:
+    """Read the inputs and the reference given for a model.
+
+    Arrays are matched by name. Those left over are matched by order if their number agrees. Without
+    `inputs` the reference has to contain the inputs too. `inner` names inner tensors that it may
+    contain as well; if None, those beside the model's outputs are noted and left out.
+
+    Raises:
+        UsageError: A file cannot be read, or does not fit the model.
+    """
+    notes, layout = dict[str, None](), dict[str, str]()
+    draws: list[Draw] = []
+    expected: list[Mapping[str, Array]] = []
+    within: list[Mapping[str, Array]] = []
+    counts: list[int] = []
+    feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
+    apart = {*(model.inner if inner is None else inner)} - feeds - answers
+    if inputs is not None:
+        given = _Given(model, notes, layout, *_sets(inputs, "the inputs given"))
+        for arrays in given.sets:
+            kept = [each for each in arrays if each.role != _OUTPUT]
+            kept = [each for each in kept if each.role or each.name not in answers] or kept
+            parts = given.samples(given.matched(kept, model.inputs))
+            counts.append(len(parts))
+            draws += given.draws(parts, alone=reference is None)
+    if reference is not None:
+        given = _Given(model, notes, layout, *_sets(reference, "the reference given"))
+        if draws and len(given.sets) != len(counts):
+            raise UsageError(
+                f"{given.title} has {len(given.sets)} sets of arrays, but {len(counts)} sets of "
+                "inputs are given"
+            )
+        for place, arrays in enumerate(given.sets):
+            names = {each.name for each in arrays}
+            inside = {each.name: each.array for each in arrays if each.name in apart}
+            if inner is None and not names & answers:
+                inside = {}  # arrays of other names, which are taken by order
+            arrays = [each for each in arrays if each.name not in inside]
+            if inner is None and inside:
+                given.note(f"inner tensors {_listed(inside)} are not compared")
+                inside = {}
+            if inputs is not None:
+                arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in feeds)]
+                found = given.matched(arrays, model.outputs)
+                parts = given.parted({**inside, **found}, counts[place])
+            else:
+                found = given.matched(arrays, model.ports)
+                parts = given.samples({**inside, **found})
+                draws += given.draws(parts)
+            for part in parts:
+                within.append({name: part[name] for name in inside})
+                for name, array in part.items():
+                    if name not in feeds and (holes := not_finite(array)):
+                        given.note(f"{name!r} has {holes}")
+                alone = inside and not answers & part.keys()  # inner tensors alone tell
+                expected.append({} if alone else given.outputs(part))
+    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
+
+
+def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
+    """Raises unless the inputs given have sizes at which the rewrites of the models hold.
+
+    Raises:
+        UsageError: One has another size than the models' metadata allows for an axis of an input.
+    """
+    for draw in draws:
+        for (name, axis), sizes in limits.items():
+            shape = draw.feeds[name].shape if name in draw.feeds else ()
+            if axis < len(shape) and shape[axis] not in sizes:
+                raise UsageError(
+                    f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label}), but the model "
+                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
+                )
+
+
+def not_finite(array: Array) -> str:
+    """How many elements are NaN or infinite, and the first one's place; empty if none is."""
+    if array.dtype.kind != "f":
+        return ""
+    holes = np.argwhere(~np.isfinite(array))
+    if not len(holes):
+        return ""
+    nan = int(np.isnan(array).sum())
+    said = f"{nan:,} NaN and {len(holes) - nan:,} infinite elements"
+    return f"{said} (of {array.size:,}; the first at {holes[0].tolist()})"
+
+
+class _Given:
+    """One source of arrays for a model."""
+
+    def __init__(
+        self,
+        model: Interface,
+        notes: dict[str, None],
+        layout: dict[str, str],
+        title: str,
+        sets: list[list[_Entry]],
+    ) -> None:
+        self.title, self.sets = title, sets
+        self._model, self._notes, self._layout = model, notes, layout
+        self._by_order = dict[str, str]()  # arrays taken by order, in words
+
+    def note(self, text: str) -> None:
+        """Adds a note unless it is there already."""
+        self._notes[f"{self.title}: {text}"] = None
+
+    def matched(
+        self, entries: Sequence[_Entry], wanted: Sequence[Input | Output]
+    ) -> dict[str, Array]:
+        """The arrays wanted by the model's names; those with other names by order, inputs first.
+
+        Inputs and outputs may come together where only the one or the other are wanted.
+        """
+
+        def kind(each: Input | Output) -> str:
+            return _INPUT if isinstance(each, Input) else _OUTPUT
+
+        found = {
+            each.name: entry.array
+            for each in wanted
+            for entry in entries
+            if entry.name == each.name and entry.role in {"", kind(each)}
+        }
+        rest = [entry for entry in entries if entry.name not in found]
+        for role in sorted({entry.role for entry in rest}):
+            left = [entry for entry in rest if entry.role == role]
+            for some in (wanted, self._model.ports, self._model.inputs):
+                lacking = [e for e in some if e.name not in found and role in {"", kind(e)}]
+                if len(left) == len(lacking):
+                    break
+            else:
+                raise UsageError(
+                    f"{self.title} has {_listed(entry.name for entry in left)}, and the model has "
+                    f"{_listed(each.name for each in wanted)}; give the arrays these names"
+                )
+            for entry, each in zip(left, lacking, strict=True):
+                if each in wanted:
+                    found[each.name] = entry.array
+                    taken = f"{entry.name!r} taken as {kind(each)} {each.name!r}, by order"
+                    self.note(taken)
+                    self._by_order[each.name] = taken
+        return found
+
+    def parted(self, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
+        """The arrays of each of so many samples; those of one sample are as they are."""
+        if count == 1:
+            return [found]
+        for name, array in found.items():
+            if not array.ndim or len(array) < count:
+                raise UsageError(
+                    f"{self.title}: {name!r} has shape {shape_text(array.shape)}, but there are "
+                    f"{count} samples of the inputs given; give as many of each"
+                )
+        return [
+            {name: array[each : each + 1] for name, array in found.items()} for each in range(count)
+        ]
+
+    def samples(self, found: Mapping[str, Array]) -> list[Mapping[str, Array]]:
+        """The samples of arrays that have several, each by itself if the model takes one."""
+        inputs = [each for each in self._model.inputs if each.name in found]
+        counts = {array.shape[0] if array.ndim else 0 for array in found.values()}
+
+        def fit(arrays: Mapping[str, Array]) -> bool:
+            return all(aligned(arrays[each.name], each.shape) is not None for each in inputs)
+
+        if len(counts) != 1 or not inputs or fit(found) or (count := counts.pop()) < 2:
+            return [found]
+        parts = self.parted(found, min(count, _MOST_SAMPLES))
+        if not fit(parts[0]) or any(each.shape[:1] != (1,) for each in inputs):
+            return [found]
+        self.note(f"{len(parts)} of {count} samples, one at a time as the model takes them")
+        return parts
+
+    def draws(self, parts: Sequence[Mapping[str, Array]], *, alone: bool = False) -> Iterator[Draw]:
+        """The inputs of each sample, with the types and shapes that the model declares.
+
+        Where they are `alone` nothing is expected of the model, so that no layout can be wrong.
+        """
+        for place, found in enumerate(parts):
+            feeds: dict[str, Array] = {}
+            known = [each for each in self._model.ports if each.name in found]
+            fits = [aligned(found[each.name], each.shape or ()) for each in known]
+            last = any(fit is not None and fit.moved is Moved.FIRST for fit in fits)
+            for each in self._model.inputs:
+                if each.name not in found:
+                    raise UsageError(
+                        f"{self.title} has no array for input {each.name!r}; the model needs "
+                        f"{_listed(wanted.name for wanted in self._model.inputs)}"
+                    )
+                array = self._typed(_INPUT, each, found[each.name])
+                if (fit := aligned(array, each.shape)) is None:
+                    taken = self._by_order.get(each.name)
+                    raise UsageError(
+                        f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, "
+                        f"but the model declares {shape_text(each.shape)}"
+                        + (f" ({taken}; give the arrays the model's names)" if taken else "")
+                    )
+                how, array, rank = fit.how, fit.array, fit.array.ndim
+                is_square = rank > 2 and array.shape[1] == array.shape[-1] > 1
+                if is_square and not fit.moved and not alone:
+                    if last:  # as the channels of the others are
+                        array = array.transpose(Moved.FIRST.order(rank))
+                    taken = "with its channels moved" if last else "as it is"
+                    how = f"taken {taken}: sizes do not tell its layout"
+                feeds[each.name] = np.ascontiguousarray(array)
+                if how:
+                    self._layout[each.name] = how
+            which = f", sample {place}" if len(parts) > 1 else ""
+            yield Draw(feeds, f"{feeds_text(feeds)}, from {self.title}{which}")
+
+    def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs among the arrays; at least one."""
+        outputs = {
+            each.name: self._typed(_OUTPUT, each, found[each.name])
+            for each in self._model.outputs
+            if each.name in found
+        }
+        names = [each.name for each in self._model.outputs]
+        if not outputs:
+            said = f"{self.title} has no array for an output; the model gives {_listed(names)}"
+            raise UsageError(said)
+        if missing := [name for name in names if name not in outputs]:
+            said = f"{self.title} has no array for output {_listed(missing)}"
+            self._notes[f"{said}, which is not compared"] = None
+        return outputs
+
+    def _typed(self, role: str, each: Input | Output, array: Array) -> Array:
+        """The array in the model's type and this machine's byte order.
+
+        Numbers of another type are taken by value, as frameworks write float64 and int64 where the
+        model has float32 and int32. Outputs of fewer bits than the model's stay as they are, so
+        that their rounding is no difference.
+        """
+        if each.elem_type == onnx.TensorProto.UNDEFINED:
+            return array
+        wanted, given = numpy_type(each), array.dtype.newbyteorder("=")
+        if wanted.kind == "O" and given.kind in "US":
+            array = array.astype(np.str_).astype(np.object_)
+        elif given.kind == wanted.kind == "f" and role == _OUTPUT:
+            wanted = min(given, wanted, key=lambda kind: kind.itemsize)
+        if (taken := _converted(array, wanted)) is None:
+            raise UsageError(
+                f"{self.title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
+                f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
+            )
+        if wanted.kind == "f" and not np.array_equal(taken, array, equal_nan=True):
+            self.note(f"{role} {each.name!r}, of type {given}, is rounded to {wanted}")
+        return taken
+
+
+def _converted(array: Array, wanted: np.dtype[Any]) -> Array | None:
+    """The array in another type; None where that is no number or has no such values."""
+    if array.dtype.newbyteorder("=") == wanted:
+        return array.astype(wanted, copy=False)
+    if not {array.dtype.kind, wanted.kind} <= {*"iuf"}:
+        return None
+    with np.errstate(all="ignore"):
+        taken = array.astype(wanted)
+    same = np.isinf(taken) == np.isinf(array) if wanted.kind == "f" else taken == array
+    return taken if np.all(same) else None
+
+
+def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
+    """The name of a source in messages, and its sets of arrays."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return str(path), _folder(path) if path.is_dir() else [_file(path)]
+    mappings = [source] if isinstance(source, Mapping) else source
+    if (
+        not isinstance(mappings, Sequence)
+        or not mappings
+        or not all(isinstance(each, Mapping) for each in mappings)
+    ):
+        raise UsageError(f"{title}: neither a path nor arrays by name")
+    try:
+        return title, [
+            [_Entry(str(name), np.asarray(array)) for name, array in each.items()]
+            for each in mappings
+        ]
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{title}: an array cannot be read: {error}") from None
+
+
+def _file(path: Path) -> list[_Entry]:
+    """The arrays in a .npz or .npy file."""
+    _require_file(path)
+    try:
+        with path.open("rb") as file:  # numpy does not close a file that it cannot read
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return [_Entry("the array", loaded)]
+            total = sum(member.file_size for member in loaded.zip.infolist())
+            if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
+                raise UsageError(
+                    f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
+                    "file; write it with numpy.savez, which does not compress"
+                )
+            entries = [_Entry(name, loaded[name]) for name in loaded.files]
+    except _UNREADABLE as error:
+        let_through(error)
+        raise UsageError(_why(path, error)) from None
+    if not entries:
+        raise UsageError(f"{path}: contains no arrays")
+    for entry in entries:
+        if not isinstance(entry.array, np.ndarray):
+            raise UsageError(
+                f"{path}: {entry.name!r} is not an array; write the file with numpy.savez"
+            )
+    return entries
+
+
+def _require_file(path: Path) -> None:
+    """Raises if something else than a file is there, such as a pipe, whose end may never come."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
+
+
+def _why(path: Path, error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{path} cannot be read: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"{path}: contains an array larger than the memory of this machine"
+    return f"{path}: is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
+
+
+def _folder(path: Path) -> list[list[_Entry]]:
+    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
+    folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
+    sets = [found for folder in folders if (found := list(_tensors(folder)))]
+    if not sets:
+        raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
+    return sets
+
+
+def _tensors(folder: Path) -> Iterator[_Entry]:
+    for role in (_INPUT, _OUTPUT):
+        for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
+            _require_file(path)
+            try:
+                tensor = onnx.TensorProto.FromString(path.read_bytes())
+                if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                    raise UsageError(f"{path}: keeps its data in another file; save it as one")
+                array = onnx.numpy_helper.to_array(tensor)
+            except OSError as error:
+                let_through(error)
+                raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+            except (DecodeError, ValueError, TypeError, KeyError):
+                raise UsageError(f"{path}: is not a serialized TensorProto") from None
+            yield _Entry(tensor.name or path.stem, array, role)
+
+
+def _natural(path: Path) -> list[int | str]:
+    """A sort key that puts `input_10.pb` after `input_2.pb`."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return few(map(repr, names), 7)

@@ -1,0 +1,408 @@
+"""Runs models, each once for a provider and level, with never more than one open at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+import onnx
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from onnxpad.arguments import Progress
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.copies import drawn
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
+from onnxpad.runtimes.sessions import (
+    CPU,
+    Array,
+    Session,
+    Source,
+    Value,
+    folder_of,
+    load_failure,
+    open_session,
+    payload,
+    read_proto,
+)
+from onnxpad.validation.compare import compare
+from onnxpad.validation.draw import (
+    Draw,
+    Input,
+    Interface,
+    draw,
+    inlined,
+    other_choices,
+    other_data,
+    size_choices,
+    small_choices,
+    steered,
+    steered_sizes,
+    steerings,
+)
+from onnxpad.validation.names import Pairing
+from onnxpad.validation.result import Placement
+
+_SAME_NAMES: Final = Pairing()
+_OTHER, _SMALLEST = 1, 2  # the samples whose sizes are other than the first's, and the smallest
+_PATIENCE = 3
+"""Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
+MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
+
+
+class Result(Struct, frozen=True):
+    """The result of one run: outputs by name, or why there are none, in one line.
+
+    `noise` is the greatest difference between two runs, by output, where it was measured.
+    """
+
+    outputs: Mapping[str, Value]
+    seconds: float
+    error: str = ""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    crashed: bool = False
+    late: bool = False
+
+
+class Execution(Struct, frozen=True):
+    """A result for each set of inputs; and the provider of each node, unless that is the CPU."""
+
+    results: tuple[Result, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask(
+    source: Source,
+    draws: Sequence[Draw],
+    provider: str,
+    optimisation: Optimisation,
+    *,
+    folder: Path | None = None,
+    pairing: Pairing = _SAME_NAMES,
+    anew: bool = False,
+    ran: Callable[[], None] = lambda: None,
+) -> Execution:
+    """Run a model on each set of inputs, up to the first on which it does not end in time.
+
+    That one's result is also the result of those after it. On a provider other than the CPU's, each
+    set runs once more first, to warm up and to record where nodes run; with optimisation off also
+    once more to measure the noise.
+
+    Raises:
+        ProviderError: The provider is not installed, or does not start.
+    """
+    profile = provider != CPU
+    places: Mapping[str, str] = {}
+
+    def session(some: Sequence[Draw]) -> Iterator[Result]:
+        nonlocal places
+        with open_session(
+            source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
+        ) as opened:
+            for warming in (True, False) if profile else (False,):
+                for each in dict.fromkeys(some) if warming else some:
+                    try:
+                        outputs, seconds = opened.timed(pairing.fed(each).feeds)
+                        result = Result(pairing.renamed(outputs), seconds)
+                    except EngineError as error:
+                        result = _failed(error)
+                    if result.late:
+                        yield result
+                        return
+                    ran()
+                    if not warming:
+                        yield result
+                if warming:
+                    places = opened.ran_on()
+
+    def results(some: Sequence[Draw]) -> list[Result]:
+        try:
+            found = [*session(some)]
+        except EngineError as error:
+            found = [_failed(error)]
+        return [*found, *[found[-1]] * (len(some) - len(found))]
+
+    measured = profile and optimisation == "off"
+    asked = [each for each in draws for _ in range(1 + measured)]
+    every: list[Result] = []
+    for some in [[each] for each in asked] if anew else [asked]:
+        every += [every[-1]] if every and every[-1].late else results(some)
+    if measured:
+        every = [
+            replace(one, noise=_noise(one, again))
+            for one, again in zip(every[::2], every[1::2], strict=True)
+        ]
+    return Execution(tuple(every), places)
+
+
+def _steered(
+    inputs: Sequence[Input], seed: int
+) -> Iterator[tuple[dict[str, Array], dict[str, int]]]:
+    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
+        first = draw(inputs, sizes, seed)
+        yield from steered_sizes(inputs, steerings(inputs, first.feeds))
+
+
+def _failed(error: EngineError) -> Result:
+    crashed, late = isinstance(error, CrashError), isinstance(error, LimitError)
+    return Result({}, math.nan, str(error), crashed=crashed, late=late)
+
+
+def _noise(first: Result, second: Result) -> dict[str, float]:
+    """The greatest difference between two runs, by output; 0.0 where it is not finite."""
+    apart = {}
+    for name, value in first.outputs.items():
+        found = compare(name, value, second.outputs.get(name))
+        apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
+    return apart
+
+
+def _with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> bytes:
+    """A model, serialized, with further tensors of its main graph as outputs."""
+    asked = [onnx.ValueInfoProto(name=name) for name in names]
+    # Serialized messages one after the other are merged: their lists are joined.
+    addition: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
+    data = payload(model)
+    assert isinstance(data, bytes)
+    return data + addition
+
+
+class Lab:
+    """The models of a validation by name, and the results of their runs, each made once.
+
+    Attributes:
+        sources: `original`, and `rewritten` unless the original is compared alone.
+        model: The outline of both.
+        draws: The inputs to run on.
+        folder: Folder of the external data of models in memory.
+        pairings: The names of inputs and outputs that each model has of its own.
+        placements: Where nodes ran, on providers but the CPU.
+        progress: Called with (step, runs made, runs planned).
+        trying: The model for which inputs are drawn, or were last.
+    """
+
+    def __init__(
+        self,
+        sources: dict[str, Source],
+        model: Interface,
+        folder: Path | None,
+        pairing: Pairing,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take models, of which the rewritten one may have other names of inputs and outputs."""
+        self.sources = sources
+        self.model = model
+        self.draws: tuple[Draw, ...] = ()
+        self.folder = folder
+        self.placements: list[Placement] = []
+        self.trying = "original"
+        self.progress = progress or (lambda *_: None)
+        self.pairings = {"original": _SAME_NAMES, "rewritten": pairing}
+        self._protos: dict[str, onnx.ModelProto] = {}
+        self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
+        self._step, self._made, self._planned = "", 0, 0
+
+    @property
+    def subject(self) -> str:
+        """The model that the verdict is about."""
+        return [*self.sources][-1]
+
+    @property
+    def levels(self) -> tuple[Optimisation, ...]:
+        """The levels of optimisation to run at; the last is the nearest to what is deployed."""
+        return ("off",) if self.model.nodes > MOST_NODES else ("off", "full")
+
+    def draws_for(self, level: Optimisation) -> list[Draw]:
+        """The inputs to run on; negative data at full optimisation only if there is padding."""
+        every = level == "off" or self.model.pads
+        return [each for each in self.draws if every or not each.again]
+
+    def unloaded(self, source: Source) -> str:
+        """Why the runtime does not load a model at the last level; empty if it does."""
+        return load_failure(source, self.folder, self.levels[-1])
+
+    def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
+        """Draw inputs on which a model runs; returns which, and why those before it do not.
+
+        The original is tried first.
+
+        Raises:
+            LimitError: A run does not end in time.
+            UndrawableError: An input has too many elements, or elements of an unknown type.
+        """
+        whys = dict[str, str]()
+        for name in self.sources:
+            self.trying = name
+            for provider in dict.fromkeys((CPU, *providers)):
+                self._planned = self._made + samples + 1
+                self._begin(f"{name} model, optimisation off")
+                found, results, why = self._accepted(name, provider, samples, seed)
+                if found:
+                    self.draws = found
+                    # Elsewhere noise and places are wanted too, and a session for each draw.
+                    if provider == CPU and not self.model.random:
+                        self._known[name, CPU, "off"] = self._with_shares(results)
+                    return name, "; ".join(dict.fromkeys(whys.values()))
+                whys.setdefault(name, why)
+        return "", "; ".join(dict.fromkeys(whys.values()))
+
+    def _accepted(
+        self, name: str, provider: str, samples: int, seed: int
+    ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
+        """Draw inputs of different sizes until a model runs on them, with optimisation off.
+
+        Where sizes are open there are two samples or more, the second with another batch and sizes
+        of the other parity. The third has the smallest sizes on which the model runs. The last has
+        the sizes of the first with other data, negative where the type allows. After a run that
+        does not end in time no other sizes are drawn.
+        """
+        inputs, pairing = self.model.inputs, self.pairings[name]
+        draws: list[Draw] = []
+        results: list[Result] = []
+        taken: list[Mapping[str, int]] = []
+        steering: Mapping[str, Array] = {}  # without which the model does not run
+        why = ""
+
+        def runs(session: Session, fed: Draw) -> bool:
+            nonlocal why
+            try:
+                outputs, seconds = session.timed(pairing.fed(fed).feeds)
+            except LimitError:
+                raise
+            except EngineError as error:
+                self._ran()
+                why = why or str(error)
+                return False
+            self._ran()
+            draws.append(fed)
+            results.append(Result(pairing.renamed(outputs), seconds))
+            return True
+
+        try:
+            with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
+                fresh = size_choices(inputs)
+                for number in range(max(2, samples)):
+                    first: Iterable[Mapping[str, int]] = ()
+                    if number == _SMALLEST:
+                        first = small_choices(inputs)
+                    elif number == _OTHER and taken:
+                        first = other_choices(inputs, taken[0])
+                    again = taken[number % len(taken) :] if taken else ()
+                    asked = chain(first, fresh, again) if number < max(1, samples) else first
+                    tries = ((steering, sizes) for sizes in asked)
+                    for values, sizes in chain(tries, () if number else _steered(inputs, seed)):
+                        if runs(session, steered(draw(inputs, sizes, seed + number), values)):
+                            steering = values
+                            taken += [sizes] if sizes not in taken else []
+                            break
+                if draws and (other := other_data(inputs, draws[0], seed)) is not None:
+                    runs(session, steered(other, steering, again=True))
+        except LimitError:
+            if not draws:
+                raise
+        except EngineError as error:
+            return (), (), str(error)
+        return tuple(draws), tuple(results), why
+
+    def add(self, draws: Sequence[Draw]) -> None:
+        """Run on further inputs too."""
+        if draws:
+            self.draws += tuple(draws)
+            self._known.clear()
+
+    def plan(self, providers: Sequence[str]) -> None:
+        """Count the runs that are to come, if each is made once."""
+        runs = sum(len(self.draws_for(level)) for level in self.levels)
+        known = sum(map(len, self._known.values()))
+        self._planned = self._made + len(self.sources) * len(providers) * runs - known
+
+    def results(self, name: str, provider: str, level: Optimisation) -> tuple[Result, ...]:
+        """A result of a model for each of the inputs."""
+        key = name, provider, level
+        if key not in self._known:
+            self._protos.clear()  # no memory is held for what is only looked at
+            self._begin(f"{name} model, optimisation {level}")
+            found = self._asked(name, provider, level)
+            ours = self._known.get(("original", provider, level))
+            if found.results[-1].late and ours is not None and not ours[-1].late:
+                with pool.longer(_PATIENCE):
+                    found = self._asked(name, provider, level)
+            self._known[key] = self._with_shares(found.results)
+            if found.places and level == "off":
+                elsewhere = (node for node, place in found.places.items() if place != provider)
+                self.placements.append(
+                    Placement(provider, name, len(found.places), tuple(elsewhere))
+                )
+        return self._known[key]
+
+    def values(
+        self,
+        name: str,
+        tensors: Sequence[str],
+        draws: Sequence[Draw],
+        provider: str = CPU,
+        level: Optimisation = "off",
+        *,
+        anew: bool = True,
+    ) -> list[dict[str, Value]] | None:
+        """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
+
+        Tensors have the names of the original, even if outputs have other names in this model. A
+        model that draws numbers runs `anew` for each set, so that it draws the same.
+        """
+        model, pairing = self.proto(name), self.pairings[name]
+        own = [pairing.outputs.get(each, each) for each in tensors]
+        wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
+        outputs = {output.name for output in model.graph.output}
+        source = _with_outputs(model, [each for each in wanted if each not in outputs])
+        folder, runs = folder_of(self.sources[name], self.folder), []
+        try:
+            for some in [[each] for each in draws] if drawn(model) and anew else [draws]:
+                with open_session(
+                    source, provider=provider, optimisation=level, folder=folder
+                ) as session:
+                    runs += [session.run(pairing.fed(each).feeds, wanted) for each in some]
+        except EngineError:
+            return None
+        return [{name: run[each] for name, each in zip(tensors, own, strict=True)} for run in runs]
+
+    def proto(self, name: str) -> onnx.ModelProto:
+        """A model without its external data, and with its functions written out."""
+        if name not in self._protos:
+            self._protos[name] = inlined(read_proto(self.sources[name]))
+        return self._protos[name]
+
+    def _asked(self, name: str, provider: str, level: Optimisation) -> Execution:
+        return ask(
+            self.sources[name],
+            self.draws_for(level),
+            provider,
+            level,
+            folder=self.folder,
+            pairing=self.pairings[name],
+            anew=self.model.random,
+            ran=self._ran,
+        )
+
+    def _with_shares(self, results: Iterable[Result]) -> tuple[Result, ...]:
+        """Results that allow some roundings of 1 for outputs between 0 and 1."""
+        return tuple(
+            replace(each, noise={
+                name: each.noise.get(name, 0.0) + self.model.shares.get(name, 0.0)
+                for name in {*each.noise, *self.model.shares}
+            })
+            for each in results
+        )  # fmt: skip
+
+    def _begin(self, step: str) -> None:
+        """Report a step of which no run is made yet."""
+        self._step = step
+        self.progress(step, self._made, self._planned)
+
+    def _ran(self) -> None:
+        self._made += 1
+        self._planned = max(self._made, self._planned)
+        self.progress(self._step, self._made, self._planned)

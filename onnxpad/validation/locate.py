@@ -1,0 +1,370 @@
+"""Where two models part: the first tensor, in topological order, that they compute differently.
+
+Tensors are matched by name; a rewrite may remove some and add others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import zip_longest
+
+import numpy as np
+import onnx
+from msgspec import Struct
+from msgspec.structs import replace
+from onnx import AttributeProto, TensorProto, numpy_helper
+
+from onnxpad.file.proto_walk import is_external
+from onnxpad.graph.nodes import read_value
+from onnxpad.runtimes.copies import drawn
+from onnxpad.runtimes.runtime import Optimisation
+from onnxpad.runtimes.sessions import Value
+from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
+from onnxpad.validation.draw import Draw
+from onnxpad.validation.lab import Lab
+from onnxpad.validation.names import KINDS, read_by
+from onnxpad.validation.result import Comparison, Divergence
+
+_BUDGET = 1 << 28  # bytes of one model's tensors held together
+_FIRST_CHUNK = 8  # tensors, while their sizes are unknown
+_GROWTH = 4
+_ONE_LINE = 400
+_SHORT = 16  # the most elements of a constant whose numbers are shown
+
+
+class _Nodes:
+    """The nodes of the main graph of one model, by the original's names of their outputs."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self.graph = lab.proto(name).graph
+        pairing = lab.pairings[name]
+        known = {own: each for each, own in (*pairing.inputs.items(), *pairing.outputs.items())}
+        self.made = {known.get(n, n): node for node in self.graph.node for n in node.output if n}
+        self.held = {each.name: each for each in self.graph.initializer}
+        self._known = known
+
+    def reads(self, name: str) -> set[str]:
+        """What the node of a tensor reads, also in its bodies."""
+        return {self._known.get(each, each) for each in read_by(self.made[name])}
+
+    def upstream(self, names: Collection[str]) -> set[str]:
+        """Tensors, and all that they are computed from."""
+        waiting = [name for name in names if name in self.made]
+        seen = {*waiting}
+        while waiting:
+            fresh = self.reads(waiting.pop()) & self.made.keys() - seen
+            seen |= fresh
+            waiting += fresh
+        return seen
+
+    def content(self, name: str) -> object:
+        """What computes a tensor: all of the node but its name; or a constant, unless in a file."""
+        if name not in self.made:
+            held = self.held.get(name)
+            return held and ([*held.dims], held.data_type) if _is_far(held) else held
+        node = self.made[name]
+        inputs = [self._known.get(each, each) for each in node.input]
+        attributes = sorted(each.SerializeToString() for each in node.attribute)
+        return node.op_type, node.domain, inputs, attributes
+
+    def label(self, name: str) -> str:
+        """The node of a tensor in words, such as `Conv_12 (Conv)`."""
+        node = self.made[name]
+        name = node.name or f"<{next(filter(None, node.output), '')}>"
+        return f"{name} ({node.op_type})"
+
+
+def _is_far(held: TensorProto | None) -> bool:
+    return held is not None and is_external(held)
+
+
+def first_difference(
+    lab: Lab, outputs: Collection[str], draw: Draw, provider: str, tolerance: Tolerance
+) -> Divergence | None:
+    """The first tensor that differs and causes a difference in one of `outputs`.
+
+    Both models run with optimisation off, one after the other, once for each chunk of tensors. A
+    tensor that differs is ignored if it reaches `outputs` only through tensors that agree: a
+    rewrite may reuse an old name for another tensor. None if the outputs do not differ when run
+    again.
+    """
+    ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
+    order = [name for name in ours.made if name in theirs.made]
+    found: dict[str, tuple[Comparison, tuple[str, str]]] = {}
+    agreeing = set[str]()
+    for name, ((before, after),) in _values(lab, order, [draw], provider):
+        seen = compare(name, before, after, tolerance)
+        if seen.equal:
+            agreeing.add(name)
+        else:
+            found[name] = seen, _at_worst(seen, before, after)
+    beyond = {name for name, (seen, _) in found.items() if not seen.ok}
+    close = found.keys() - beyond
+    note = "no tensor compared differs beyond the tolerance"  # rounding grew on the way
+    for guilty, ends, why in ((beyond, agreeing | close, ""), (found, agreeing, note)):
+        reached, _ = _reached(ours, outputs, guilty, ends)
+        if not reached:
+            continue
+        name = next(each for each in order if each in reached)
+        compared = len(agreeing) + len(found)
+        if missing := len(order) - compared:
+            why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
+        before_it = order[: order.index(name)]
+        earlier = next((each for each in before_it if each in close), "")
+        parted = _divergence(name, ours, theirs, *found[name], draw)
+        return replace(parted, compared=compared, earlier=earlier, note=why)
+    return None
+
+
+def _reached(
+    nodes: _Nodes, outputs: Collection[str], wanted: Collection[str], ends: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """Walks upstream from `outputs` until the tensors of `ends`."""
+    waiting, seen = [*outputs], {*outputs}
+    while waiting:
+        name = waiting.pop()
+        if name not in ends and name in nodes.made:
+            fresh = nodes.reads(name) - seen
+            seen |= fresh
+            waiting += fresh
+    reached = {name for name in seen if name in wanted and name not in ends}
+    return reached, seen - reached
+
+
+class Evidence(Struct, frozen=True):
+    """What operators that were changed tell, where outputs do not.
+
+    Attributes:
+        divergence: The first difference where one of these differs; else None.
+        telling: How many vary with the data, and agree.
+        lacking: The outputs upstream of which something differs, but no such operator is.
+    """
+
+    divergence: Divergence | None = None
+    telling: int = 0
+    lacking: tuple[str, ...] = ()
+
+
+def of_changed_operators(
+    lab: Lab, outputs: Collection[str], draws: Sequence[Draw], provider: str, tolerance: Tolerance
+) -> Evidence:
+    """Compare what changed operators upstream of outputs compute, if its name is in both models.
+
+    One that differs is a difference where nothing but how the operator reads its data was changed:
+    elsewhere its name may have been given to another tensor.
+    """
+    ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
+    asked = _changed(ours, theirs, ours.upstream(outputs))
+    agreeing, wrong = set[str](), list[str]()
+    for name, pairs in _values(lab, asked, draws, provider):
+        ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
+        values = [before for before, _ in pairs]
+        if ok and name not in outputs and not (is_flat(values) or all(map(is_discrete, values))):
+            agreeing.add(name)
+        elif not ok and _is_one_window(ours.content(name), theirs.content(name)):
+            wrong.append(name)
+    for draw in draws if wrong else ():
+        steady = set(wrong) - restless(lab, wrong, draw, tolerance).keys()
+        if found := first_difference(lab, steady, draw, provider, tolerance):
+            return Evidence(found)
+    lacking, telling = [], set[str]()
+    for output in outputs:
+        _, seen = _reached(ours, [output], (), agreeing)
+        telling |= seen & agreeing
+        differs = any(ours.content(name) != theirs.content(name) for name in seen - agreeing)
+        if differs and not seen & agreeing:
+            lacking.append(output)
+    return Evidence(None, len(telling), tuple(lacking))
+
+
+def _changed(ours: _Nodes, theirs: _Nodes, upstream: Collection[str]) -> list[str]:
+    """The operators of both models that differ, and the windows next to others that differ."""
+    found, other = list[str](), set[str]()
+    for name in (each for each in ours.made if each in upstream):
+        inputs = ours.reads(name)
+        differs = ours.content(name) != theirs.content(name)
+        held = any(ours.content(each) != theirs.content(each) for each in inputs - ours.made.keys())
+        if differs or held or inputs & other:
+            is_window = _is_one_window(ours.content(name), theirs.content(name))
+            found += [name] if name in theirs.made and (differs or is_window) else []
+            other |= set() if is_window else {name}
+    return found
+
+
+def _is_one_window(before: object, after: object) -> bool:
+    """Whether two nodes are one window operator, that may pad, crop or read its data otherwise.
+
+    A transposed convolution that took over a crop has the name of the Slice.
+    """
+    if not isinstance(before, tuple) or not isinstance(after, tuple):
+        return False
+    (op_type, _, inputs, _), (other, _, others, _) = before, after
+    if op_type == other:
+        return ("Conv" in other or "Pool" in other) and inputs[1:] == others[1:]
+    return "Conv" in other and op_type in {"Pad", "Slice"}
+
+
+def restless(
+    lab: Lab,
+    names: Sequence[str],
+    draw: Draw,
+    tolerance: Tolerance = Tolerance(),
+    *,
+    level: Optimisation = "off",
+) -> dict[str, Comparison]:
+    """How tensors differ that the original does not compute twice alike on the CPU.
+
+    It computes them again in one session, and afresh in another one. What reads numbers drawn with
+    a seed differs within a session, and counts only if it differs in a fresh one too.
+    """
+    nodes, found = _Nodes(lab, "original"), dict[str, Comparison]()
+    drawing = drawn(lab.proto("original"))
+
+    def runs(some: Sequence[str]) -> list[dict[str, Value]] | None:
+        both = lab.values("original", some, [draw, draw], level=level, anew=False)
+        fresh = both and lab.values("original", some, [draw], level=level)
+        return both and fresh and [*both, *fresh]
+
+    for name, (first, again, fresh) in _in_chunks(names, runs, _BUDGET // 3):
+        for other in [fresh] if nodes.upstream([name]) & drawing else [again, fresh]:
+            if not (seen := compare(name, first, other, tolerance)).ok:
+                found[name] = seen
+    return found
+
+
+def _values(
+    lab: Lab, names: Sequence[str], draws: Sequence[Draw], provider: str
+) -> Iterator[tuple[str, list[tuple[Value, Value]]]]:
+    """The values of tensors in both models, for each set of inputs."""
+    step = "looking for the first difference"
+    lab.progress(step, 0, len(names))
+
+    def runs(some: Sequence[str]) -> list[dict[str, Value]] | None:
+        ours = lab.values("original", some, draws, provider)
+        theirs = ours and lab.values("rewritten", some, draws, provider)
+        return ours and theirs and [*ours, *theirs]
+
+    for done, (name, values) in enumerate(_in_chunks(names, runs, _BUDGET // len(draws))):
+        lab.progress(step, done, len(names))
+        yield name, [*zip(values[: len(draws)], values[len(draws) :], strict=True)]
+
+
+def _in_chunks(
+    names: Sequence[str],
+    runs: Callable[[Sequence[str]], list[dict[str, Value]] | None],
+    budget: int,
+) -> Iterator[tuple[str, list[Value]]]:
+    """Tensors with their value in each run, so many at a time as fit the budget.
+
+    Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
+    """
+    done, size = 0, _FIRST_CHUNK
+    while done < len(names):
+        chunk = names[done : done + size]
+        found = runs(chunk)
+        if not found:
+            done += len(chunk) == 1
+            size = max(1, len(chunk) // 2)
+            continue
+        done += len(chunk)
+        largest = max(map(_bytes, found[0].values()))
+        size = max(1, min(budget // max(largest, 1), _GROWTH * size))
+        yield from ((name, [run[name] for run in found]) for name in chunk)
+
+
+def _divergence(
+    name: str,
+    ours: _Nodes,
+    theirs: _Nodes,
+    seen: Comparison,
+    values: tuple[str, str],
+    draw: Draw,
+) -> Divergence:
+    one, other = ours.made[name], theirs.made[name]
+    same = one.op_type == other.op_type  # the inputs of another operator do not correspond
+    return Divergence(
+        tensor=name,
+        producers=(ours.label(name), theirs.label(name)),
+        attributes=(_attributes(one), _attributes(other)),
+        inputs=(tuple(one.input), tuple(other.input)),
+        comparison=seen,
+        values=values,
+        fed=draw.label,
+        operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
+        is_pad=one.op_type == "Pad",
+    )
+
+
+def _operands(
+    ours: _Nodes, theirs: _Nodes, before: Sequence[str], after: Sequence[str]
+) -> Iterator[str]:
+    """A line for each input of a node that is a constant in one model alone, or another one."""
+    for one, other in zip_longest(before, after, fillvalue=""):
+        (first, held), (second, others) = _operand(ours, one), _operand(theirs, other)
+        if held != others:
+            name = one if one == other else f"{one or 'none'}, rewritten {other or 'none'}"
+            more = " (other numbers)" if first == second else ""
+            yield f"{name}: {first} in the original, {second} rewritten{more}"
+
+
+def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
+    """An input of a node in words, and its numbers if it is a constant; else None.
+
+    Of those in files, or in a damaged tensor, type and shape stand for the numbers.
+    """
+    node, held = nodes.made.get(name), nodes.held.get(name)
+    if node is not None and node.op_type == "Constant" and len(node.attribute) == 1:
+        value = onnx.helper.get_attribute_value(node.attribute[0])
+        if isinstance(value, int | float | list):
+            kind = np.int64 if "int" in node.attribute[0].name else np.float32
+            value = numpy_helper.from_array(np.asarray(value, kind))
+        held = value if isinstance(value, TensorProto) else None
+    if held is None:
+        words = "an input of the model" if name else "absent"
+        return (words if node is None else f"computed by {nodes.label(name)}"), None
+    kind = KINDS.get(held.data_type, "unknown")
+    words, numbers = f"a constant {kind} {list(held.dims)}", b""
+    with suppress(ValueError, TypeError, KeyError, IndexError):
+        if not is_external(held):
+            values = np.asarray(numpy_helper.to_array(held))
+            numbers = values.tobytes()
+            if values.size <= _SHORT and values.dtype.kind in "biuf":
+                words = f"constant {values.tolist()}"
+    return words, (kind, [*held.dims], numbers)
+
+
+def _attributes(node: onnx.NodeProto) -> str:
+    """Attributes sorted by name, such as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
+    texts = []
+    for attribute in sorted(node.attribute, key=lambda each: each.name):
+        value: object = read_value(attribute)
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        elif attribute.ref_attr_name:
+            value = f"@{attribute.ref_attr_name}"
+        elif attribute.HasField("t"):
+            kind = KINDS.get(attribute.t.data_type, "unknown")
+            value = f"{kind} {shape_text(attribute.t.dims)}"
+        elif isinstance(value, AttributeProto):
+            value = "(graph)" if value.HasField("g") or value.graphs else "?"
+        texts.append(f"{attribute.name}={value}")
+    text = ", ".join(texts)
+    return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."
+
+
+def _at_worst(seen: Comparison, before: Value, after: Value) -> tuple[str, str]:
+    """The element that differs most, in both models; shapes or types if those differ."""
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        if before.shape == after.shape:
+            return str(before[seen.worst]), str(after[seen.worst])
+        return shape_text(before.shape), shape_text(after.shape)
+    return type(before).__name__, type(after).__name__
+
+
+def _bytes(value: Value) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Mapping) or value is None:
+        return 0
+    return sum(map(_bytes, value))
