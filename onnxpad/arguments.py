@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-Progress: TypeAlias = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 """Called with the name of a step, how much of it is done, and how much it is in all."""
 
-_NUMBER: Final = r"\s*-?[0-9]{1,19}\s*"
+_NUMBER = r"\s*-?[0-9]{1,19}\s*"
 
 
 class InFolder(Struct, frozen=True):
@@ -64,9 +64,9 @@ ModelSource: TypeAlias = (
 
 Source: TypeAlias = "Path | bytes | InFolder | onnx.ModelProto"
 
-Shape: TypeAlias = str | Sequence[int | None]
-Shapes: TypeAlias = Mapping[str, Shape] | Shape
-Dims: TypeAlias = Mapping[str, str | int | range]
+Shape = str | Sequence[int | None]
+Shapes = Mapping[str, Shape] | Shape
+Dims = Mapping[str, str | int | range]
 
 
 def source(model: ModelSource, call: str) -> Source:

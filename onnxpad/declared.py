@@ -7,7 +7,7 @@ bodies say what they compute. Worker processes run models and know no declaratio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -16,16 +16,16 @@ from onnxpad.errors import UsageError, let_through
 if TYPE_CHECKING:
     import onnx
 
-Key: TypeAlias = tuple[str, str]
+Key = tuple[str, str]
 """Domain and op type of an operator; the domain of ONNX's own operators is empty."""
-Pads: TypeAlias = tuple[tuple[int, int], ...]
+Pads = tuple[tuple[int, int], ...]
 """(begin, end) for each spatial axis."""
-Attributes: TypeAlias = Mapping[str, Any]
+Attributes = Mapping[str, Any]
 """Numbers, strings, and tuples of these, by name; other attributes are left out."""
 Like: TypeAlias = Literal["Conv", "MaxPool", "AveragePool"]
 Body: TypeAlias = "str | onnx.FunctionProto | None"
 
-FILLS: Final[Mapping[str, tuple[str, ...]]] = {
+FILLS: Mapping[str, tuple[str, ...]] = {
     "Conv": ("zero",),
     "MaxPool": ("lowest", "zero"),
     "AveragePool": ("excluded", "zero"),
@@ -33,7 +33,7 @@ FILLS: Final[Mapping[str, tuple[str, ...]]] = {
 """The values that own padding may stand for, by what an operator is like; the usual one first."""
 
 
-_PADDING: Final = frozenset({"auto_pad", "count_include_pad", "pads"})
+_PADDING = frozenset({"auto_pad", "count_include_pad", "pads"})
 
 
 class Row(Struct, frozen=True, kw_only=True, eq=False):

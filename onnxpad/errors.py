@@ -9,7 +9,6 @@ import re
 import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
 
 
 class OnnxpadError(Exception):
@@ -91,13 +90,13 @@ def let_through(error: BaseException) -> None:
         error = cause
 
 
-RUNTIME: Final = "onnxruntime"
+RUNTIME = "onnxruntime"
 """The runtime for which models are rewritten and on which they are validated, by its name."""
 
-_LONGEST_WORD: Final = 400  # file systems take names of 255 bytes
-_LONGEST_TEXT: Final = 3_000
+_LONGEST_WORD = 400  # file systems take names of 255 bytes
+_LONGEST_TEXT = 3_000
 _HEAD, _TAIL = 20, 80  # the end tells names apart
-_TYPED: Final = 100  # characters: longer names are pasted, not typed
+_TYPED = 100  # characters: longer names are pasted, not typed
 
 
 def shortened(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict, force_setattr
@@ -76,7 +76,7 @@ class Wanted(Struct, frozen=True):
     spelling: frozenset[str] = frozenset()
 
 
-KEPT: Final = Wanted("keep")
+KEPT = Wanted("keep")
 """Padding that stays as it came."""
 
 
@@ -183,8 +183,8 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(**given)
 
 
-_LIST: Final = list[str] | None
-TYPED: Final[Mapping[str, Typed]] = {
+_LIST = list[str] | None
+TYPED: Mapping[str, Typed] = {
     "style": Typed(
         "Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
         "part equal on both sides into the operator and the rest into a Pad node (symmetric).",

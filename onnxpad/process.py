@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_SPELL: Final = 1.0
+_SPELL = 1.0
 """Seconds in which further signals are ignored: a second one must not interrupt the cleanup."""
 
 _raised: list[float] = []

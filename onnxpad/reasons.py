@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeVarTuple
+from typing import TypeVarTuple
 
 from onnxpad.finding import Trust
 
 T = TypeVarTuple("T")
 
-BY_SIZE: Final = ("--shape", "--dim")
-BY_TRUST: Final = (Trust.SPEC.option, Trust.RUNTIME.option)
-BY_DEFAULT: Final = (Trust.INITIALIZERS.option,)
-BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
+BY_SIZE = ("--shape", "--dim")
+BY_TRUST = (Trust.SPEC.option, Trust.RUNTIME.option)
+BY_DEFAULT = (Trust.INITIALIZERS.option,)
+BY_DYNAMIC = ("--dynamic pad", "--dynamic auto-pad")
 """The options that would do away with some reasons."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from onnxpad.passes.auto_pad import DropValid, ResolveAutoPad, RoundDown
 from onnxpad.passes.conv_transpose import (
     MakeSymmetric,
@@ -16,7 +14,7 @@ from onnxpad.passes.pads import DropEmptyPad, FixAmounts, GuardPad, MergePads, S
 from onnxpad.passes.report_pad import ReportAutoPad, ReportPad, ReportScopes, ReportUnreadable
 from onnxpad.rewrite.pass_api import Pass
 
-PASSES: Final[tuple[type[Pass], ...]] = (
+PASSES: tuple[type[Pass], ...] = (
     DropEmptyPad,
     ResolveAutoPad,
     ResolveTransposed,
@@ -38,10 +36,10 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ReportPad,
 )
 
-REPORTS: Final = ("PAD601",)
+REPORTS = ("PAD601",)
 """The codes of what `check` alone tells of a whole model, if asked."""
 
-LATER: Final = {
+LATER = {
     "PAD601": "onnxpad.frameworks.fitting.reports.ReportConvention",
     "PAD702": "onnxpad.passes.spell_padding.SpellPadding",
     "PAD703": "onnxpad.targets.findings.ReportWrong",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -248,7 +248,7 @@ class SinkPad(Pass):
         return outputs
 
 
-_LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
+_LOADS_NONE = "onnxruntime loads no model with these in another file"
 
 
 class FixAmounts(Pass):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from onnxpad.arithmetic.window import axes_text
 from onnxpad.errors import and_list, few, without_names
@@ -16,7 +15,7 @@ from onnxpad.rewrite.scopes import PADDING, covers, pads
 from onnxpad.semantics.operators import MICROSOFT, PadOp, crops, gathering, windowed
 from onnxpad.semantics.rows import UnreadError
 
-MOST_READERS: Final = 4
+MOST_READERS = 4
 """A reason names at most this many readers."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -71,9 +71,9 @@ class SpellPadding(Pass):
                     graph.set_input(node, name, stored)
 
 
-_TYPED: Final = "typed_amounts"
-_INPUTS: Final = ("data", "pads", "value", "axes")
-Written: TypeAlias = dict[str, dict[Any, Any]]
+_TYPED = "typed_amounts"
+_INPUTS = ("data", "pads", "value", "axes")
+Written = dict[str, dict[Any, Any]]
 """By spelling: attributes by name, and operands by their place; None removes one."""
 
 

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, lcm
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -347,5 +346,5 @@ class Symbol(Struct, frozen=True, order=True, cache_hash=True):
     sizes: Sizes = ANY
 
 
-Terms: TypeAlias = tuple[tuple[Symbol, QuasiAffine], ...]
+Terms = tuple[tuple[Symbol, QuasiAffine], ...]
 """Functions of symbols, to be added."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import gcd, lcm
-from typing import Final, NoReturn, TypeAlias
+from typing import NoReturn
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,12 +101,12 @@ class Size(_Arithmetic, frozen=True, cache_hash=True):
         return _sum_text(self.constant, self.terms)
 
 
-Extent: TypeAlias = int | Size | Unknown
-_Known: TypeAlias = int | Size
-_KNOWN: Final = (int, Size)
-_EXTENTS: Final = (int, Size, Unknown)
+Extent = int | Size | Unknown
+_Known = int | Size
+_KNOWN = (int, Size)
+_EXTENTS = (int, Size, Unknown)
 
-_MOST_ROWS: Final = 8
+_MOST_ROWS = 8
 """Most remainders that are told apart; a table begins at no lesser value, if there are some."""
 
 

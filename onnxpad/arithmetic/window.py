@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ S = TypeVar("S", int, Extent)
 Side: TypeAlias = Literal["begin", "end"]
 """Where the odd element of an odd total goes."""
 
-ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
+ODD: Mapping[str, Side] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
 """The same by the value of `auto_pad`."""
 
 
@@ -192,9 +192,9 @@ def halves(total: S, odd: Side) -> tuple[S, S]:
     return (half, total - half) if odd == "end" else (total - half, half)
 
 
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
+Pairs = tuple[tuple[int, int], ...]
 
-SPATIAL: Final = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
+SPATIAL = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
 """The names of the spatial axes of a window, by their number."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,27 +23,27 @@ from onnxpad.graph import Graph, Node, Tensor, Use, downstream
 from onnxpad.semantics.operators import MICROSOFT, gathering, operator_of, pad_giving
 from onnxpad.semantics.rows import FLOATS, INTEGERS
 
-Rule: TypeAlias = Callable[[Call], Bound]
+Rule = Callable[[Call], Bound]
 
-Facts: TypeAlias = Any
+Facts = Any
 """An `Analysis`, whose module imports this one."""
 
-_NEAR: Final = 24
+_NEAR = 24
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""
 
-_GROWTH: Final = 256
+_GROWTH = 256
 """By how much operators are taken to multiply magnitudes, as slopes do and sums of elements."""
 
 # Operators that make infinities of finite numbers.
-_POLES: Final = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
+_POLES = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
-_TELLING: Final = {
+_TELLING = {
     "BitCast": 0, "Cast": 0, "Div": 1, "Pow": 0, "QuantizeLinear": 1, "Reciprocal": 0
 }  # fmt: skip
 
 # The least element of each type that has one, other than -inf.
-_LEAST: Final[Mapping[int | None, Bound]] = {
+_LEAST: Mapping[int | None, Bound] = {
     BOOL: 0,
     **{dtype: least for dtype, (least, _) in INTEGERS.items()},
 }
@@ -227,7 +227,7 @@ def _activated(call: Call) -> Bound:
     return 0 if call.of("activation", "") in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
 
 
-BOUNDS: Final[dict[str, Rule]] = {
+BOUNDS: dict[str, Rule] = {
     **named(
         _first,
         "DepthToSpace Expand Gather GlobalMaxPool Identity Reshape Slice SpaceToDepth Split Squeeze"

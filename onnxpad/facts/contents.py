@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from onnxpad.semantics import numbers
 from onnxpad.semantics.moving import bounds_of, product, slice_start
 from onnxpad.semantics.rows import INTEGERS, UnreadError, axis_of
 
-Function: TypeAlias = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 def _computed(

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -370,13 +370,13 @@ def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
             yield OpenAxis(tensor, axis, label, name)
 
 
-KNOWN: Final = frozenset({"If", "Loop"})
+KNOWN = frozenset({"If", "Loop"})
 """Operators with bodies of which it is known what they pass."""
 
-MOST_NODES: Final = 100_000
+MOST_NODES = 100_000
 """About how many nodes of bodies and functions are analysed, repeated ones counted."""
 
-_ROUNDS: Final = 32
+_ROUNDS = 32
 
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
-from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -43,11 +42,11 @@ from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
-Conditions: TypeAlias = Iterator[Extent]
+Conditions = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
-_OUTPUTS: Final = 256
-_SIZES: Final = 16
+_OUTPUTS = 256
+_SIZES = 16
 """At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
 
@@ -229,7 +228,7 @@ class AnalysedDomain(Struct, frozen=True):
     analysis: Analysis
 
 
-AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
+AnalysedDomains = tuple[AnalysedDomain, ...]
 
 
 def analysed_domains(

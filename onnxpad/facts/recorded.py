@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -24,23 +24,23 @@ from onnxpad.facts import LARGEST_SIZE, open_axes
 from onnxpad.facts.feasible import SizeDomain
 from onnxpad.graph import Graph
 
-METADATA: Final = "onnxpad.sizes"
+METADATA = "onnxpad.sizes"
 """Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.
 
 `axes` is a list of [name of the input, axis].
 """
 
-Place: TypeAlias = tuple[str, int]
+Place = tuple[str, int]
 """Name of an input, and one of its axes."""
 
-_LONGEST: Final = 1 << 20
+_LONGEST = 1 << 20
 """Longer metadata is ignored, in characters."""
 
-_TOLD: Final = 3
+_TOLD = 3
 """A warning names at most this many unusable entries."""
 
 
-_Size: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
+_Size = Annotated[int, Meta(ge=1, le=LARGEST_SIZE)]
 
 
 class RecordedDim(Struct, frozen=True):
@@ -138,8 +138,8 @@ def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) 
     graph.model.set_metadata(METADATA, json.dumps(msgspec.to_builtins(entries)))
 
 
-_RANGE: Final = r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?"
-_RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
+_RANGE = r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?"
+_RANGES = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
 
 
 def given_domain(

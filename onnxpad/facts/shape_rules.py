@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import compress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,8 @@ from onnxpad.semantics.rows import FLOATS, FORMATS, INTEGERS, Row, UnreadError, 
 from onnxpad.semantics.table import amounts_of, over_axes
 from onnxpad.semantics.window import TRANSPOSED, WINDOWS, Slide, WindowForm, form_of
 
-Shape: TypeAlias = tuple[Extent, ...]
-Elements: TypeAlias = npt.NDArray[np.object_]
+Shape = tuple[Extent, ...]
+Elements = npt.NDArray[np.object_]
 
 BOOL = int(TensorProto.BOOL)
 INT32 = int(TensorProto.INT32)
@@ -136,10 +136,10 @@ LIMIT = 64
 CONSTANT_LIMIT = 4096
 """Most elements of a constant that is read."""
 
-Bound: TypeAlias = float | int
+Bound = float | int
 """A number that no element of a tensor is below."""
 
-NONE: Final = -math.inf
+NONE = -math.inf
 """The bound of a tensor about which nothing is known."""
 
 Rule = TypeVar("Rule")
@@ -157,7 +157,7 @@ class PassedFacts(Struct, frozen=True):
     value: Value | None = None
 
 
-NOTHING: Final = PassedFacts()
+NOTHING = PassedFacts()
 
 
 class NeededError(Exception):
@@ -282,9 +282,9 @@ def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
     return extents
 
 
-ShapeRule: TypeAlias = Callable[[Call], Shape]
-ValueRule: TypeAlias = Callable[[Call], Elements]
-DtypeRule: TypeAlias = Callable[[Call], int]
+ShapeRule = Callable[[Call], Shape]
+ValueRule = Callable[[Call], Elements]
+DtypeRule = Callable[[Call], int]
 
 
 def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
@@ -484,7 +484,7 @@ _BROADCASTING = (
     "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow"
     " Sub Sum Where Xor"
 )
-BROADCASTING: Final = frozenset(_BROADCASTING.split())
+BROADCASTING = frozenset(_BROADCASTING.split())
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
 _KEEPING = (
@@ -494,7 +494,7 @@ _KEEPING = (
     " QuantizeLinear RMSNormalization Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softmax"
     " Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 )
-KEEPING: Final = frozenset(_KEEPING.split())
+KEEPING = frozenset(_KEEPING.split())
 """Operators whose first output has the shape of their first input, by the specification.
 
 Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
@@ -664,7 +664,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 """Shape rules by name; the windows of a row come from it."""
 
-SEVERAL: Final = frozenset({"DynamicQuantizeLinear", "Split"})
+SEVERAL = frozenset({"DynamicQuantizeLinear", "Split"})
 """Operators of which something is known of other outputs than the first."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Final
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, in_terms_of, in_words, symbol
 from onnxpad.arithmetic.window import Side, Window, same_pads
@@ -19,7 +18,7 @@ from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 from onnxpad.semantics.layers import ExtentPair
 from onnxpad.semantics.operators import PadOp
 
-_OWN: Final = "the size it reads"
+_OWN = "the size it reads"
 
 
 class Wording:

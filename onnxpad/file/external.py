@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import onnx
 
@@ -25,27 +25,27 @@ from onnxpad.file.proto_walk import is_external, tensors
 from onnxpad.file.skeleton import PARTS, Chunk, Skeleton, encode, read_bytes
 
 ExternalData: TypeAlias = Literal["copy", "inline"]
-Content: TypeAlias = Iterable[Chunk]
+Content = Iterable[Chunk]
 """The content of a file to write, in chunks."""
 
-_BITS: Final = {"BFLOAT16": 16, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
+_BITS = {"BFLOAT16": 16, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
     f"FLOAT8{kind}": 8 for kind in ("E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0")
 }
 """Bits of an element by type, where numpy's type has more, or has in an onnx before 1.19.
 
 The installed onnx may be too old to know some of the names.
 """
-_UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
+_UNSURE = ("FLOAT6E2M3", "FLOAT6E3M2")
 
-_DIGITS: Final = 20  # of the greatest number of 64 bits
-_BLOCK: Final = 1 << 22
-_MEBIBYTE: Final = 1 << 20
+_DIGITS = 20  # of the greatest number of 64 bits
+_BLOCK = 1 << 22
+_MEBIBYTE = 1 << 20
 
 # The greatest message that protobuf reads.
-_MESSAGE_LIMIT: Final = (1 << 31) - 1
+_MESSAGE_LIMIT = (1 << 31) - 1
 
 # File systems take names of 255 bytes.
-_LONGEST: Final = 200
+_LONGEST = 200
 
 
 class Reference(NamedTuple):

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 
 from onnxpad.declared import Key
 
-DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
+DEFAULT_DOMAINS = (None, "", "ai.onnx")
 """Names of the domain of ONNX's own operators."""
 
-_EXTERNAL: Final = onnx.TensorProto.DataLocation.EXTERNAL
+_EXTERNAL = onnx.TensorProto.DataLocation.EXTERNAL
 
-HOLDERS: Final = (
+HOLDERS = (
     "ModelProto",
     "TrainingInfoProto",
     "FunctionProto",
@@ -32,7 +32,7 @@ HOLDERS: Final = (
 )
 """The messages that may have tensors in them."""
 
-MOST_NODES: Final = 1_000_000
+MOST_NODES = 1_000_000
 """Most nodes of a model that is run, once functions stand in the place of their calls."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import onnx
 from google.protobuf.message import (  # type: ignore[import-untyped]
@@ -25,10 +25,10 @@ from msgspec import Struct
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.proto_walk import HOLDERS, is_external, tensors
 
-GRAPH_FIELD: Final = 7
-FUNCTION_FIELD: Final = 25
+GRAPH_FIELD = 7
+FUNCTION_FIELD = 25
 
-ELEMENTS: Final = (
+ELEMENTS = (
     "float_data",
     "int32_data",
     "string_data",
@@ -39,7 +39,7 @@ ELEMENTS: Final = (
 )
 """The fields of a tensor that may have its elements."""
 
-PARTS: Final[dict[str, dict[int, str]]] = {
+PARTS: dict[str, dict[int, str]] = {
     kind: {
         field.number: field.message_type.name if field.message_type else ""
         for field in getattr(onnx, kind).DESCRIPTOR.fields
@@ -49,15 +49,15 @@ PARTS: Final[dict[str, dict[int, str]]] = {
 }
 """Of each message that may have tensors in it, what its fields hold: another one, or elements."""
 
-_CONTENT: Final = ("node", "input", "output", "initializer", "sparse_initializer")
+_CONTENT = ("node", "input", "output", "initializer", "sparse_initializer")
 
 # The encoded field `data_location = EXTERNAL` of a tensor.
-_EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
+_EXTERNAL = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
 
 MessageT = TypeVar("MessageT", bound=Message)
 
 # Other files that people mistake for a model, by their first bytes.
-_MISTAKEN: Final = (
+_MISTAKEN = (
     (b"version https://git-lfs", "is a Git LFS pointer; run 'git lfs pull' to get the model"),
     (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
     (b"\x1f\x8b", "is compressed with gzip; decompress it first"),
@@ -66,10 +66,10 @@ _MISTAKEN: Final = (
 )
 
 # Paths that are another file, or none, in another process.
-_OPEN_HERE: Final = ("/proc/", "/dev/fd/", "/dev/std")
+_OPEN_HERE = ("/proc/", "/dev/fd/", "/dev/std")
 
 # Field numbers: a node's attributes, and an attribute's name and bodies.
-_ATTRIBUTE: Final = 5
+_ATTRIBUTE = 5
 _NAME, _BODY, _BODIES = 1, 6, 11
 
 
@@ -264,19 +264,19 @@ def _describe(data: memoryview, name: str, where: str) -> str:
     return f"{name} is damaged, cut short or no ONNX model ({where}); export or download it again"
 
 
-Chunk: TypeAlias = bytes | memoryview
+Chunk = bytes | memoryview
 Replaced: TypeAlias = Mapping["Record", Sequence[Chunk]]
 """The encoded records that stand in the place of others; none where one is removed."""
 
-PAYLOAD_LIMIT: Final = 1024
+PAYLOAD_LIMIT = 1024
 """Records longer than this many bytes are searched for payloads to leave out."""
 
 # Protobuf itself refuses messages nested deeper than this.
-_DEPTH_LIMIT: Final = 100
+_DEPTH_LIMIT = 100
 
 # Kinds of records; of those of a fixed length, that length.
 _VARINT, _LENGTH, _GROUP, _GROUP_END = 0, 2, 3, 4
-_FIXED: Final = {1: 8, 5: 4}
+_FIXED = {1: 8, 5: 4}
 
 
 class WireError(ValueError):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import starmap, zip_longest
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import onnx
@@ -74,17 +74,17 @@ from onnxpad.graph.nodes import (
 )
 from onnxpad.process import gc_paused
 
-Array: TypeAlias = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
-SHARE_LIMIT: Final = 1024  # bytes of an initializer that is added only once
-LIMIT: Final = 4096  # elements of a constant that is read
-_ENDLESS: Final = 1 << 20  # iterations of a Loop that has no end
+SHARE_LIMIT = 1024  # bytes of an initializer that is added only once
+LIMIT = 4096  # elements of a constant that is read
+_ENDLESS = 1 << 20  # iterations of a Loop that has no end
 
-_STATE: Final = ("op", "attrs", "domain", "inputs", "outputs")
-_ABSENT: Final[State] = "", {}, None, (), ()  # of a node that is not in the graph
+_STATE = ("op", "attrs", "domain", "inputs", "outputs")
+_ABSENT: State = "", {}, None, (), ()  # of a node that is not in the graph
 
 _Type = onnx.TensorProto.DataType
-_LISTED: Final = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
+_LISTED = {"int": _Type.INT64, "float": _Type.FLOAT, "string": _Type.STRING}
 """The types of what a Constant holds in attributes that are no tensor, such as `value_ints`."""
 
 

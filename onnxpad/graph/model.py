@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, cast
 
 import onnx
 
@@ -40,9 +40,9 @@ from onnxpad.graph.nodes import (
     write_value,
 )
 
-Edited: TypeAlias = dict[Record, list[Chunk]]
+Edited = dict[Record, list[Chunk]]
 """The records that stand in the place of others."""
-Differences: TypeAlias = tuple[Edited, list[Chunk]]
+Differences = tuple[Edited, list[Chunk]]
 """Those in a graph or function, and what is added at its end."""
 
 
@@ -228,10 +228,10 @@ def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) 
 
 _INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
-_ANNOTATION: Final = "quantization_annotation"
+_ANNOTATION = "quantization_annotation"
 
 # All that a node says beside its computation.
-_NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
+_NOTES = frozenset({"device_configurations", "doc_string", "metadata_props"})
 
 
 def node_proto(skeleton: Skeleton, node: Node) -> onnx.NodeProto:
@@ -485,12 +485,12 @@ def _added(graph: AnyGraph) -> Iterator[Chunk]:
 
 _Parameter = onnx.defs.OpSchema.FormalParameterOption
 
-_Places: TypeAlias = tuple[int, int, Sequence[int]]
+_Places = tuple[int, int, Sequence[int]]
 """The least and the most inputs or outputs, and which of them may be left out."""
-Schema: TypeAlias = tuple[int, _Places, _Places, Mapping[str, int], Sequence[str]]
+Schema = tuple[int, _Places, _Places, Mapping[str, int], Sequence[str]]
 """Its version, the inputs and outputs, its attributes by type, and those that it requires."""
 
-_NONE: Final[Schema] = 0, (0, 0, ()), (0, 0, ()), {}, ()
+_NONE: Schema = 0, (0, 0, ()), (0, 0, ()), {}, ()
 
 
 @cache

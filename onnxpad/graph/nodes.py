@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 import onnx
@@ -24,14 +24,14 @@ State: TypeAlias = tuple[
 ]
 """Operator, attributes, domain, inputs and outputs of a node."""
 
-Shape: TypeAlias = tuple[int | str | None, ...]
+Shape = tuple[int | str | None, ...]
 """Known, named and (None) unknown dimensions."""
 
-AnyGraph: TypeAlias = Any
+AnyGraph = Any
 """A `Graph`, which is built of what is here."""
 
-NAME: Final = attrgetter("name")
-_NONE: Final[Any] = MappingProxyType({})
+NAME = attrgetter("name")
+_NONE: Any = MappingProxyType({})
 _Fact = TypeVar("_Fact")
 _Graph = TypeVar("_Graph")
 
@@ -144,7 +144,7 @@ class Use(NamedTuple):
     index: int  # type: ignore[assignment]
 
 
-MOST: Final = 512
+MOST = 512
 """Tensors after which a walk ends: no node so far away has to do with the one that asks."""
 
 
@@ -242,7 +242,7 @@ class Declared(NamedTuple):
     shape: Shape | None
 
 
-_UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
+_UNDECLARED = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
 
 
 class Initializer(Struct, frozen=True):
@@ -414,7 +414,7 @@ _Type = onnx.AttributeProto.AttributeType
 _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
-_FIELDS: Final[dict[Any, str]] = {
+_FIELDS: dict[Any, str] = {
     _INT: "i",
     _FLOAT: "f",
     _STRING: "s",
@@ -423,14 +423,14 @@ _FIELDS: Final[dict[Any, str]] = {
     _STRINGS: "strings",
 }
 """The fields of what is read as a Python value."""
-_KINDS: Final[dict[type, tuple[Any, Any]]] = {
+_KINDS: dict[type, tuple[Any, Any]] = {
     int: (_INT, _INTS),
     float: (_FLOAT, _FLOATS),
     str: (_STRING, _STRINGS),
     bytes: (_STRING, _STRINGS),
 }
 """The types of a value of a Python type, and of a list of such."""
-_OTHERS: Final[dict[int, str]] = {
+_OTHERS: dict[int, str] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",
     _Type.SPARSE_TENSOR: "sparse_tensor",

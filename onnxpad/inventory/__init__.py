@@ -14,7 +14,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,17 +56,17 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-FIX: Final = "onnxpad fix MODEL"
+FIX = "onnxpad fix MODEL"
 """How advice begins; after it come the options that help."""
 
-_WRITES: Final = sorted(PADDING | {"output_padding", "output_shape"})
-_LONGEST: Final = 80
-_MOST_READERS: Final = 8
-_UNKNOWN: Final = Unknown("not known")
-_OPEN: Final = ((_UNKNOWN, _UNKNOWN),)
-_UNREAD: Final = "onnxpad does not read it here"
+_WRITES = sorted(PADDING | {"output_padding", "output_shape"})
+_LONGEST = 80
+_MOST_READERS = 8
+_UNKNOWN = Unknown("not known")
+_OPEN = ((_UNKNOWN, _UNKNOWN),)
+_UNREAD = "onnxpad does not read it here"
 
-_Findings: TypeAlias = Mapping[tuple[str, str], Sequence[Finding]]
+_Findings = Mapping[tuple[str, str], Sequence[Finding]]
 """Findings by the label and the operator of their node."""
 
 

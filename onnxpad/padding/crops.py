@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -40,13 +40,13 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.operators import TransposedOp
 from onnxpad.semantics.window import LONGEST
 
-_MOST_STEPS: Final = 32
-_BESIDE: Final = ((0, 0),) * 2
-_MARK: Final = 1 << 40
+_MOST_STEPS = 32
+_BESIDE = ((0, 0),) * 2
+_MARK = 1 << 40
 """The crop by which an axis is known again behind steps; that of the next axis is one more."""
-_WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
+_WRITES_SIZES = frozenset({"Expand", "Reshape"})
 """No steps here, as their operands would have to say other sizes."""
-_BY_INPUTS: Final = 10
+_BY_INPUTS = 10
 """The first opset in which a Slice takes its bounds as inputs."""
 
 
@@ -90,7 +90,7 @@ class Taking(Struct, frozen=True):
         return [node for node, added in each if node.op == "Slice" or is_padded(added)]
 
 
-Obstacle: TypeAlias = tuple[Node, RefusalError]
+Obstacle = tuple[Node, RefusalError]
 """A Slice or `Pad` behind a transposed convolution that stays, and why."""
 
 

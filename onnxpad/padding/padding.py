@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final
 
 from msgspec import Struct
 
@@ -27,7 +26,7 @@ from onnxpad.semantics.operators import MICROSOFT, TransposedOp, WindowOp, key_o
 from onnxpad.semantics.rows import places_of
 from onnxpad.semantics.table import row_of
 
-ANY_SIZE: Final = 1 << 20
+ANY_SIZE = 1 << 20
 """A size that stands for all where the stride is 1: no amount depends on it."""
 
 
@@ -143,11 +142,11 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
     return inside, outside if is_padded(outside) else ()
 
 
-_DOMAINS: Final = frozenset({"", MICROSOFT})
+_DOMAINS = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
-_MOST_STEPS: Final = 8
-_MOST_NODES: Final = 64
-ASKING: Final = frozenset({"Shape", "Size"})
+_MOST_STEPS = 8
+_MOST_NODES = 64
+ASKING = frozenset({"Shape", "Size"})
 """Operators that read of a tensor its sizes alone."""
 
 

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,8 +42,8 @@ from onnxpad.semantics.operators import (
 )
 from onnxpad.semantics.rows import UnreadError
 
-_MOST_NODES: Final = 96
-_UNKNOWN: Final = (Unknown("not known"),)
+_MOST_NODES = 96
+_UNKNOWN = (Unknown("not known"),)
 
 
 def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -403,7 +403,7 @@ class Sites:
         )
 
 
-_OPEN: Final = (Unknown("known only at run time"),)
+_OPEN = (Unknown("known only at run time"),)
 
 
 def _counting(op: WindowOp, own: Pairs, padding: Padding) -> Padding:

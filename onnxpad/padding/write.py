@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -363,8 +363,8 @@ def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
 
 
 # Types for which the CPU provider has a Pad; with others, a new Pad would not run.
-_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+_PADDED_SINCE_2 = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11 = _PADDED_SINCE_2 | {
     TensorProto.INT8,
     TensorProto.UINT8,
     TensorProto.INT32,

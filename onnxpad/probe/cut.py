@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx
@@ -44,20 +44,20 @@ from onnxpad.validation.compare import compare
 from onnxpad.validation.draw import Draw
 
 # Most elements of a tensor in a cut.
-_LARGE: Final = 1 << 22
+_LARGE = 1 << 22
 # The element types that numpy has.
-_TYPES: Final = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
-_TRIED: Final = (*range(10), 15, 16, 31)  # values of a size, from the least one on
-_SEARCH: Final = 512  # values among which the least one is sought
-_IR_VERSION: Final = 8  # every supported onnxruntime reads it
-_OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
-_QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
+_TYPES = frozenset(get_all_tensor_dtypes()) - {TensorProto.STRING}
+_TRIED = (*range(10), 15, 16, 31)  # values of a size, from the least one on
+_SEARCH = 512  # values among which the least one is sought
+_IR_VERSION = 8  # every supported onnxruntime reads it
+_OPSET = 17  # of the cut, where the model uses no operator of ONNX's own
+_QUANTISED = frozenset({TensorProto.INT8, TensorProto.UINT8})
 # Attributes of windows: there is one channel, and sums are given as they are.
-_LEFT_OUT: Final = ("group", "activation")
-_ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
+_LEFT_OUT = ("group", "activation")
+_ANY_ZERO = 5  # stands for a zero point that is known only at run time
 
-_Shapes: TypeAlias = tuple[tuple[int, ...], ...]
-_Models: TypeAlias = tuple[bytes, bytes, bool]
+_Shapes = tuple[tuple[int, ...], ...]
+_Models = tuple[bytes, bytes, bool]
 """Both sides of a change, and whether the one before is meant as specified."""
 
 
@@ -490,9 +490,9 @@ _SMALL = 1 << 12
 
 _SEEDS = 3
 
-_Runs: TypeAlias = tuple[dict[Draw, dict[str, Value]], EngineError | None]
+_Runs = tuple[dict[Draw, dict[str, Value]], EngineError | None]
 """The outputs for each of the inputs that a model ran on, and the first error."""
-_Inputs: TypeAlias = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
+_Inputs = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
 """Names and element types, with shapes."""
 
 

@@ -9,7 +9,7 @@ proved, and is: facts of a tensor are kept, so what gives it may be made anew, b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,9 +25,9 @@ from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.semantics.table import row_of
 
-_MOST_NODES: Final = 16
+_MOST_NODES = 16
 """Nodes after which a walk to the roots ends: no edit concerns so many."""
-_Domain: TypeAlias = tuple[AnalysedDomain, Mapping[str, Any], Facts]
+_Domain = tuple[AnalysedDomain, Mapping[str, Any], Facts]
 """A domain of sizes, its limits as data, and the facts of a graph there."""
 
 
@@ -213,7 +213,7 @@ def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
     return known_sizes(tuple([size for axis, size in axes if axis > 1 or axis in padded]))
 
 
-_Claim: TypeAlias = tuple[Term, Term, Equal | None]
+_Claim = tuple[Term, Term, Equal | None]
 """What a tensor that is to be proved is now, what it should be, and a proof that is known."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -47,9 +47,9 @@ from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
 from onnxpad.semantics.window import WindowForm, check_limit
 
-_MOST_LAYERS: Final = 64
+_MOST_LAYERS = 64
 """Layers around which a `Pad` adds none: that many keep the cost of each term bounded."""
-_ALIKE_BY_CHANCE: Final = frozenset(
+_ALIKE_BY_CHANCE = frozenset(
     {
         "Bernoulli",
         "Dropout",
@@ -388,7 +388,7 @@ def _layer(call: Call, pad: PadForm, full: ExtentPairs, args: Sequence[Term]) ->
     return layer
 
 
-_APPLIED: Final = object()
+_APPLIED = object()
 """The key of what is written of a node, among its notes."""
 
 

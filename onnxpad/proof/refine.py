@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -51,9 +50,9 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.semantics.table import padding_row, row_of
 
-LOST_SIGN: Final = "lost-sign"
+LOST_SIGN = "lost-sign"
 """The rule that holds of a tensor, for all that reads it, and not of its term."""
-_LOST_SIGN: Final = Equal(LOST_SIGN)
+_LOST_SIGN = Equal(LOST_SIGN)
 
 
 class Pair(Struct, frozen=True):
@@ -66,9 +65,9 @@ class Pair(Struct, frozen=True):
     facts: Facts
 
 
-Found: TypeAlias = tuple[Equal, list[tuple[Term, Term]]]
+Found = tuple[Equal, list[tuple[Term, Term]]]
 """A pair is equal as said, if further pairs are."""
-Rule: TypeAlias = Callable[[Pair], Found | None]
+Rule = Callable[[Pair], Found | None]
 
 
 def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None = None) -> Equal:
@@ -233,7 +232,7 @@ def copied(pair: Pair) -> Found | None:
     return replace(equal, rule="copied"), further
 
 
-RULES: Final[Mapping[type, tuple[Rule, ...]]] = {
+RULES: Mapping[type, tuple[Rule, ...]] = {
     Spread: (scattered,),
     Stepped: (steps,),
     Slid: (copied, windows),

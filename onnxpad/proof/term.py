@@ -9,7 +9,7 @@ object.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -67,7 +67,7 @@ class Copied(Struct, frozen=True):
     amounts: ExtentPairs
 
 
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied
+Head = Source | Applied | Stepped | Slid | Spread | Copied
 
 
 class Term:

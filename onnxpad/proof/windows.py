@@ -11,7 +11,7 @@ from collections import UserList
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ from onnxpad.semantics.window import (
     divides_by_kernel,
 )
 
-Sizes: TypeAlias = tuple[Extent, ...]
+Sizes = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""
 
 
@@ -197,7 +197,7 @@ def _cut(layers: Layers, sizes: Sizes, axes: list[Reach], before: int) -> Iterat
         yield replace(layer, amounts=tuple(amounts))
 
 
-ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: ONNXRUNTIME}
+ENGINE_OF = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: ONNXRUNTIME}
 """The engine that is trusted, by what the user chose."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ from onnxpad.semantics.operators import (
 )
 from onnxpad.semantics.rows import UnreadError
 
-_NOTHING: Final = "nothing to read"
+_NOTHING = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
 
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 
-_CODE: Final = r"(?!PAD)[A-Z]{2,12}[0-9]{3}"
+_CODE = r"(?!PAD)[A-Z]{2,12}[0-9]{3}"
 _own: dict[str, type[Pass]] = {}
 
 

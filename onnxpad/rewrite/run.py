@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
     from onnxpad.probe.cut import NeighbourhoodProbe
 
-Passes: TypeAlias = Sequence[type[Pass]]
-Found: TypeAlias = tuple[Pass, Match]
-AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
+Passes = Sequence[type[Pass]]
+Found = tuple[Pass, Match]
+AtLast = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
 
-_OTHERS: Final = ("PAD70", "PAD9")
+_OTHERS = ("PAD70", "PAD9")
 """The beginnings of codes about more than how a padding is written.
 
 These are its protection, its spelling, and what is wrong whatever padding it has.
@@ -373,16 +373,16 @@ def _is_kept(context: Context, match: Match) -> bool:
     return about.alive and context.style_of(about) == KEPT.style
 
 
-Place: TypeAlias = tuple[str, str, int]
+Place = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
-Key: TypeAlias = tuple[str, str]
+Key = tuple[str, str]
 """A rewrite: the code of its rule, and the output of the node that it rewrites."""
-Barred: TypeAlias = Mapping[Key, Reason]
+Barred = Mapping[Key, Reason]
 """The rewrites that are barred, each with the reason."""
 
-_BACK: Final = "fix took it back: with it the model"
+_BACK = "fix took it back: with it the model"
 
-_BARS: Final[Mapping[Reason, str]] = {
+_BARS: Mapping[Reason, str] = {
     Reason.LAYS_PAD_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, "
     "and nothing could prevent that",
     Reason.JOINS_NEIGHBOURS: f"with it {RUNTIME}'s optimiser would wrongly fuse operators that "

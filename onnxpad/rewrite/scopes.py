@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final
 
 import onnx
 from msgspec.structs import replace
@@ -34,9 +33,9 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
 )
 from onnxpad.semantics.operators import OPERATORS
 
-PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
+PADDING = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
-_OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
+_OPERATORS = frozenset({"Pad"}) | {op for _, op in OPERATORS}
 
 
 def contexts(

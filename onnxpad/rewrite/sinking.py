@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -40,9 +39,9 @@ from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
-_MOST_STEPS: Final = 48
+_MOST_STEPS = 48
 
-Cut: TypeAlias = tuple[Node, RefusalError | None]
+Cut = tuple[Node, RefusalError | None]
 """A step behind which a `Pad` could be written, or why it cannot be moved past this step."""
 
 

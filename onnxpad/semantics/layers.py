@@ -13,7 +13,7 @@ import operator
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,14 +32,14 @@ class Operand(Struct, frozen=True):
     steps: int = 0
 
 
-Fill: TypeAlias = float | int | str | Operand
+Fill = float | int | str | Operand
 """The value of a layer: a number, an operand, or one of the texts below."""
 
-LEAST: Final = "least"
+LEAST = "least"
 """Loses every comparison."""
-EXCLUDED: Final = "excluded"
+EXCLUDED = "excluded"
 """Counts neither in the sum nor in the divisor of an average."""
-NEGATIVE_ZERO: Final = "-0"
+NEGATIVE_ZERO = "-0"
 """Equals 0.0 as a number, but is another element."""
 
 
@@ -50,11 +50,11 @@ class Layer(Struct, frozen=True):
     fill: Fill
 
 
-Layers: TypeAlias = tuple[Layer, ...]
-NO_LAYERS: Final[Layers] = ()
+Layers = tuple[Layer, ...]
+NO_LAYERS: Layers = ()
 
 
-_MOST: Final = 1 << 24
+_MOST = 1 << 24
 
 
 def fill_of(number: float | int) -> Fill:
@@ -207,11 +207,11 @@ def _adds(inner: Extent, outer: Extent) -> bool:
     return _is_least(inner) and _is_least(outer)
 
 
-Pair: TypeAlias = tuple[int, int]
+Pair = tuple[int, int]
 """(begin, end) on one axis."""
-Pairs: TypeAlias = tuple[Pair, ...]
-ExtentPair: TypeAlias = tuple[Extent, Extent]
-ExtentPairs: TypeAlias = tuple[ExtentPair, ...]
+Pairs = tuple[Pair, ...]
+ExtentPair = tuple[Extent, Extent]
+ExtentPairs = tuple[ExtentPair, ...]
 """(begin, end) for each axis, which may depend on sizes."""
 _T = TypeVar("_T")
 

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -40,7 +39,7 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, axes_of, axis_of, named
 from onnxpad.semantics.window import LONGEST
 
-Bounds: TypeAlias = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
+Bounds = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
 """Start, end and step of a Slice on each of some axes."""
 
 

@@ -18,7 +18,6 @@ the sign is not traced, the number is `ZERO`.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +47,7 @@ ZERO = Ratio(0)
 
 INEXACT = Unknown("a float that is not exact")
 
-Real: TypeAlias = float | Ratio | Unknown
+Real = float | Ratio | Unknown
 
 
 def exact(numerator: Extent, denominator: int, dtype: int) -> Real:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,7 +55,7 @@ from onnxpad.semantics.window import (
 
 T = TypeVar("T")
 
-BESIDE: Final = 2
+BESIDE = 2
 """The number of axes that are not spatial: batch and channels."""
 
 
@@ -140,12 +140,12 @@ def _spatial_axes(layout: Layout, rank: int) -> tuple[int, ...]:
     return tuple(axis for axis in range(rank) if apart.isdisjoint({axis, axis - rank}))
 
 
-CHANNELS_FIRST: Final = Layout(batch=0, channels=1)
+CHANNELS_FIRST = Layout(batch=0, channels=1)
 """For data: batch, channels, spatial axes; for a weight: output and input channels, kernel."""
-CHANNELS_LAST: Final = Layout(batch=0, channels=-1)
+CHANNELS_LAST = Layout(batch=0, channels=-1)
 
 
-_FILLS: Final[Mapping[object, Fill]] = {
+_FILLS: Mapping[object, Fill] = {
     ZERO: Fill.ZERO,
     LEAST: Fill.LOWEST,
     EXCLUDED: Fill.EXCLUDED,
@@ -232,19 +232,19 @@ def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
     )
 
 
-_TRANSPOSED: Final = Layout(batch=1, channels=0)
-MICROSOFT: Final = "com.microsoft"
+_TRANSPOSED = Layout(batch=1, channels=0)
+MICROSOFT = "com.microsoft"
 """The domain of onnxruntime's own operators."""
-OPERATORS: Final[Mapping[Key, Operator]] = {
+OPERATORS: Mapping[Key, Operator] = {
     key: laid_out(row, {}) for key, row in {**WINDOWS, **TRANSPOSED}.items()
 }
 """All operators with a window whose padding is rewritten, in their usual layout."""
 
 
-_DYNAMIC: Final = "ConvTransposeWithDynamicPads"
+_DYNAMIC = "ConvTransposeWithDynamicPads"
 # NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
-NOT_REWRITTEN: Final = frozenset(
+NOT_REWRITTEN = frozenset(
     {("", "DeformConv"), *((MICROSOFT, op) for op in ("NhwcConv", "NhwcFusedConv", _DYNAMIC))}
 )
 """Operators with a window and a weight whose padding is not rewritten."""

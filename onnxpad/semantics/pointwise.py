@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -178,9 +178,7 @@ def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
     return [exact(number, dtype) for number in found.tolist()]
 
 
-_SHORT: Final = frozenset(
-    {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
-)
+_SHORT = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16})
 
 
 def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
@@ -234,13 +232,13 @@ def _scaling(call: Call, since: int) -> tuple[float, int, int, int]:
     return float(scale), int(point), scaled, written
 
 
-Number: TypeAlias = float | int
-Numbers: TypeAlias = Iterable[Number]
+Number = float | int
+Numbers = Iterable[Number]
 """What a result may be: more than one number only for zeros of both signs."""
 
-NUMBERS: Final = FLOATS | frozenset(INTEGERS)
+NUMBERS = FLOATS | frozenset(INTEGERS)
 """The element types of numbers that are known here."""
-_OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,

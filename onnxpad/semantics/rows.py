@@ -8,7 +8,7 @@ value of another type has no row.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import onnx
@@ -23,26 +23,26 @@ from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Layers
 
-FORMATS: Final[Mapping[int, tuple[int, int, int]]] = {
+FORMATS: Mapping[int, tuple[int, int, int]] = {
     TensorProto.FLOAT: (24, -126, 127),
     TensorProto.DOUBLE: (53, -1022, 1023),
     TensorProto.FLOAT16: (11, -14, 15),
     TensorProto.BFLOAT16: (8, -126, 127),
 }
 """Bits of the significand, least and greatest exponent of a normal number."""
-_KINDS: Final = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
-INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
+_KINDS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64"
+INTEGERS: Mapping[int, tuple[int, int]] = {
     TensorProto.DataType.Value(kind): (int(held.min), int(held.max))
     for kind, held in [(kind, np.iinfo(kind.lower())) for kind in _KINDS.split()]
 }
 """The least and the greatest number of each integer type."""
-FLOATS: Final = frozenset(FORMATS)
+FLOATS = frozenset(FORMATS)
 """The floating-point types that are known here."""
-ZERO: Final = 0
+ZERO = 0
 """The fill of an operator that pads with 0."""
-_APART: Final = {"activation", "activation_params", "group", "p", "storage_order"}
+_APART = {"activation", "activation_params", "group", "p", "storage_order"}
 """Attributes that say nothing of where windows and padding are."""
-NOTHING: Final = ("Identity",)
+NOTHING = ("Identity",)
 """The key of a step whose result is its data."""
 
 
@@ -74,7 +74,7 @@ class Known(Protocol):
         """The one element of a tensor that has just one."""
 
 
-INTS: Final = (int,)
+INTS = (int,)
 """The type of an attribute of integers; a default gives its own type."""
 
 

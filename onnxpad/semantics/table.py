@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 from onnx import TensorProto
@@ -23,7 +23,7 @@ from onnxpad.semantics.layers import ExtentPair, ExtentPairs, pairs_of
 from onnxpad.semantics.rows import INTS, Call, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
-_PAD: Final = Row(
+_PAD = Row(
     "Pad",
     frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25}),
     {"mode": "constant", "paddings": INTS, "pads": INTS, "value": 0.0},
@@ -31,7 +31,7 @@ _PAD: Final = Row(
 )
 _MODES = ("constant", "reflect", "edge", "wrap")
 _TYPES = {1: (TensorProto.INT64,), 3: (TensorProto.INT32, TensorProto.INT64)}
-_PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS, **TRANSPOSED}
+_PADDING: Mapping[tuple[str, str], Row] = {("", "Pad"): _PAD, **WINDOWS, **TRANSPOSED}
 
 
 def rows() -> dict[tuple[str, str], Row]:
@@ -175,8 +175,8 @@ def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> ExtentPair
     return pairs_of(flat)
 
 
-_TYPED: Final = (21, 23, 24, 25)  # versions that only added element types
-_NONE: Final[Mapping[str, Any]] = {}
+_TYPED = (21, 23, 24, 25)  # versions that only added element types
+_NONE: Mapping[str, Any] = {}
 
 
 def _unary(op: str, *versions: int, step: Step, **attributes: Any) -> Row:
@@ -184,7 +184,7 @@ def _unary(op: str, *versions: int, step: Step, **attributes: Any) -> Row:
 
 
 _keeps_zero = partial(_unary, step=pointwise.keeps_zero)
-_STEPS: Final = (
+_STEPS = (
     Row("Identity", frozenset({1, 13, 14, 16, 19, *_TYPED}), _NONE, step=moving.unchanged),
     Row("Transpose", frozenset({1, 13, *_TYPED}), {"perm": INTS}, step=moving.transpose),
     Row("Unsqueeze", frozenset({1, 11, 13, *_TYPED}), {"axes": INTS}, 2, step=moving.unsqueeze),
@@ -255,7 +255,7 @@ _STEPS: Final = (
     ),
 )
 
-_KEEPING_ZERO: Final = (
+_KEEPING_ZERO = (
     _keeps_zero("Ceil", 6, 13),
     _keeps_zero("Celu", 12, 28, alpha=1.0),
     _keeps_zero("Elu", 6, 22, alpha=1.0),
@@ -276,5 +276,5 @@ _KEEPING_ZERO: Final = (
 )
 """Operators that give 0 for 0, at which no engine rounds."""
 
-STEPS: Final[Mapping[str, Row]] = {row.op: row for row in (*_STEPS, *_KEEPING_ZERO)}
+STEPS: Mapping[str, Row] = {row.op: row for row in (*_STEPS, *_KEEPING_ZERO)}
 """The rows by op type."""

@@ -16,7 +16,6 @@ and is in its conv_transpose_attributes.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.arithmetic.window import Window
@@ -25,10 +24,10 @@ from onnxpad.semantics.layers import ExtentPairs, Fill, Layer, Operand, merged, 
 from onnxpad.semantics.rows import Call, Passed, UnreadError
 from onnxpad.semantics.window import SpreadForm, integers, kernel_of, slide_of
 
-_PLACING: Final = frozenset(
+_PLACING = frozenset(
     {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
 )
-_BEFORE: Final = 2  # batch and channels
+_BEFORE = 2  # batch and channels
 
 
 def spread_form(call: Call) -> SpreadForm:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,9 +40,9 @@ from onnxpad.semantics.layers import EXCLUDED, LEAST, ExtentPairs, Fill, Operand
 from onnxpad.semantics.rows import INTS, ZERO, Call, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
-LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
-IN_WEIGHT: Final = 2  # in every weight of the table the kernel begins at this axis
-AUTO_PADS: Final[Mapping[str, AutoPad]] = {
+LONGEST = 2**31 - 1  # no axis of a tensor is longer
+IN_WEIGHT = 2  # in every weight of the table the kernel begins at this axis
+AUTO_PADS: Mapping[str, AutoPad] = {
     "": "NOTSET",
     "NOTSET": "NOTSET",
     "VALID": "VALID",
@@ -64,7 +64,7 @@ class Slide(Struct, frozen=True):
     ceil: bool
 
 
-SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
+SpreadForm = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
 """What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
 
 
@@ -124,32 +124,32 @@ class WindowForm(Struct, frozen=True, eq=False):
         return self.window.own == LEAST
 
 
-_PLACED: Final[Mapping[str, Any]] = {
+_PLACED: Mapping[str, Any] = {
     "auto_pad": "NOTSET",
     "kernel_shape": INTS,
     "pads": INTS,
     "strides": INTS,
 }
-_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": INTS}
-_CONVOLVING: Final[Mapping[str, Any]] = {**_DILATED, "group": 1}
-_POOLING: Final[Mapping[str, Any]] = {**_DILATED, "ceil_mode": 0}
-_AVERAGING: Final[Mapping[str, Any]] = {**_POOLING, "count_include_pad": 0}
-_QUANTISED_AVERAGING: Final[Mapping[str, Any]] = {
+_DILATED: Mapping[str, Any] = {**_PLACED, "dilations": INTS}
+_CONVOLVING: Mapping[str, Any] = {**_DILATED, "group": 1}
+_POOLING: Mapping[str, Any] = {**_DILATED, "ceil_mode": 0}
+_AVERAGING: Mapping[str, Any] = {**_POOLING, "count_include_pad": 0}
+_QUANTISED_AVERAGING: Mapping[str, Any] = {
     **_PLACED,
     "ceil_mode": 0,
     "channels_last": 0,
     "count_include_pad": 0,
 }
-_SLIDING: Final = frozenset(_AVERAGING)
+_SLIDING = frozenset(_AVERAGING)
 """The attributes that have a place of their own in a form."""
-_CONVOLUTION: Final = Window(weight=1, rounding="floor", own=ZERO, bias=2)
-_INTEGER: Final = Window(weight=1, rounding="floor", own=ZERO, zero_point=2)
-_QUANTISED: Final = Window(weight=3, rounding="floor", own=ZERO, zero_point=2, bias=8)
-_MAXIMUM: Final = Window(weight=None, rounding="pool", own=LEAST)
-_AVERAGE: Final = Window(weight=None, rounding="pool", own=EXCLUDED)
-_POWER: Final = Window(weight=None, rounding="pool", own=ZERO)
-_MICROSOFT: Final = "com.microsoft"
-_ROWS: Final = (
+_CONVOLUTION = Window(weight=1, rounding="floor", own=ZERO, bias=2)
+_INTEGER = Window(weight=1, rounding="floor", own=ZERO, zero_point=2)
+_QUANTISED = Window(weight=3, rounding="floor", own=ZERO, zero_point=2, bias=8)
+_MAXIMUM = Window(weight=None, rounding="pool", own=LEAST)
+_AVERAGE = Window(weight=None, rounding="pool", own=EXCLUDED)
+_POWER = Window(weight=None, rounding="pool", own=ZERO)
+_MICROSOFT = "com.microsoft"
+_ROWS = (
     Row("Conv", frozenset({1, 11, 22}), _CONVOLVING, inputs=3, window=_CONVOLUTION),
     Row(
         "MaxPool",
@@ -193,9 +193,9 @@ _ROWS: Final = (
         window=replace(_AVERAGE, zero_point=2, last=None, rounds_apart=True),
     ),
 )
-WINDOWS: Final[Mapping[tuple[str, str], Row]] = {(row.domain, row.op): row for row in _ROWS}
+WINDOWS: Mapping[tuple[str, str], Row] = {(row.domain, row.op): row for row in _ROWS}
 """Operators with a sliding window, by domain and name."""
-TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
+TRANSPOSED: Mapping[tuple[str, str], Row] = {
     ("", "ConvTranspose"): Row(
         "ConvTranspose",
         frozenset({1, 11, 22}),
@@ -207,7 +207,7 @@ TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
 """Operators that spread elements over windows, by domain and name."""
 
 
-_LIKE: Final[Mapping[str, Mapping[str, Any]]] = {
+_LIKE: Mapping[str, Mapping[str, Any]] = {
     "Conv": _CONVOLVING,
     "MaxPool": _POOLING,
     "AveragePool": _AVERAGING,
@@ -407,7 +407,7 @@ class Placed(NamedTuple):
     runs: Extent = 1
 
 
-Engine: TypeAlias = Callable[[WindowForm, int, Extent, int | None], Placed | None]
+Engine = Callable[[WindowForm, int, Extent, int | None], Placed | None]
 """Places the windows of an operator along one axis, for data of a size and an element type.
 
 Returns None where the engine runs it at no size.
@@ -530,9 +530,9 @@ def divides_by_kernel(form: WindowForm) -> bool:
     return counts and (always_so or (form.version < 19 and not form.ceil))
 
 
-SPECIFICATION: Final = "the specification"
+SPECIFICATION = "the specification"
 """The name of the engine that the specification is."""
-ONNXRUNTIME: Final = "onnxruntime"
+ONNXRUNTIME = "onnxruntime"
 """The name of the other one."""
-ENGINES: Final[dict[str, Engine]] = {SPECIFICATION: specification, ONNXRUNTIME: onnxruntime}
+ENGINES: dict[str, Engine] = {SPECIFICATION: specification, ONNXRUNTIME: onnxruntime}
 """Both engines, in the order in which the proof asks them."""
