@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
-from onnxpad.padding.padding import split
+from onnxpad.padding.padding import has_amounts, split
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, PadBefore, SitePass
 from onnxpad.semantics.layers import onnx_order
@@ -68,7 +68,7 @@ class FoldPad(PadBefore):
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it
             raise
-        exact = pad.constant_amounts is not None
+        exact = has_amounts(op, pad, around)
         if merged is None or (exact and padding.outside == around):
             return None
         why = "" if exact else "these read the same"

@@ -206,9 +206,10 @@ _SITES: Final = (
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
     _mutant("a begin that varies is constant", "SAME by a formula, stays", JUDGE,
-            Sites._around, "(begin, bounds", "(bounds(begin)[1], bounds"),
+            Sites._least, "not isinstance(begin, int)", "(begin := bounds(begin)[1]) is None"),
     _mutant("the least end stands for all", "end by a remainder", JUDGE,
-            Sites._around, "bounds(end)[1]", "bounds(end)[0]"),
+            Sites._least, "_, last = bounds(end_read(", "last, _ = bounds(end_read(",
+            " or count != count_of(size + begin + end, window, *own)", ""),
 )
 
 _JUDGED: Final = (

@@ -62,7 +62,6 @@ onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxru
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER*, as specified]
   tests/exported/test_validated.py::test_probes_*[aspp_tensorflow-*
   tests/exported/test_validated.py::test_probes_*[wavenet_torchscript-*
-  tests/validation/test_whole.py::test_a_repair_is_held_against_the_reference_evaluator_where_*
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
@@ -81,7 +80,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_forms.py::test_nothing_is_left_unsaid_and_what_the_tables_say_is_right[Swish]
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
-  tests/validation/test_drawn_sizes.py::test_what_may_be_negative_is_made_so
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
   tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]

@@ -446,8 +446,10 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     if threshold + 2 * period > f.count:
         return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
-    if len(gains) > 1 or gains == {0}:
+    if len(gains) > 1:
         return None
+    if gains == {0}:
+        return _remainder(f, period, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
@@ -481,21 +483,49 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     shift = floor if floor <= hi - lo else ceil if ceil <= hi - lo else 0
     whole, offset = divmod(lo + shift, q)
     constant = start + factor * whole
-    top = quasi_affine.scale(symbol.sizes.by_index(), p)
-    function = quasi_affine.divide(quasi_affine.translate(top, offset), q)
+    function = quasi_affine.divide(_times(symbol, p, offset), q)
     function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
-    text = _multiple(p, symbol.name)
-    if q == 1 and offset == 0:
-        return Formula(_multiple(factor * p, symbol.name), constant, function)
+    top = _multiple(p, symbol.name)
+    if offset == 0 and p * symbol.sizes.step % q == 0:  # every value has the same remainder
+        rest = p * symbol.sizes.first % q
+        if factor * rest % q == 0:
+            shifted = constant - factor * rest // q
+            return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
     if offset == 0:
-        text = f"floor({text}/{q})"
+        text = f"floor({top}/{q})"
     else:
-        text = f"ceil({text}/{q})" if offset == q - 1 else f"floor(({text} + {offset})/{q})"
+        text = f"ceil({top}/{q})" if offset == q - 1 else f"floor(({top} + {offset})/{q})"
     return Formula(_multiple(factor, text), constant, function)
 
 
-def _multiple(factor: int, text: str) -> str:
-    return text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
+def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
+    """Return f as constant + factor * ((b + n) mod P), or with -n; None unless it is that."""
+    constant = min(f.values)
+    factor = gcd(*(value - constant for value in f.values))
+    first = (f.at(0) - constant) // factor
+    modulus = period * symbol.sizes.step
+    for sign in (1, -1):
+        offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
+        shifted = _times(symbol, sign, offset)
+        whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
+        rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.sizes.step)
+        if quasi_affine.translate(quasi_affine.scale(rest, factor), constant) == f:
+            top = _join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
+            text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
+            return Formula(_multiple(factor, text, symbol.sizes.step), constant, f)
+    return None
+
+
+def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
+    return quasi_affine.translate(quasi_affine.scale(symbol.sizes.by_index(), factor), offset)
+
+
+def _multiple(factor: int, text: str, divisor: int = 1) -> str:
+    """Return factor * text / divisor as text, in lowest terms."""
+    common = gcd(factor, divisor)
+    factor, divisor = factor // common, divisor // common
+    product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
+    return product if divisor == 1 else f"{product}/{divisor}"
 
 
 def _cases(f: QuasiAffine, symbol: Symbol) -> str:

@@ -22,7 +22,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
-from onnxpad.semantics.operators import MICROSOFT, TransposedOp, WindowOp, key_of, windowed
+from onnxpad.semantics.operators import MICROSOFT, PadOp, TransposedOp, WindowOp, key_of, windowed
 from onnxpad.semantics.rows import places_of
 from onnxpad.semantics.table import row_of
 
@@ -124,6 +124,12 @@ def padding_of(op: WindowOp | TransposedOp) -> Padding | None:
     if op.auto_pad != "NOTSET":
         return Padding(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
     return Padding(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
+
+
+def has_amounts(op: WindowOp, pad: PadOp, amounts: Pairs) -> bool:
+    """Whether a `Pad` has these amounts per spatial axis itself, as numbers."""
+    known = pad.over(op.rank)
+    return known is not None and op.operator.layout.spatial(known) == amounts
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:

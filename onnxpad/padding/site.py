@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -16,9 +16,12 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     ODD,
     constant_in_effect,
+    end_read,
     end_without_ceil,
     odd_side,
+    output_size,
     pads_text,
+    pool_output_size,
     same_pads,
 )
 from onnxpad.errors import RUNTIME, ModelError
@@ -27,12 +30,13 @@ from onnxpad.facts.words import Wording
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.options import KEPT
-from onnxpad.padding.padding import Padding, split
+from onnxpad.padding.padding import Padding, has_amounts, split
 from onnxpad.padding.write import Judge, formula_of, unpadded
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import Fusion, disagreement, misdeclared, runtime_pads, why_not_run
 from onnxpad.semantics.layers import (
+    ExtentPairs,
     Pair,
     Pairs,
     add,
@@ -136,21 +140,41 @@ class Sites:
         data = op.data
         return why_not_run(op, lambda: self.spatial(op, data, 1), lambda: self.analysis.dtype(data))
 
-    def _around(self, op: WindowOp, pad: PadOp) -> Pairs:
-        """Amounts per spatial axis that may read what a `Pad` adds, or a refusal; the most of each.
+    def outside(self, op: WindowOp, pad: PadOp) -> list[Pairs]:
+        """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
 
-        Empty where it pads nothing.
+        Those that it has come first, then the least ones with which each window reads as far. There
+        are none where it pads nothing.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return ()
+            return []
         self.check_form_of(op, pad)
-        spatial = op.operator.layout.spatial(full or ())
-        most: list[Any] = [(begin, bounds(end)[1]) for begin, end in spatial]
-        known = numbers_of(most)
-        if known is None:
+        assert full is not None
+        given = op.operator.layout.spatial(full)
+        known, least = numbers_of(given), self._least(op, pad, given)
+        found = [each for each in dict.fromkeys([known, least]) if each is not None]
+        if not found:
             raise self.wording.amounts(pad)
-        return known
+        return found
+
+    def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
+        """The least constant amounts that reach as far, if any; beside others, numbers stay."""
+        count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
+        found = list[Pair]()
+        each = zip(
+            op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
+        )
+        for window, size, own, (begin, end) in each:
+            count = count_of(size + begin + end, window, *own)
+            if not isinstance(begin, int) or isinstance(count, Unknown):
+                return None
+            _, last = bounds(end_read(size, window, begin + own[0], count))
+            end = -1 if last is None else max(last - own[1], 0)
+            if begin < 0 or end < 0 or count != count_of(size + begin + end, window, *own):
+                return None
+            found.append((begin, end))
+        return tuple(found)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises a `RefusalError` unless an operator could take over a `Pad` of other amounts."""
@@ -193,7 +217,7 @@ class Sites:
     def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
         """The padding of a site in a style, with that of a `Pad` in front, or a refusal.
 
-        It is None where none pads anything.
+        It is None where none pads anything; its amounts may lack an end that no window reads.
         """
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
@@ -251,7 +275,7 @@ class Sites:
         return self._plan(op, style, None)[0]
 
     def _plan(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs]:
-        """The padding with that of a `Pad` in front, and the amounts of that."""
+        """The padding with that of a `Pad` in front, and the amounts of it that count."""
         key = self._key(op, style, pad)
         known: tuple[Padding, Pairs, Pairs] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
@@ -275,12 +299,13 @@ class Sites:
     def _proved(self, op: WindowOp, style: str, pad: PadOp | None) -> tuple[Padding, Pairs, Pairs]:
         """As `_plan`, with the operator's own padding in numbers: the first that is the same."""
         refused: RefusalError | None = None
-        around = () if pad is None else self._around(op, pad)
-        pad = pad if around else None
-        for own in self._proposed(op):
+        merged = [] if pad is None else self.outside(op, pad)
+        pad = pad if merged else None
+        sides = ((each, own) for each in merged or [()] for own in self._proposed(op))
+        for around, own in sides:
             inside, outside = split(add(own, around) if around else own, style)
             then = Padding(inside, ceil=op.ceil_mode, counted=op.count_include_pad, outside=outside)
-            stays = outside == around and (pad is None or pad.constant_amounts is not None)
+            stays = (pad is None or has_amounts(op, pad, around)) and outside == around
             is_written = op.auto_pad == "NOTSET" and inside == op.pads
             try:
                 if not stays or inside != own:
@@ -288,7 +313,7 @@ class Sites:
                 if not stays or not is_written:
                     self.check_proved(op, pad, then, self.trust)
             except RefusalError as refusal:
-                refused = refusal
+                refused = refused if refused and around else refusal
             else:
                 return then, around, own
         assert refused is not None
@@ -331,9 +356,11 @@ class Sites:
         if is_far and is_lowest and self.analysis.bound(op.data) < 0:
             return "the data that it reads may be negative"
         try:
-            padding, _ = self._plan(op, "fold", pad)
+            padding, around = self._plan(op, "fold", pad)
         except RefusalError as refusal:
             return str(refusal)
+        if not has_amounts(op, pad, around or ((0, 0),) * len(op.windows)):
+            return str(self.wording.amounts(pad))
         return replace(op, pads=padding.numbers, count_include_pad=padding.counted)
 
     def floored(

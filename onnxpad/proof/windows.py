@@ -376,8 +376,10 @@ def _as_read(
     differs = Unknown in map(type, read) or first.layers != second.layers
     if differs and not old.compares:
         code, others = _why_fills_differ(old, new, first.layers, second.layers)
-        reads, wanted = _outside(second.layers), _outside(first.layers)
-        said = f"according to {engine}, it would read {reads} instead of {wanted}"
+        reads, wanted = (
+            ", then ".join(map(str, _outside(each.layers))) or "no" for each in (second, first)
+        )
+        said = f"according to {engine}, {reads} padding would be read, not {wanted}"
         raise DiffersError(said, code, engine=engine, **others)
     return Compared(first, second, defined, differs)
 

@@ -61,11 +61,30 @@ def quotients(n: Extent) -> list[Extent]:
     return [*quotients, *limited]
 
 
+def remainders(n: Extent) -> list[Extent]:
+    whole = [
+        factor * ((sign * n + b) % q) + c
+        for factor in (-2, 1, 3)
+        for sign in (1, -1)
+        for q in (2, 3, 4, 64)
+        for b in (0, 1, 3)
+        for c in (0, 7)
+    ]
+    halves = [
+        half((sign * n + b) % q, 2) - 1
+        for half in (size.floor_div, size.ceil_div)
+        for sign in (1, -1)
+        for q in (5, 16, 64)
+        for b in (0, 1, 3)
+    ]
+    return [*whole, *halves]
+
+
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_formulas_compute_the_size(symbol: Symbol) -> None:
     values = [symbol.sizes.value(index) for index in range(min(symbol.sizes.count, 30))]
     recognised = 0
-    extents = quotients(sized(symbol))
+    extents = [*quotients(sized(symbol)), *remainders(sized(symbol))]
     for extent in extents:
         text = repr(extent)
         if not isinstance(extent, Size) or "f(" in text:

@@ -113,7 +113,7 @@ CONV = node("Conv", "t w", "y", "c")
                 node("Concat", "a b a", "t", axis=0),
                 CONV,
             ],
-            [("window", "Pad upstream", ONES)],
+            [("pad", "Pad", ALONE), ("window", "", (0,) * 4)],
             id="a join that one Pad reaches in several ways",
         ),
         pytest.param(

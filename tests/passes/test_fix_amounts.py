@@ -171,8 +171,7 @@ STAYS = [
             initializers=SIZED_CONSTANTS,
         ),
         "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is 0 "
-        "and the end 0 when n mod 4 is 0, 1 when 3, 2 when 2, 3 when 1, "
-        "where n is the size it reads. "
+        "and the end (-n mod 4), where n is the size it reads. "
         "Pass --shape or --dim",
         id="a size that is open",
     ),
@@ -219,8 +218,7 @@ STAYS = [
             initializers=SIZED_CONSTANTS,
         ),
         "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is 0 "
-        "and the end 0 when n mod 4 is 0, 1 when 3, 2 when 2, 3 when 1, "
-        "where n is the size it reads. "
+        "and the end (-n mod 4), where n is the size it reads. "
         "Pass --shape or --dim",
         id="copies of data",
     ),

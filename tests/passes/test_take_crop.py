@@ -427,7 +427,6 @@ def test_check_tells_one_change_where_this_code_alone_is_chosen() -> None:
         "int64[2] e = {-1,-1}, int64[2] ax = {2,3}, int64[8] o = {0,0,0,0,0,0,0,0}",
     )
     (finding,) = onnxpad.check(proto, select="PAD402").findings
-    assert finding.op_type == "Slice"
     (change,) = onnxpad.fix(proto, select="PAD402", validate=False).changes
     assert change.code == finding.code == "PAD402"
     codes = [each.code for each in onnxpad.check(proto).findings]

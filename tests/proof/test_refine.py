@@ -333,10 +333,6 @@ def test_the_sign_of_a_zero_that_is_filled_in(readers: str, is_lost: bool) -> No
 
 RULES = {
     "same": ("a = Pad (x, p_1_1) y = Relu (a)", "a = Relu (x) y = Pad (a, p_1_1)"),
-    "lost-sign": (
-        "a = Pad (x, p_1_2) b = Mul (a, signs) y = Pad (b, p_1_0) z = Conv (y, w2)",
-        "b = Mul (x, signs) y = Pad (b, p_2_2) z = Conv (y, w2)",
-    ),
     "scattered": (
         "y = ConvTranspose <pads = [0, -1], strides = [2]> (x, t)",
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",

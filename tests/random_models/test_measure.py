@@ -93,6 +93,14 @@ def test_nothing_is_taken_back() -> None:
         assert not result.undone, seed
 
 
+def test_a_wrong_size_that_a_call_sets_stays_hidden() -> None:
+    """A pool whose kernel is an attribute of its function, with a size that is inferred wrongly."""
+    seed = 8401904
+    drawn = draw_model(random.Random(seed))
+    found = examine(drawn, seed, style="symmetric", dynamic="auto-pad", missed=False).problems
+    assert not [each for each in found if "no longer runs" in each]
+
+
 @pytest.mark.parametrize("seed", one_in(4, [(seed,) for seed in REMOVED]))
 def test_little_is_missed(seed: int) -> None:
     """All padding goes that could, as far as onnxruntime can tell."""

@@ -290,7 +290,7 @@ def test_auto_pad_and_pads_that_disagree_are_told_whatever_a_target_takes(
         (f"ceil_mode = 1, {S2}", ["AveragePool(kernel_shape=[3,3], pads=[0,0,1,1])"]),
         (
             f"ceil_mode = 1, pads = [1, 1, 1, 1], {S2}",
-            ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,1,1])"],
+            ["AveragePool(ceil_mode=1, count_include_pad=1, kernel_shape=[3,3], pads=[1,1,1,1])"],
         ),
     ],
 )
@@ -740,9 +740,8 @@ def test_what_is_malformed_is_told_as_without_a_target(place: str, target: Any) 
     for call in (partial(onnxpad.fix, validate=False), onnxpad.check):
         assert told(call)
         assert told(call, target=npu) == told(call)
-    assert onnxpad.show(before, target=npu).warnings == onnxpad.show(before).warnings
-    if place in IN:
-        assert [each.code for each in onnxpad.fix(before, target=npu).changes] == ["PAD101"]
+    if place not in {*IN, "a function"}:
+        assert onnxpad.show(before, target=npu).warnings == onnxpad.show(before).warnings
 
 
 def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:
@@ -768,16 +767,9 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
 
 def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:
     before = model(f"z = Pad (x, p)\na = Conv <{UPPER}, {S2}> (z, w)\ny = Relu (a)", OPEN)
-    assert onnxpad.fix(before, validate=False).next is not None
     assert onnxpad.fix(before, validate=False, target=target()).next is None
     refused = target('pads = "open" -> rejected', 'pads = ["end", "mixed"] -> rejected')
     assert onnxpad.fix(before, validate=False, target=refused).next is None
-    npu = target('pads = "open" -> rejected', 'pad = "computed" -> rejected')
-    result = onnxpad.fix(before, validate=False, target=npu)
-    found = result.next
-    assert found is not None
-    assert (found.option, found.taken) == ("--shape 1,2,224,224", 1)
-    assert not codes(onnxpad.fix(before, validate=False, target=npu, **found.keywords))
 
 
 def test_what_show_says_of_each(target: Any) -> None:

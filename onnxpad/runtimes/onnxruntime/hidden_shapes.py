@@ -220,6 +220,19 @@ def _may_mislead(graph: Graph, node: Node) -> bool:
     return is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node))
 
 
+def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
+    """Whether shape inference may be wrong about a node in a way that is not known here.
+
+    A ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes,
+    where that is shorter than its data. And a call of a function may set what decides.
+    """
+    if graph.refers(node):
+        return graph.is_standard(node) and _is_doubtful(analysis, node)
+    if "output_shape" not in node.attrs or not is_transposed(graph, node):
+        return False
+    return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
+
+
 class Misjudged:
     """The nodes of one graph about which onnx's shape inference is, or may be, wrong.
 
@@ -337,22 +350,14 @@ class Misjudged:
         return found
 
     def _find(self, among: Collection[Node] | None) -> Iterator[Node]:
-        """The nodes of the graph, or of these.
-
-        A ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes
-        by shape inference, where it is shorter than its data.
-        """
+        """The nodes of the graph, or of these."""
         graph, analysis = self._context.graph, self._context.analysis
         for node in graph.nodes if among is None else among:
             inside = self._inside.get(node)
             if inside is not None:
                 if any(each._context.closed or each._is_wrong() for each in inside):
                     yield node
-            elif _may_mislead(graph, node) or (
-                "output_shape" in node.attrs
-                and is_transposed(graph, node)
-                and Unknown in map(type, analysis.shape(node.inputs[0]) or ())
-            ):
+            elif _may_mislead(graph, node) or _is_untold(graph, analysis, node):
                 yield node
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             # Where engines differ on a size, only a body that hands it on does harm.

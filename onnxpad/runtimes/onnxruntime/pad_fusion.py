@@ -167,9 +167,11 @@ class Fusion:
         `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
-        for index in () if row is None else (0, row.inputs.weight):
-            pad = None if index is None else self._certain_pad(node, index)
-            if row is None or pad is None or not self.is_fed(pad.data):
+        if row is None:
+            return None
+        for index in (0, row.inputs.weight):
+            pad = None if index is None else self._certain_pad(row, node, index)
+            if pad is None or not self.is_fed(pad.data):
                 continue
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
@@ -182,7 +184,7 @@ class Fusion:
     def takes(self, node: Node) -> Node | None:
         """The `Pad` that PadFusion folds into the data of a node for certain, rightly or not."""
         row = self._fused(node)
-        pad = None if row is None else self._certain_pad(node, 0)
+        pad = None if row is None else self._certain_pad(row, node, 0)
         return None if pad is None else pad.node
 
     def _fused(self, node: Node) -> Operator | None:
@@ -191,8 +193,8 @@ class Fusion:
         is_fused = row is not None and folds_pads(row) and _may_fuse(self._graph, node, row)
         return row if is_fused else None
 
-    def _certain_pad(self, window: Node, index: int) -> PadOp | None:
-        graph, row = self._graph, self._fused(window)
+    def _certain_pad(self, row: Operator, window: Node, index: int) -> PadOp | None:
+        graph = self._graph
         tensor = window.inputs[index] if index < len(window.inputs) else None
         while tensor and tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = tensor.producer
@@ -202,7 +204,7 @@ class Fusion:
                 pad = self._pad(node)
                 operands = [each for each in node.inputs[1:] if each.name]
                 known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
-                if row is None or pad is None or pad.constant_amounts is None or pad.value is None:
+                if pad is None or pad.constant_amounts is None or pad.value is None:
                     return None
                 is_folded = known and self._may_take(pad) and _is_spatial(row, pad)
                 return pad if is_folded else None
