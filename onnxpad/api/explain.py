@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
@@ -16,16 +16,16 @@ from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
 if TYPE_CHECKING:
     from onnxpad.arguments import Dims, ModelSource, Shapes
 
-PerAxis: TypeAlias = int | Sequence[int] | str
+PerAxis = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
-_ASKED: Final = (
+_ASKED = (
     "give --op, --size and --kernel, or a model and --node, with a name that `onnxpad show` lists"
 )
-_MOST_AXES: Final = 3
-_LARGEST: Final = 2**31 - 1
-_LONGEST: Final = 2**14
-_LARGEST_STRIDE: Final = 2**12
+_MOST_AXES = 3
+_LARGEST = 2**31 - 1
+_LONGEST = 2**14
+_LARGEST_STRIDE = 2**12
 
 
 class Explanation(ExplainReport, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from onnxpad import declared
 from onnxpad.declared import Row
@@ -17,7 +17,7 @@ from onnxpad.rewrite import registry
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.semantics.operators import OPERATORS
 
-Extension: TypeAlias = type[Pass] | Row
+Extension = type[Pass] | Row
 """A pass or a declaration: all that can be registered."""
 _T = TypeVar("_T", bound=Extension)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -17,10 +17,10 @@ from onnxpad.errors import ModelError, UsageError, let_through
 if TYPE_CHECKING:
     from onnxpad.graph.model import Model
 
-_SAVING: Final = "onnx_ir.save(model, path, external_data='weights.data')"
+_SAVING = "onnx_ir.save(model, path, external_data='weights.data')"
 
-GIBIBYTE: Final = 1 << 30
-LIMIT: Final = 2 * GIBIBYTE
+GIBIBYTE = 1 << 30
+LIMIT = 2 * GIBIBYTE
 """More than fits one serialised model."""
 
 

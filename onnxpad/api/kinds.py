@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onnxpad import arguments
 from onnxpad.arguments import ModelSource, Source
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.graph.model import Model
 
-_MINUTE: Final = 60.0
+_MINUTE = 60.0
 
-_WITH_FUNCTIONS: Final = 8
+_WITH_FUNCTIONS = 8
 """The IR version that brought functions."""
 
-_PARTS: Final = (
+_PARTS = (
     ("onnx_graphsurgeon", "Function", "graphsurgeon Graph"),
     ("onnx_ir", "Function", "onnx_ir.Model"),
     ("onnx_ir", "Graph", "onnx_ir.Model"),

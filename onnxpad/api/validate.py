@@ -9,7 +9,7 @@ from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.validation.given import Arrays
 
-_NAMED: Final = 3
+_NAMED = 3
 """Nodes that fell back that are named."""
 
-_LONGEST: Final = 20.0
+_LONGEST = 20.0
 """Seconds after which no other layout is tried."""
 
 

@@ -6,7 +6,7 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -16,10 +16,10 @@ from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_fail
 from onnxpad.errors import UsageError
 from onnxpad.process import was_interrupted
 
-_COMPLETION: Final = frozenset({"--install-completion", "--show-completion"})
+_COMPLETION = frozenset({"--install-completion", "--show-completion"})
 """Options that ask for the script which a shell needs."""
 
-COMMANDS: Final = {
+COMMANDS = {
     "fix": ("fix_command", "Rewrite a model's padding, prove it, validate it, write it."),
     "check": (
         "check_command",

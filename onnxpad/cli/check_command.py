@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec.structs import replace
@@ -187,7 +187,7 @@ def check(
     return report.exit_code
 
 
-_FOR_PEOPLE: Final = {CheckFormat.TEXT, CheckFormat.GITHUB}
+_FOR_PEOPLE = {CheckFormat.TEXT, CheckFormat.GITHUB}
 
 
 def _rendered(report: "CheckReport", form: CheckFormat) -> str:

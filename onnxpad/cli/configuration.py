@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -21,11 +21,11 @@ from onnxpad.targets import toml_file as toml
 from onnxpad.targets.toml_file import Check, Place, Problem
 
 Report = TypeVar("Report", bound=Any)
-Value: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
+Value = str | tuple[str, ...] | Mapping[str, str]
 """The value of a key for one model."""
 
-IGNORED: Final = "per-file-ignores"
-SIZES: Final = {"shapes": "--shape", "dims": "--dim"}
+IGNORED = "per-file-ignores"
+SIZES = {"shapes": "--shape", "dims": "--dim"}
 """Keys that give sizes, each with the option whose texts it takes."""
 
 
@@ -74,9 +74,9 @@ def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
     return codes_given(name, texts, every_code())
 
 
-_codes: Final = partial(_each, lambda text: _chosen("", [text]))
+_codes = partial(_each, lambda text: _chosen("", [text]))
 
-_CHECKS: Final[Mapping[str, Check]] = {
+_CHECKS: Mapping[str, Check] = {
     "target": _texts,
     "style": partial(toml.word, tuple(Style)),
     "select": _codes,

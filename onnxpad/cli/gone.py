@@ -1,8 +1,6 @@
 """Commands and options that there were, and what serves instead of each."""
 
-from typing import Final
-
-GONE: Final[dict[tuple[str, str], str]] = {
+GONE: dict[tuple[str, str], str] = {
     ("docs", "--html"): "onnxpad docs PAGE, which prints a page as Markdown",
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("fix", "--check"): "onnxpad check, or onnxpad fix --diff, which writes nothing",
@@ -15,7 +13,7 @@ GONE: Final[dict[tuple[str, str], str]] = {
 }
 """What serves instead, by the command and its option, or "" for the command itself."""
 
-VALUES: Final = {"junit": "sarif, github or json", "link": "copy or inline"}
+VALUES = {"junit": "sarif, github or json", "link": "copy or inline"}
 """What serves instead of values of options."""
 
 

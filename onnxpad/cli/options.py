@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
@@ -64,7 +64,7 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-ADVANCED: Final = "Advanced"
+ADVANCED = "Advanced"
 """The panel of a help's options that fewer people need; hidden ones are named below it."""
 
 RunTimeoutOption = Annotated[
@@ -108,11 +108,11 @@ HtmlOption = Annotated[
     ),
 ]
 
-CHOSEN: Final = ("select", "ignore")
+CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
-TARGETS: Final = ("target", "target_only")
+TARGETS = ("target", "target_only")
 """Options that say for which runtimes."""
-HOW: Final = tuple(name for name in TYPED if name not in (*CHOSEN, *TARGETS, "strict"))
+HOW = tuple(name for name in TYPED if name not in (*CHOSEN, *TARGETS, "strict"))
 """Options that say what is written, and those of the sizes."""
 
 
@@ -156,10 +156,10 @@ def _parameter(name: str) -> inspect.Parameter:
     )
 
 
-_FIRST: Final = {"style", "dynamic", "shapes", "dims", "target"}
+_FIRST = {"style", "dynamic", "shapes", "dims", "target"}
 """Options that most people need."""
-_RARE: Final = {"symmetric_transpose", "trust_dim_names", "target_only"}
-_COMPLETED: Final = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
+_RARE = {"symmetric_transpose", "trust_dim_names", "target_only"}
+_COMPLETED = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
 
 
 def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,11 +291,11 @@ def _above(folder: Path, known: Known) -> "Configuration | None":
     return found
 
 
-_TABLES: Final = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))
+_TABLES = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))
 """How a line of a pyproject.toml with a table `tool.onnxpad` begins, but for what is `_LOOSE`."""
-_LOOSE: Final = b" \t\"'["
+_LOOSE = b" \t\"'["
 
-_LONGEST: Final = 1 << 20
+_LONGEST = 1 << 20
 """Bytes of a pyproject.toml; what is longer is refused where it is read."""
 
 

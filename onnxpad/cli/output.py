@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 import typer
 from msgspec import Struct
@@ -288,8 +288,8 @@ def _is_page(path: Path) -> bool:
 
 
 DELAY = 0.5
-_FIRST: Final = "reading"
-_BESIDE: Final = 36
+_FIRST = "reading"
+_BESIDE = 36
 """Columns of the screen for the bar, the count and the time."""
 
 

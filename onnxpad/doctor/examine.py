@@ -14,7 +14,6 @@ import platform
 import re
 import subprocess
 from pathlib import Path
-from typing import Final
 
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
@@ -23,9 +22,9 @@ from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME
 from onnxpad.runtimes.onnxruntime.provider_rows import plugins
 
-INSTALL_CUDA: Final = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
+INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 
-_IMPORTED: Final = {
+_IMPORTED = {
     "numpy": "numpy",
     "protobuf": "google.protobuf",
     "onnx": "onnx",

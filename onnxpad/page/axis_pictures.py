@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
@@ -12,10 +12,10 @@ from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
 from onnxpad.report.text import counted
 from onnxpad.report.window_drawing import one_axis
 
-_CELLS: Final = (32, 64, 128)
-_WIDTH: Final = 640
-_EDGE: Final = 4
-_PICTURES: Final = 4
+_CELLS = (32, 64, 128)
+_WIDTH = 640
+_EDGE = 4
+_PICTURES = 4
 
 
 def axis_pictures(facts: Mapping[str, object]) -> Html:

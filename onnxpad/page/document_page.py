@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
 
 from onnxpad import __version__
 from onnxpad.page.markup import NOTHING, Html, badge, el, esc, folded, join, names, table
@@ -24,10 +23,10 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, shortened_to
 
-Draw: TypeAlias = Callable[[Picture], Html]
+Draw = Callable[[Picture], Html]
 
-_BADGES: Final = {"good": "good", "warning": "warn", "error": "bad", "info": "plain"}
-_LONGEST: Final = 300
+_BADGES = {"good": "good", "warning": "warn", "error": "bad", "info": "plain"}
+_LONGEST = 300
 """Characters of a text in a notebook."""
 
 

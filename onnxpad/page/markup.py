@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import Final, NewType
+from typing import NewType
 
 from onnxpad.report.text import counted, shown
 
@@ -12,8 +12,8 @@ Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
 NOTHING = Html("")
-_VOID: Final = {"br", "wbr"}
-MOST_NAMES: Final = 2000
+_VOID = {"br", "wbr"}
+MOST_NAMES = 2000
 """Names that one list shows; `--format json` has all of them."""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-STYLE: Final = """
+STYLE = """
 :root { color-scheme: light dark;
   --paper: #ffffff; --card: #f6f8fa; --ink: #1f2328; --faint: #57606a; --line: #d0d7de;
   --accent: #0550ae; --good: #116329; --good-ground: #dafbe1; --warn: #7d4e00;

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -270,10 +271,8 @@ def _differing(new: Layers, old: Layers) -> DiffersError:
 
 def _check_same_window(new: Slid, old: Slid) -> None:
     one, other = old.form, new.form
-    if new.output != old.output or any(
-        getattr(one, name) != getattr(other, name)
-        for name in ("kind", "axes", "others", "has_indices")
-    ):
+    was = old.output, one.kind, one.axes, one.others, one.has_indices
+    if was != (new.output, other.kind, other.axes, other.others, other.has_indices):
         raise DiffersError("the window itself differs")
     if not other.empty <= one.empty:
         raise DiffersError(f"{', '.join(other.empty - one.empty)} became an empty list")
@@ -359,6 +358,13 @@ def _winning(layers: Layers, dtype: int | None) -> DiffersError:
     return DiffersError(said, Reason.FILL_WINS, value=value)
 
 
+def _comparison(*pair: Any) -> Comparison | DiffersError:
+    try:
+        return compare(*pair)
+    except DiffersError as error:
+        return error.with_traceback(None)
+
+
 class Facts:
     """Facts about terms of one graph, at the sizes that its analysis admits."""
 
@@ -367,7 +373,16 @@ class Facts:
         self.graph = graph
         self.reader = reader
         self.analysis = analysis
-        self.compared = lru_cache(compare)  # networks repeat the same few windows
+        self._compared = cache(_comparison)  # networks repeat the same few windows
+
+    def compared(
+        self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
+    ) -> Comparison:
+        """As `windows.compare`, once for each pair, whether it is the same or refused."""
+        found = self._compared(old, new, sizes, dtype, trust)
+        if isinstance(found, DiffersError):
+            raise found
+        return found
 
     def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
         """The sizes of data on some axes; symbols where they are unknown until run time."""

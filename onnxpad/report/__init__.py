@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -28,7 +28,7 @@ class Outcome(enum.StrEnum):
     INVALID = "invalid"  # the rewritten model does not compute what the original computes
 
 
-UNTAKEN: Final = frozenset({"PAD703", "PAD704"})
+UNTAKEN = frozenset({"PAD703", "PAD704"})
 """Codes of padding that a target computes wrongly, or rejects."""
 
 
@@ -56,7 +56,7 @@ class Delivery(Struct, frozen=True):
     html: str = ""
 
 
-IN_MEMORY: Final = Delivery(in_memory=True)
+IN_MEMORY = Delivery(in_memory=True)
 
 
 class Configured(Struct, frozen=True):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
 from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, Kind
 
-LANE: Final = 13
-CELL: Final = 20
-_WIDE: Final = 12
+LANE = 13
+CELL = 20
+_WIDE = 12
 
 
 class AxisPlace(Struct, frozen=True):

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,21 +21,21 @@ from onnx import numpy_helper
 from onnxpad.file.proto_walk import bodies, function_label, named_bodies, qualified
 from onnxpad.report.text import Paint, counted, shown
 
-MOST_ELEMENTS: Final = 16
+MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
-MOST_CHARACTERS: Final = 80
-_OPERATORS: Final = 6
+MOST_CHARACTERS = 80
+_OPERATORS = 6
 """Operators counted in the line for nodes that went away."""
 
-_INTEGERS: Final = {
+_INTEGERS = {
     getattr(onnx.TensorProto, name)
     for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 }
 
-Item: TypeAlias = onnx.ValueInfoProto | onnx.NodeProto
-Items: TypeAlias = Mapping[str, Item]
-Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
-Constants: TypeAlias = Mapping[str, str]
+Item = onnx.ValueInfoProto | onnx.NodeProto
+Items = Mapping[str, Item]
+Held = onnx.GraphProto | onnx.FunctionProto
+Constants = Mapping[str, str]
 
 
 class _Side(Struct, frozen=True):

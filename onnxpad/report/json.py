@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
-_RECORDS: Final = (
+_RECORDS = (
     *(Finding, Change, Page),
     *(Validation, Run, Comparison, Placement, Divergence, PaddingDifference),
 )
@@ -449,13 +449,13 @@ def dumped(document: Mapping[str, object], *records: type) -> str:
     return json.dumps(_plain(document, (*_RECORDS, *records)), indent=2, allow_nan=False) + "\n"
 
 
-CHANGE: Final = (
+CHANGE = (
     *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
     *("forms", "amounts", "repairs"),
 )
 """The fields that JSON has of a change."""
 
-WORDS: Final = {
+WORDS = {
     "skipped": "uncompared",
     "totals": "pads",
     "limits": "sizes",

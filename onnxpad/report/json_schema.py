@@ -10,9 +10,7 @@ from functools import cached_property
 from typing import (
     Annotated,
     Any,
-    Final,
     Literal,
-    TypeAlias,
     Union,
     get_args,
     get_origin,
@@ -35,7 +33,7 @@ from onnxpad.targets.known_targets import Standing
 from onnxpad.targets.target import Cell, Fact, Run
 from onnxpad.validation.result import Validation
 
-_Type: TypeAlias = Any
+_Type = Any
 """An annotation, or an object by its fields."""
 
 
@@ -46,23 +44,23 @@ class _Open(Struct, frozen=True):
     sometimes: Mapping[str, _Type]
 
 
-_Text: TypeAlias = str | None
-_Lines: TypeAlias = tuple[str, ...]
-_Sizes: TypeAlias = tuple[int, ...]
-_Shapes: TypeAlias = Mapping[str, tuple[int | str | None, ...]]
-_Range: Final = {"first": int, "last": int, "step": int}
-_BeforeAndAfter: Final = {"before": int, "after": int}
-_CODE_LINES: Final = {"pytorch": str, "keras": str, "onnx": str}
-_PADS: Final = tuple[tuple[int, int], ...]
-_WAY: Final = {"pads": _PADS, "output_padding": _Sizes, **_CODE_LINES}
+_Text = str | None
+_Lines = tuple[str, ...]
+_Sizes = tuple[int, ...]
+_Shapes = Mapping[str, tuple[int | str | None, ...]]
+_Range = {"first": int, "last": int, "step": int}
+_BeforeAndAfter = {"before": int, "after": int}
+_CODE_LINES = {"pytorch": str, "keras": str, "onnx": str}
+_PADS = tuple[tuple[int, int], ...]
+_WAY = {"pads": _PADS, "output_padding": _Sizes, **_CODE_LINES}
 
-_HEAD: Final = {
+_HEAD = {
     "version": Literal[SCHEMA],
     "tool": {"name": str, "version": str},
     "exit_code": int,
 }
-_STEP: Final = {"node": str, "op_type": str}
-_PAGES: Final = {"rules": tuple[Page, ...], "reasons": Mapping[str, str]}
+_STEP = {"node": str, "op_type": str}
+_PAGES = {"rules": tuple[Page, ...], "reasons": Mapping[str, str]}
 
 
 def _of(record: type, *names: str) -> dict[str, _Type]:

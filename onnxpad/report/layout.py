@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import shorten
-from typing import Final
 
 from msgspec import Struct
 
@@ -28,10 +27,10 @@ from onnxpad.report.documents import (
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
-PIPED_WIDTH: Final = 80
+PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
 
-_SGR: Final = {
+_SGR = {
     "good": "32",
     "info": "36",
     "warning": "33",
@@ -39,19 +38,19 @@ _SGR: Final = {
     "strong": "1",
     "faint": "2",
 }
-ROLES: Final = {code: role for role, code in _SGR.items()}
+ROLES = {code: role for role, code in _SGR.items()}
 """The role by the number that marks it."""
-MARKED: Final = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
+MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 """A text that is marked: the number, and the text."""
-_COLOURS: Final = re.compile("\x1b\\[[0-9;]*m")
-_END: Final = "\x1b[0m"
-UNBREAKABLE: Final = "\u00a0"
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_END = "\x1b[0m"
+UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
-_SHORTEST: Final = 4
-_LEAST: Final = 24
+_SHORTEST = 4
+_LEAST = 24
 """Columns that the last column of a table has at least."""
-_WIDEST: Final = 10_000
-_NAMES: Final = 3
+_WIDEST = 10_000
+_NAMES = 3
 """Names of nodes in a cell."""
 
 
@@ -360,7 +359,7 @@ def counts_text(counts: Tallies) -> str:
     )
 
 
-UNBROKEN: Final = Screen(width=None)
+UNBROKEN = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Final
 
 from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
 
-INDEX: Final = "index"
+INDEX = "index"
 
-_DOCS: Final = files("onnxpad") / "docs"
-_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
+_DOCS = files("onnxpad") / "docs"
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
 
 
 def index() -> dict[str, dict[str, str]]:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final
 
 from onnxpad.inventory import PaddingSite, PathNode, known_number
 from onnxpad.report import ShowReport
 from onnxpad.report.json import config_fields, dumped, finding_fields, head
 
-_FIELDS: Final = (
+_FIELDS = (
     *("node", "op_type", "domain", "scope", "kind", "written", "pads", "own_pads", "axes"),
     *("kernel", "stride", "dilation", "auto_pad", "ceil_mode", "count_include_pad"),
     *("output_padding", "output_shape", "outer", "tensor", "path", "readers"),
     *("conventions", "convention", "findings", "fixable", "stays", "problem", "advice"),
 )
-_TEXTS: Final = ("tensor", "convention", "problem")
+_TEXTS = ("tensor", "convention", "problem")
 """Those that are null where they are empty."""
-_READ: Final = {
+_READ = {
     "auto_pad": None,
     "ceil_mode": False,
     "count_include_pad": False,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -164,9 +164,9 @@ def one_line(result: object, text: str) -> str:
 
 
 _T = TypeVar("_T")
-_VARIANTS: Final = 4
+_VARIANTS = 4
 """How many different amounts of a group are listed."""
-_PAD: Final = StepForm("Pad", "pad")
+_PAD = StepForm("Pad", "pad")
 
 
 class ChangeGroup(Struct, frozen=True):

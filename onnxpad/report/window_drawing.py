@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -16,10 +16,10 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import AxisAnswer
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
-DrawnWindow: TypeAlias = tuple[int, range]
+DrawnWindow = tuple[int, range]
 """A line below the axis, from 0 on, and the positions that a window reads, or writes there."""
 
-_MOST_LANES: Final = 4
+_MOST_LANES = 4
 
 
 class DrawnRow(Struct, frozen=True):

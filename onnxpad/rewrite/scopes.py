@@ -70,15 +70,13 @@ def misfolded(context: Context) -> list[Exposed]:
     """
     if next(context.pads(), None) is None:
         return []
-    found = _certain(context)
+    found = [*filter(None, map(context.sites.fusion.certain, context.graph.nodes))]
     if found and context.graph.version:
-        known = {each.ends for each in _certain(original(context))}
+        windows, before = {each.ends[1] for each in found}, original(context)
+        was = (n for n in before.graph.nodes if n.outputs and n.outputs[0].name in windows)
+        known = {each.ends for each in filter(None, map(before.sites.fusion.certain, was))}
         return [each for each in found if each.ends in known]
     return found
-
-
-def _certain(context: Context) -> list[Exposed]:
-    return [*filter(None, map(context.sites.fusion.certain, context.graph.nodes))]
 
 
 class _Finder:

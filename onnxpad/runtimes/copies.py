@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
 
 import onnx
 from onnx import AttributeProto, helper
@@ -19,7 +18,7 @@ from onnxpad.declared import Key, functions_of, has_bodies
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, bodies, default_opset, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
-_Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
+_Scope = onnx.GraphProto | onnx.FunctionProto
 
 _DROPOUT = "", "Dropout"
 _STANDARD: Mapping[Key, int] = {

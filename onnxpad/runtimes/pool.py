@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from multiprocessing.connection import Pipe
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME, let_through
 from onnxpad.runtimes.channel import Channel, ClosedError
@@ -30,16 +30,16 @@ from onnxpad.runtimes.worker import Desk, detach, ignore_signals, serve
 if TYPE_CHECKING:
     import subprocess
 
-_IDLE: Final = 4
+_IDLE = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
 
-_PATIENCE: Final = 2.0
+_PATIENCE = 2.0
 """Seconds to wait for the exit code of a worker that does not answer any more."""
 
 _limit: ContextVar[float | None] = ContextVar("limit", default=None)
 """Seconds after which a request is given up, with its worker; None for no limit."""
 
-_START: Final = """\
+_START = """\
 import importlib, sys, typing
 sys.path[:] = sys.argv[3:]
 sys.path.insert(0, sys.argv[2])
@@ -49,7 +49,7 @@ from onnxpad.runtimes import worker
 worker.serve_started(int(sys.argv[1]))
 """
 
-_WINDOWS_INTERRUPT: Final = 0xC000013A
+_WINDOWS_INTERRUPT = 0xC000013A
 
 _Process: TypeAlias = "_Forked | subprocess.Popen[bytes]"
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias, TypeVar, TypeVarTuple
+from typing import Any, Self, TypeAlias, TypeVar, TypeVarTuple
 
 import numpy.typing as npt
 import onnx
@@ -19,14 +19,14 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 from onnxpad.runtimes.worker import DEPLOYED, Desk
 
-CPU: Final = DEPLOYED.CPU
+CPU = DEPLOYED.CPU
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
-Array: TypeAlias = npt.NDArray[Any]
+Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
+Array = npt.NDArray[Any]
 Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """The value of an output: a tensor, a sequence, a map, or None for an empty optional."""
 
-Answer: TypeAlias = dict[str, Value] | EngineError
+Answer = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
 AGREED: dict[str, Value] = {}
 """Stands for outputs that are equal bit for bit in all models and were not sent."""

@@ -14,14 +14,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation, Runtime
 
-DEPLOYED: Final = native
+DEPLOYED = native
 """The runtime that workers run."""
 
 _SHARE = 0.8

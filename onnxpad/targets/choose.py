@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -27,14 +27,14 @@ from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target
 from onnxpad.targets.target_file import OPPOSITES
 
-_ROUNDS: Final = 3
-_MOST: Final = 4096
+_ROUNDS = 3
+_MOST = 4096
 """Answers that are kept: models have few forms, and most of them at many nodes."""
 
-_OWN: Final = "onnxruntime-cpu"
+_OWN = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
-_AS_IT_CAME: Final = replace(KEPT, spelling=frozenset({"constant_amounts"}))
+_AS_IT_CAME = replace(KEPT, spelling=frozenset({"constant_amounts"}))
 """Padding that stays as it came, but for amounts that are computed and always the same.
 
 Of the many ways to compute them, none was measured of which it is known that it is this one.
@@ -43,7 +43,7 @@ Of the many ways to compute them, none was measured of which it is known that it
 _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
 """How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
 
-_WAYS: Final = (
+_WAYS = (
     Wanted("fold"),
     Wanted("fold", no_ceil=True, symmetric_transpose=True),
     Wanted("symmetric", symmetric_transpose=True),
@@ -213,7 +213,7 @@ def choose(run: Run) -> Choice:
     )
 
 
-_UNGUARDED: Final = ("no_empty_fill", "no_guard")
+_UNGUARDED = ("no_empty_fill", "no_guard")
 """Spellings of a `Pad` by which it is protected less, the least first."""
 
 
@@ -394,7 +394,7 @@ def _rank(grades: Sequence[int]) -> tuple[int, ...]:
     return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK, _READ))
 
 
-_PERFECT: Final = (0, 0, 0, 0, 0)
+_PERFECT = (0, 0, 0, 0, 0)
 
 
 def _asks(options: Options, form: Form) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from msgspec.structs import asdict
 
@@ -17,14 +17,14 @@ from onnxpad.semantics.operators import PadOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 
-_WORDS: Final = {
+_WORDS = {
     "wrong": "computes something else",
     "rejected": "does not run it",
     "fallback": "leaves it to another provider",
     "unknown": "is not known to take it",
 }
-_STAYS: Final = "no writing that can be made is known to be taken better"
-_BY_NONE: Final = "no padding mends it"
+_STAYS = "no writing that can be made is known to be taken better"
+_BY_NONE = "no padding mends it"
 
 
 class TargetReport:
@@ -139,10 +139,8 @@ class ReportUnknown(TargetReport):
     stays = Severity.INFO
 
 
-TARGET_REPORTS: Final = (ReportWrong, ReportRejected, ReportFallback, ReportUnknown)
-_BY_VERDICT: Final = dict(
-    zip(("wrong", "rejected", "fallback", "unknown"), TARGET_REPORTS, strict=True)
-)
+TARGET_REPORTS = (ReportWrong, ReportRejected, ReportFallback, ReportUnknown)
+_BY_VERDICT = dict(zip(("wrong", "rejected", "fallback", "unknown"), TARGET_REPORTS, strict=True))
 
 
 def writing(run: Run) -> AtLast:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero
 from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.semantics.rows import UnreadError, lowest
 
-BESIDE: Final = frozenset(
+BESIDE = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
     | {"onnxruntime", "count_include_pad", "count_written", "wide", "producer"}
 )
@@ -31,7 +31,7 @@ What was measured speaks for models that differ only in these, unless it shows t
 """
 
 
-DTYPES: Final[Mapping[int, str]] = {
+DTYPES: Mapping[int, str] = {
     number: {"FLOAT": "float32", "DOUBLE": "float64"}.get(name, name.lower())
     for name, number in TensorProto.DataType.items()
     if number
@@ -187,7 +187,7 @@ class Form(Struct, frozen=True):
         return replace(self, **_UNHEEDED) == Form(self.op)
 
 
-UNSAID: Final = Form("")
+UNSAID = Form("")
 """A form that says nothing."""
 
 
@@ -196,19 +196,17 @@ def _usual(*names: str) -> dict[str, Any]:
     return {name: getattr(UNSAID, name) for name in names}
 
 
-_UNHEEDED: Final = _usual(
-    *BESIDE, "domain", "rank", "dtype", "stride", "dilated", "narrow", "quantised"
-)
+_UNHEEDED = _usual(*BESIDE, "domain", "rank", "dtype", "stride", "dilated", "narrow", "quantised")
 """Fields that make no difference where nothing is padded."""
 
-OF_PADS: Final = _usual("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
+OF_PADS = _usual("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
 """Fields that tell of the `Pad`s in front of an operator, each as it is without any."""
 
-OF_A_PAD: Final = ("opset", "rank", "dtype", "silent", "sized", "batched", "producer", *OF_PADS)
+OF_A_PAD = ("opset", "rank", "dtype", "silent", "sized", "batched", "producer", *OF_PADS)
 """Fields that tell of a `Pad` alone."""
 
-_MAIN: Final = tuple(name for name in Form.__struct_fields__ if name not in BESIDE)
-_REST: Final = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
+_MAIN = tuple(name for name in Form.__struct_fields__ if name not in BESIDE)
+_REST = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
 
 
 class Placed(NamedTuple):
@@ -466,14 +464,14 @@ class _Forms:
         return self._graph.is_raw(node.inputs[1])
 
 
-_CROPS: Final[Mapping[str, str]] = {
+_CROPS: Mapping[str, str] = {
     Reason.ENGINES_DISAGREE: "departs",
     Reason.AUTO_PAD_AND_PADS: "stops",
     Reason.CROPS: "stops",
 }
 """Departures by the reason why the crop of a transposed convolution is not known."""
 
-SOURCES: Final = ("constant", "constant-node", "computed")
+SOURCES = ("constant", "constant-node", "computed")
 """How the amounts of a `Pad` are given."""
 
 

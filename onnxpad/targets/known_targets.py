@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -17,7 +17,7 @@ from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
 from onnxpad.targets.toml_file import Problem, read_text
 
-ALIASES: Final = {
+ALIASES = {
     "trt": "tensorrt",
     "ort": "onnxruntime-cpu",
     "onnxruntime": "onnxruntime-cpu",
@@ -71,7 +71,7 @@ def _answers(target: Target) -> Iterator[tuple[str, str, bool]]:
         yield form, style, {target.cell(site).verdict for site in each} == {"right"}
 
 
-_KINDS: Final = {"": "conv", "Conv": "conv", "ConvTranspose": "conv_transpose"} | dict.fromkeys(
+_KINDS = {"": "conv", "Conv": "conv", "ConvTranspose": "conv_transpose"} | dict.fromkeys(
     ("MaxPool", "AveragePool"), "pool"
 )
 """Operators as topics call them; without one the most usual is meant."""
@@ -260,7 +260,7 @@ def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**USUAL, **table["when"]} if table.get("exact", False) else table["when"]
 
 
-USUAL: Final = {
+USUAL = {
     name: value
     for name, value in asdict(UNSAID).items()
     if name not in BESIDE - {"grouped", "uneven", "even"}

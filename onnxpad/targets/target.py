@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Final, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,10 +19,10 @@ Verdict = Literal["right", "wrong", "rejected", "fallback", "unknown"]
 Signature = tuple[object, ...]
 """Fields of a form that runtimes may be expected to heed, or the others."""
 
-_SELDOM: Final = BESIDE | {"fill"}
+_SELDOM = BESIDE | {"fill"}
 """Fields in which models may differ from a form that they answer for."""
 
-_WORST_FIRST: Final[Sequence[Verdict]] = ("wrong", "rejected", "fallback", "unknown", "right")
+_WORST_FIRST: Sequence[Verdict] = ("wrong", "rejected", "fallback", "unknown", "right")
 
 
 class Condition(Struct, frozen=True):

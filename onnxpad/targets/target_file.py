@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from onnx.defs import has as has_operator
 
@@ -18,13 +18,13 @@ from onnxpad.targets import toml_file as toml
 from onnxpad.targets.form import DTYPES, OF_A_PAD, UNSAID, Form
 from onnxpad.targets.toml_file import Check, Place, Problem
 
-VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
+VERDICTS = ("right", "wrong", "rejected", "fallback", "unknown")
 """Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""
 
-STYLES: Final = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
+STYLES = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
 """The writings in which each form was run."""
 
-SPELLINGS: Final = {
+SPELLINGS = {
     "kernel_shape": "the attribute kernel_shape must be written",
     "write_pads": "pads must be written even where all are 0",
     "no_count_include_pad": "count_include_pad must not be 1, also where nothing is padded",
@@ -40,10 +40,10 @@ SPELLINGS: Final = {
 }
 """Ways to write the same graph that a runtime may insist on."""
 
-OPPOSITES: Final = {"value": "no_value", "no_value": "value"}
+OPPOSITES = {"value": "no_value", "no_value": "value"}
 """Spellings of which only one can be written."""
 
-TOPICS: Final = {
+TOPICS = {
     "auto_pad_conv": "SAME on a convolution",
     "auto_pad_conv_transpose": "SAME on a transposed convolution",
     "auto_pad_pool": "SAME on a pool",
@@ -62,9 +62,9 @@ TOPICS: Final = {
 
 Value = str | int | bool
 
-_SIDES: Final = ("none", "equal", "end", "begin", "mixed", "open")
+_SIDES = ("none", "equal", "end", "begin", "mixed", "open")
 
-WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+WORDS: Mapping[str, tuple[str, ...]] = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
     "pads": _SIDES,
     "ceil": ("", "even", "over", "dropped", "open"),
@@ -77,7 +77,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """All values of the fields of a form that have a few, which `form.Form` explains."""
 
-DATA: Final = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
 
@@ -191,12 +191,12 @@ def _advice(value: object, at: Place) -> Iterator[Problem]:
         yield from toml.text(value, at)
 
 
-_texts: Final = partial(toml.listed, toml.text)
-_topics: Final = partial(toml.listed, partial(toml.word, TOPICS))
+_texts = partial(toml.listed, toml.text)
+_topics = partial(toml.listed, partial(toml.word, TOPICS))
 
-_WHEN: Final = {name: partial(_condition, name) for name in Form.__struct_fields__}
+_WHEN = {name: partial(_condition, name) for name in Form.__struct_fields__}
 
-_CELL: Final[Mapping[str, Check]] = {
+_CELL: Mapping[str, Check] = {
     "about": _topics,
     "when": partial(toml.table, _WHEN, ()),
     "verdict": partial(toml.word, VERDICTS),
@@ -228,15 +228,15 @@ def _cell(value: object, at: Place) -> Iterator[Problem]:
                 yield (*at, "when", name), f"a Pad has no {name!r}; 'outer' is of its amounts"
 
 
-_FACT: Final[Mapping[str, Check]] = {"about": _topics, "text": toml.text, "source": toml.text}
+_FACT: Mapping[str, Check] = {"about": _topics, "text": toml.text, "source": toml.text}
 
-_GROUP: Final[Mapping[str, Check]] = {
+_GROUP: Mapping[str, Check] = {
     **dict.fromkeys(STYLES, partial(toml.word, VERDICTS)),
     "note": toml.text,
     "forms": _texts,
 }
 
-_MEASURED: Final[Mapping[str, Check]] = {
+_MEASURED: Mapping[str, Check] = {
     "variant": toml.text,
     "version": toml.text,
     "title": toml.text,
@@ -248,7 +248,7 @@ _MEASURED: Final[Mapping[str, Check]] = {
     "differs": partial(toml.tables, partial(toml.table, _GROUP, ("forms",))),
 }
 
-_FILE: Final[Mapping[str, Check]] = {
+_FILE: Mapping[str, Check] = {
     "title": toml.text,
     "version": toml.text,
     "read": toml.text,

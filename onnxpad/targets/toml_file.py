@@ -7,21 +7,21 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from onnxpad.errors import UsageError, and_list, meant
 
-LARGEST: Final = 1 << 20
+LARGEST = 1 << 20
 """Bytes of a file that is read: nobody writes a longer one by hand."""
 
-_TOLD: Final = 10
+_TOLD = 10
 """Problems of a file that are told."""
 
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 Check = Callable[[Any, Place], Iterator[Problem]]
 
-_WORD: Final = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
+_WORD = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 
 
 def read_text(path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from operator import eq
-from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
-Shape: TypeAlias = Sequence[int | str | None]
+Shape = Sequence[int | str | None]
 """For each axis its size, or for an open one its name or None, which stand for any size."""
 
 

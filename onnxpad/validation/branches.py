@@ -13,7 +13,6 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -35,23 +34,23 @@ from onnxpad.validation.draw import (
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.names import Pairing, read_by
 
-_MARK: Final = "onnxpad_enters"
-_FAILING: Final = """f () => () {{
+_MARK = "onnxpad_enters"
+_FAILING = """f () => () {{
     {0}_d = Constant <value = int64[1] {{0}}> ()
     {0}_i = Constant <value = int64[1] {{{1}}}> ()
     {0}_n = Gather ({2}, {0}_i)
     [{0}] {0}_y = Gather ({0}_d, {0}_n)
 }}"""
-_MOST_PLACES: Final = 32
-_BEYOND: Final = 7  # the end of one element
+_MOST_PLACES = 32
+_BEYOND = 7  # the end of one element
 
-_HERE: Final = Path()
-_MAIN: Final = onnx.NodeProto()  # what the main graph is held by
-_STEERING: Final = {"If": 1, "Loop": 2}  # how many of the first inputs decide what runs
+_HERE = Path()
+_MAIN = onnx.NodeProto()  # what the main graph is held by
+_STEERING = {"If": 1, "Loop": 2}  # how many of the first inputs decide what runs
 
-_Path: TypeAlias = tuple[tuple[int, str], ...]
-_Tensor: TypeAlias = tuple[_Path, str]
-_Made: TypeAlias = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
+_Path = tuple[tuple[int, str], ...]
+_Tensor = tuple[_Path, str]
+_Made = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
 
 
 class _Graph(Struct, frozen=True):

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +25,7 @@ from onnxpad.validation.align import Moved, aligned
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.draw import Draw, Input, Interface, Output, feeds_text, numpy_type
 
-Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+Arrays = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -127,7 +126,7 @@ class Case(Struct, frozen=True):
         return replace(seen, alignment=how)
 
 
-Excuse: TypeAlias = Callable[[Case, Run], str]
+Excuse = Callable[[Case, Run], str]
 
 
 def agrees_with_the_reference(case: Case, run: Run) -> str:
@@ -181,10 +180,10 @@ def quantised_rounding(case: Case, run: Run) -> str:
     return f"{changed}, by no more than rounding in fused quantised operators"
 
 
-BETTER: Final[tuple[Excuse, ...]] = (agrees_with_the_reference, provider_differs_already)
+BETTER: tuple[Excuse, ...] = (agrees_with_the_reference, provider_differs_already)
 """Why a difference without optimisation is in the rewritten model's favour."""
 
-EXCUSES: Final[tuple[Excuse, ...]] = (
+EXCUSES: tuple[Excuse, ...] = (
     neither_runs_optimised,
     optimiser_changes_both,
     quantised_rounding,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
 
 import onnx
 from msgspec import Struct, field
@@ -46,7 +45,7 @@ from onnxpad.validation.draw import (
 from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Placement
 
-_SAME_NAMES: Final = Pairing()
+_SAME_NAMES = Pairing()
 _OTHER, _SMALLEST = 1, 2  # the samples whose sizes are other than the first's, and the smallest
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
@@ -104,11 +103,7 @@ def ask(
         ) as opened:
             for warming in (True, False) if profile else (False,):
                 for each in dict.fromkeys(some) if warming else some:
-                    try:
-                        outputs, seconds = opened.timed(pairing.fed(each).feeds)
-                        result = Result(pairing.renamed(outputs), seconds)
-                    except EngineError as error:
-                        result = _failed(error)
+                    result = _run(opened, each, pairing)
                     if result.late:
                         yield result
                         return
@@ -144,6 +139,14 @@ def _steered(
     for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
         first = draw(inputs, sizes, seed)
         yield from steered_sizes(inputs, steerings(inputs, first.feeds))
+
+
+def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
+    try:
+        outputs, seconds = session.timed(pairing.fed(inputs).feeds)
+        return Result(pairing.renamed(outputs), seconds)
+    except EngineError as error:
+        return _failed(error)
 
 
 def _failed(error: EngineError) -> Result:
@@ -268,18 +271,15 @@ class Lab:
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
-            try:
-                outputs, seconds = session.timed(pairing.fed(fed).feeds)
-            except LimitError:
-                raise
-            except EngineError as error:
-                self._ran()
-                why = why or str(error)
-                return False
+            result = _run(session, fed, pairing)
+            if result.late:
+                raise LimitError(result.error)
             self._ran()
-            draws.append(fed)
-            results.append(Result(pairing.renamed(outputs), seconds))
-            return True
+            why = why or result.error
+            if not result.error:
+                draws.append(fed)
+                results.append(result)
+            return not result.error
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:

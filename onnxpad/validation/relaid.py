@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import onnx
@@ -20,7 +19,7 @@ from onnxpad.validation.draw import Draw, declared
 from onnxpad.validation.lab import ask
 from onnxpad.validation.names import Pairing
 
-_MOST_TRIED: Final = 9
+_MOST_TRIED = 9
 
 
 def inputs_relaid(original: Source, rewritten: Source) -> Iterator[tuple[Source, tuple[str, ...]]]:

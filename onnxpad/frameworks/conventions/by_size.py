@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
 
-_SEARCHED: Final = 400
+_SEARCHED = 400
 """Sizes up to which the first one is looked for from which on everything repeats."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from onnxpad.arithmetic.window import (
 )
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
-OPS: Final[tuple[Op, ...]] = get_args(Op)
+OPS: tuple[Op, ...] = get_args(Op)
 
 
 class Axis(Struct, frozen=True):

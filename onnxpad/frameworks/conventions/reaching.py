@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ from onnxpad.frameworks.conventions.question import (
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
 
-_MOST: Final = 64
+_MOST = 64
 
 
 class Totals(Struct, frozen=True):

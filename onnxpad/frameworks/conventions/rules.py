@@ -47,10 +47,10 @@ padding or an output_padding, from which it follows then; Keras's with an output
 (size - 1) * stride + extent % 2 + output_padding."""
 
 
-Demand: TypeAlias = Callable[[Question], str]
+Demand = Callable[[Question], str]
 """Why a convention does not exist for a question, in a few words; empty if it does."""
 
-Limit: TypeAlias = Callable[[Axis, AxisAnswer], str]
+Limit = Callable[[Axis, AxisAnswer], str]
 """Why a convention has no such padding on an axis, in a few words; empty if it has."""
 
 

@@ -11,7 +11,7 @@ A framework is a row of rows: the conventions that it follows for an intent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -127,7 +127,7 @@ def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
     return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
 
 
-_NAMED: Final[Mapping[Limit, str]] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}
+_NAMED: Mapping[Limit, str] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}
 """The limits whose words name a framework."""
 
 
@@ -178,20 +178,20 @@ def _pools(rule: PaddingRule, limit: Limit, *demands: Demand) -> dict[Op, Paddin
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
 # stride) outputs, the odd element at the end. Keras's averages and TensorFlow's count no padding.
-_SAME: Final = PaddingRule("same")
-_LOWER: Final = PaddingRule("same", odd="begin")
-_NONE: Final = PaddingRule("none")
-_HALF: Final = PaddingRule("number", usual="half")
-_NUMBER: Final = PaddingRule("number", takes=True)
-_HALF_OR_NUMBER: Final = PaddingRule("number", usual="half", takes=True)
+_SAME = PaddingRule("same")
+_LOWER = PaddingRule("same", odd="begin")
+_NONE = PaddingRule("none")
+_HALF = PaddingRule("number", usual="half")
+_NUMBER = PaddingRule("number", takes=True)
+_HALF_OR_NUMBER = PaddingRule("number", usual="half", takes=True)
 
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_CROP_SAME: Final = PaddingRule("same", appends_missing=True)
+_CROP_SAME = PaddingRule("same", appends_missing=True)
 # Keras appends to its valid, too: size * stride + max(extent - stride, 0) outputs.
-_CROP_NONE: Final = PaddingRule("none", appends_missing=True)
-_TORCH_TRANSPOSED: Final = PaddingRule(
+_CROP_NONE = PaddingRule("none", appends_missing=True)
+_TORCH_TRANSPOSED = PaddingRule(
     "number", usual="half", takes=True, appends_given=True, appends_missing=True,
     limits=(_torch_appends, _torch_reaches),
 )  # fmt: skip
@@ -206,11 +206,11 @@ def _demanding(rule: PaddingRule, *demands: Demand) -> PaddingRule:
     return replace(rule, demands=demands)
 
 
-_TENSORFLOW: Final = "TensorFlow, core/framework/kernel_shape_util.cc"
-_TORCH: Final = "PyTorch, torch.nn, 'Shape' of each layer"
-_COREML: Final = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
+_TENSORFLOW = "TensorFlow, core/framework/kernel_shape_util.cc"
+_TORCH = "PyTorch, torch.nn, 'Shape' of each layer"
+_COREML = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
 
-_ROWS: Final = (
+_ROWS = (
     # `tf.nn.conv2d` alone has a stride together with a dilation.
     Convention(
         "tensorflow-same",
@@ -374,10 +374,10 @@ _ROWS: Final = (
     ),
 )
 
-CONVENTIONS: Final[Mapping[str, Convention]] = {row.name: row for row in _ROWS}
+CONVENTIONS: Mapping[str, Convention] = {row.name: row for row in _ROWS}
 """All conventions by name."""
 
-PYTORCH_PADDING: Final = Convention(
+PYTORCH_PADDING = Convention(
     "pytorch-padding",
     _TORCH,
     {
@@ -412,7 +412,7 @@ Intent: TypeAlias = Literal["same", "valid", "causal"]
 """The purpose of padding: `same` keeps the size (divided by the stride; times the stride, if
 transposed), `valid` pads nothing, and `causal` lets no output read a later input."""
 
-INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
+INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 
 class Framework(Struct, frozen=True):
@@ -455,7 +455,7 @@ class Framework(Struct, frozen=True):
         raise absent if absent.title == self.title else AbsentError(f"{self.title}: {absent}")
 
 
-_UNPADDED: Final = (
+_UNPADDED = (
     Convention(
         "unpadded",
         "no padding, rounded down; no crop",
@@ -475,7 +475,7 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
     return replace(row, rules={**row.rules, "convtranspose": transposed})
 
 
-_REACHING: Final = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
+_REACHING = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
 
 
 def _framework(
@@ -492,10 +492,10 @@ def _framework(
     return Framework(name, title, by_intent, by_number, by_ceil or by_number)
 
 
-_VALID: Final = _rows("tensorflow-valid")
-_CAUSAL: Final = _rows("keras-causal")
+_VALID = _rows("tensorflow-valid")
+_CAUSAL = _rows("keras-causal")
 
-_FRAMEWORKS: Final = (
+_FRAMEWORKS = (
     _framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
     _framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
     _framework("tflite", "TensorFlow Lite", _rows("tflite")),
@@ -528,5 +528,5 @@ _FRAMEWORKS: Final = (
     _framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
 )
 
-FRAMEWORKS: Final[Mapping[str, Framework]] = {each.name: each for each in _FRAMEWORKS}
+FRAMEWORKS: Mapping[str, Framework] = {each.name: each for each in _FRAMEWORKS}
 """All frameworks by name."""

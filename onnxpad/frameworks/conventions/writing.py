@@ -8,7 +8,6 @@ differs from what the framework divides by.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,7 +15,7 @@ from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
 from onnxpad.frameworks.conventions.effect import divisors
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 
-KERAS_NAMES: Final = {
+KERAS_NAMES = {
     "same": frozenset({"tensorflow-same", "keras-same"}),
     "causal": frozenset({"keras-causal"}),
 }

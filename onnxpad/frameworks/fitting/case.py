@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ Likeness: TypeAlias = Literal[
 """The convention that padding is like: none, TensorFlow's SAME and symmetric alike, one of the two,
 SAME_LOWER, causal, one of the two at some sizes only, explicit padding, or nothing of these."""
 
-_POOLS: Final = frozenset({"maxpool", "avgpool"})
+_POOLS = frozenset({"maxpool", "avgpool"})
 
 
 class Fit(Struct, frozen=True):
@@ -181,7 +181,7 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         return {}
 
 
-_CASE: Final = lru_cache(maxsize=4096)(Case)
+_CASE = lru_cache(maxsize=4096)(Case)
 
 
 def case_of(
@@ -277,7 +277,7 @@ def _counting_matters(answer: Answer) -> bool:
     )
 
 
-_Candidate: TypeAlias = Callable[[Question], Answer]
+_Candidate = Callable[[Question], Answer]
 
 
 def _fit(case: Case, framework: Framework) -> Fit:

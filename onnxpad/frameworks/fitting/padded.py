@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.operators import PadOp, WindowOp
 
-_SHORT: Final[Mapping[Likeness, str]] = {
+_SHORT: Mapping[Likeness, str] = {
     "none": "",
     "either": "TensorFlow, PyTorch",
     "same": "TensorFlow",
@@ -34,12 +33,12 @@ _SHORT: Final[Mapping[Likeness, str]] = {
     "other": "none",
 }
 """Likenesses in short where a word of their own would tell less."""
-_MOST_TITLES: Final = 2
-_MOST: Final = 64
+_MOST_TITLES = 2
+_MOST = 64
 """The greatest stride of which each remainder is looked at."""
 
 
-Left: TypeAlias = tuple[Context, Node, str]
+Left = tuple[Context, Node, str]
 """An operator whose padding is not known, the graph that it is in, and why."""
 
 

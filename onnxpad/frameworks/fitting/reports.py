@@ -8,7 +8,7 @@ other padding computes something else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit, Likeness
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
-_NAMES: Final[Mapping[Likeness, str]] = {
+_NAMES: Mapping[Likeness, str] = {
     "either": "both TensorFlow's SAME and PyTorch's padding",
     "same": "TensorFlow's SAME",
     "symmetric": "PyTorch's padding",
@@ -32,18 +32,18 @@ _NAMES: Final[Mapping[Likeness, str]] = {
     "explicit": "explicit padding only, such as ZeroPadding2D or F.pad",
     "other": "no framework's padding",
 }
-_MIXED: Final = frozenset({"same", "symmetric", "lower"})
+_MIXED = frozenset({"same", "symmetric", "lower"})
 """Likenesses of the padding of a network that was written for one framework."""
 
-_KINDS: Final = {
+_KINDS = {
     "up": "pools round up",
     "down": "pools round down",
     "counting": "averages count padding",
     "leaving_out": "averages leave it out",
 }
 """What is said of some of the groups of which a model has several."""
-_COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
-_STAYS: Final = (
+_COMPARED = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
+_STAYS = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
     "a framework"
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,9 +29,9 @@ class Candidate(Struct, frozen=True):
     tier: int
 
 
-AS_IS: Final = "as it is"
+AS_IS = "as it is"
 _LIKELY, _LESS, _LEAST = 0, 1, 2
-_CROP: Final = CONVENTIONS["tensorflow-same"].rules["convtranspose"]
+_CROP = CONVENTIONS["tensorflow-same"].rules["convtranspose"]
 
 
 def candidates(site: Site) -> list[Candidate]:
@@ -186,7 +185,7 @@ def resized(site: Site, more: int, *, at_end: bool) -> Padding | None:
     return found[0].padding if found else None
 
 
-_CROPS: Final = {
+_CROPS = {
     "onnx-same-lower": replace(_CROP, odd="begin"),
     "paddle-same": _CROP,
 }
@@ -245,7 +244,7 @@ def moved(pads: Pairs, by: int) -> Pairs:
     return tuple(map(one, pads))
 
 
-Repadding: TypeAlias = Callable[[Site], Padding]
+Repadding = Callable[[Site], Padding]
 """The padding that one idea of a whole model gives an operator."""
 
 
@@ -288,8 +287,8 @@ def _causal(site: Site) -> Padding:
     return site.padding if is_plain else by_row(site, "keras-causal")
 
 
-_ODD_AT_BEGIN: Final = "same, odd at the begin"
-_ONE_KIND: Final[Mapping[str, Repadding]] = {
+_ODD_AT_BEGIN = "same, odd at the begin"
+_ONE_KIND: Mapping[str, Repadding] = {
     "tensorflow": _where_padded(_same("tensorflow-same")),
     "pytorch": _where_padded(_pytorch),
     "caffe": _caffe,
@@ -302,8 +301,8 @@ _ONE_KIND: Final[Mapping[str, Repadding]] = {
     "pytorch everywhere": _pytorch,
     "valid": lambda site: replace(site.padding, pads=((0, 0),) * len(site.windows), ceil=False),
 }
-_CONVOLUTIONS: Final[Mapping[str, Repadding]] = {"causal": _causal}
-_POOLS: Final[Mapping[str, Repadding]] = {
+_CONVOLUTIONS: Mapping[str, Repadding] = {"causal": _causal}
+_POOLS: Mapping[str, Repadding] = {
     "rounding up": lambda site: replace(site.padding, ceil=not site.padding.is_same),
     "rounding down": lambda site: replace(site.padding, ceil=False),
     "padding counted": lambda site: replace(site.padding, counted=site.leaves_padding_out),
@@ -340,7 +339,5 @@ def _where_read(convention: Repadding) -> Repadding:
     return lambda site: site.padding if site.is_still else convention(site)
 
 
-WHOLE: Final[Mapping[str, Repadding]] = {
-    name: _where_read(convention) for name, convention in _whole()
-}
+WHOLE: Mapping[str, Repadding] = {name: _where_read(convention) for name, convention in _whole()}
 """Conventions of a whole model, likelier ones first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
@@ -91,4 +90,4 @@ class Difference(Struct, frozen=True):
     fails: str = ""
 
 
-NOTHING: Final = Difference()
+NOTHING = Difference()

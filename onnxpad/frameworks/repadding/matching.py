@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, islice, product, repeat
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -60,9 +60,9 @@ from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.lab import Result, ask
 
-_PARTLY: Final = 0.25
+_PARTLY = 0.25
 """Of the error, what may be left where padding explains a part of it."""
-_NEARLY: Final = 0.05
+_NEARLY = 0.05
 """The same of the output's range, where the shapes were others: unrelated outputs differ by 0.1
 and more."""
 
@@ -825,32 +825,32 @@ def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
     return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
 
 
-_SAME: Final = Trial(True, 0.0, 0.0, None, 0.0)
-_FAILED: Final = 1e9
+_SAME = Trial(True, 0.0, 0.0, None, 0.0)
+_FAILED = 1e9
 """How far the shapes are of a model that does not run."""
-_TOTALS: Final = (-1, 1, -2, 2, -3, 3, -4, 4)
+_TOTALS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """By how much totals differ that are tried to give the recorded sizes."""
-_COMBINED: Final = 500
+_COMBINED = 500
 """Combinations of kinds of operators whose totals are tried together."""
-_RESIZED: Final = 40
+_RESIZED = 40
 """Ways to give the recorded sizes that the search begins with."""
-_SAMPLES: Final = 1
+_SAMPLES = 1
 """Samples on which the search looks; all are compared in the end."""
-_SURE: Final = 7.0
+_SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
-_GRACE: Final = 0.25
+_GRACE = 0.25
 """The share of the time for putting back, after the search, changes that explain nothing."""
-_TINY: Final = 1e-12
+_TINY = 1e-12
 """An error that is as good as none."""
-_LATE: Final = 1 / 12
+_LATE = 1 / 12
 """The share of the time after which outputs that all look unrelated are reason to stop."""
-_ALIKE: Final = 1.1
+_ALIKE = 1.1
 """How much larger an error may become by putting back a change that explains nothing."""
-_OTHERS: Final = 12
+_OTHERS = 12
 """Other paddings that are tried to see whether a reference tells them from the one found."""
-_ROUNDED: Final = 2.0
+_ROUNDED = 2.0
 """How many times what the optimiser changes a reference of the same padding may be off."""
-_HIDES: Final = 0.3
+_HIDES = 0.3
 """The share of unrelated outputs' error from which on what is allowed for that tells nothing."""
-_NEAR: Final = 1e-3
+_NEAR = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -18,38 +18,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, product
-from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-Point: TypeAlias = tuple[int, ...]
+Point = tuple[int, ...]
 """The index of the option of every operator."""
-Move: TypeAlias = tuple[tuple[int, int], ...]
+Move = tuple[tuple[int, int], ...]
 """(operator, option) for each operator that it changes."""
 
-_STARTS: Final = 6
+_STARTS = 6
 """Starting points from which moves are followed."""
-_FAR: Final = 400
+_FAR = 400
 """Evaluations of which one has to be nearer than an unrelated answer is."""
-_CLEARLY: Final = 0.7
+_CLEARLY = 0.7
 """The share of the model's own error below which another starting point is followed first."""
-_AGAIN: Final = 12
+_AGAIN = 12
 """Moves of the last round that are tried before all others."""
-_FEW: Final = 250
+_FEW = 250
 """The number of combinations of likely options that are all tried."""
-_BATCH: Final = 40
+_BATCH = 40
 """Moves tried before the best of them is followed."""
-_PAIRED: Final = 30
+_PAIRED = 30
 """Pairs that are tried where no single move helps."""
-_NEARER: Final = 0.8
+_NEARER = 0.8
 """The share of an error below which a move is followed before all others are tried."""
-_MOST_PAIRS: Final = 2_000
+_MOST_PAIRS = 2_000
 """Pairs of moves of each tier that are tried in the end, whatever they promise."""
-_ROUNDING: Final = 1e-7
+_ROUNDING = 1e-7
 """An error that tells nothing."""
-_BETTER: Final = 1e-6
+_BETTER = 1e-6
 """The share by which an error must become smaller to count."""
 
 
@@ -77,8 +76,8 @@ class Trial(Struct, frozen=True):
         return not self.solved, self.gap, self.error
 
 
-Evaluate: TypeAlias = Callable[[Point], Trial]
-Effect: TypeAlias = npt.NDArray[np.float64] | None
+Evaluate = Callable[[Point], Trial]
+Effect = npt.NDArray[np.float64] | None
 """The change of the answer by a move; None where the answers cannot be compared."""
 
 

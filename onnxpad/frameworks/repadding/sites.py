@@ -6,7 +6,6 @@ And how it is written into the graph.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -107,7 +106,7 @@ def _pad(context: Context, reader: SiteReader, pad: PadOp, known: Mapping[int, S
     return reader.of_pad(pad, whole, axes, windows)
 
 
-PADDING: Final = (
+PADDING = (
     "auto_pad",
     "pads",
     "output_shape",

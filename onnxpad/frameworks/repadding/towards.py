@@ -7,7 +7,6 @@ operators are written and the sizes analysed anew, until nothing changes any mor
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -199,7 +198,7 @@ def _step(
     return True
 
 
-Declared: TypeAlias = Mapping[str, Sequence[Extent]]
+Declared = Mapping[str, Sequence[Extent]]
 
 
 def _declared(graph: Graph, analysis: Analysis) -> Declared:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from onnxpad.errors import and_list, counted
 from onnxpad.finding import Severity
@@ -12,12 +11,12 @@ from onnxpad.report.ci import relative, without_folders
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.text import labelled, shown
 
-_COMMANDS: Final = {
+_COMMANDS = {
     Severity.ERROR: "error",
     Severity.WARNING: "warning",
     Severity.INFO: "notice",
 }
-MOST: Final = 10
+MOST = 10
 """Annotations of one level that GitHub takes from a step."""
 
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from onnxpad import __version__
@@ -21,8 +21,8 @@ from onnxpad.report.layout import UNBROKEN, text_of
 from onnxpad.report.text import labelled, shown
 from onnxpad.rewrite.registry import catalogue
 
-_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_LONGEST: Final = 1024  # characters of a description that GitHub takes
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_LONGEST = 1024  # characters of a description that GitHub takes
 
 
 def check_sarif(report: CheckReport) -> str:

@@ -61,7 +61,7 @@ class NodeNames(Struct, frozen=True):
     narrow: str = ""
 
 
-Cell: TypeAlias = str | Sequence[str] | NodeNames
+Cell = str | Sequence[str] | NodeNames
 
 
 class Table(Struct, frozen=True):

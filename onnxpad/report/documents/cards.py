@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from onnxpad.errors import without_names
 from onnxpad.finding import Finding
@@ -12,9 +11,9 @@ from onnxpad.report.documents import Block, Group, Pairs
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, fixable_text, grouped, labelled, shown
 
-LISTED: Final = 2000
+LISTED = 2000
 """Names that one list shows; `--format json` has all of them."""
-_MEANINGS: Final = {reason.value: reason.meaning for reason in Reason}
+_MEANINGS = {reason.value: reason.meaning for reason in Reason}
 
 
 def finding_cards(findings: Sequence[Finding]) -> list[Group]:

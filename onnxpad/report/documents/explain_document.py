@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -29,22 +28,22 @@ from onnxpad.report.window_drawing import (
     letter,
 )
 
-WIDTH: Final = 80
-_LINES: Final = 18
-_MARGIN: Final = 5
-_CODE: Final = 14
-_PARTINGS: Final = 8
-_WAYS: Final = 3
-_REACHING: Final = 3
-_CODED: Final = 4
-_USUAL: Final = {"half": "half the kernel", "none": "nothing", "least": "the least crop"}
-_NUMBERS: Final = {
+WIDTH = 80
+_LINES = 18
+_MARGIN = 5
+_CODE = 14
+_PARTINGS = 8
+_WAYS = 3
+_REACHING = 3
+_CODED = 4
+_USUAL = {"half": "half the kernel", "none": "nothing", "least": "the least crop"}
+_NUMBERS = {
     "end": "{} padded at the end",
     "begin": "{} padded at the begin",
     "output_padding": "output_padding {}",
     "ceil_mode": "ceil_mode {}",
 }
-_MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
+_MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
 def explain_document(explanation: ExplainReport) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from onnxpad.errors import RUNTIME, without_names
 from onnxpad.finding import Change, Finding
@@ -36,9 +36,9 @@ from onnxpad.report.text import (
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
-_DRAWN: Final = 250
+_DRAWN = 250
 """Kinds of changes that have pictures on one page; further ones are told in words."""
-_SHOWN: Final = 1000
+_SHOWN = 1000
 
 
 def fix_in_full(report: FixReport) -> Document:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import (
@@ -30,20 +29,20 @@ from onnxpad.report.documents import (
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
-_LABEL: Final = 13
-_MOST_ADVICE: Final = 2
-_MOST_NAMED: Final = 14
+_LABEL = 13
+_MOST_ADVICE = 2
+_MOST_NAMED = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
-_IN_FULL: Final = 200
+_IN_FULL = 200
 """Variants of a form that a page has."""
-_FITTING: Final = {
+_FITTING = {
     "none": "no framework's padding",
     "explicit": "explicit padding only, such as Keras' ZeroPadding2D or F.pad",
     "unread": "any framework's padding, since no window reads it",
     "at some sizes": "frameworks at some sizes only",
 }
 """What padding fits that is no framework's at every size."""
-_TAKEN: Final = {
+_TAKEN = {
     "right": "right there",
     "rewritten": "fix rewrites",
     "wrong": "wrong there",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,10 +18,10 @@ from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
 from onnxpad.targets.target import Cell, Condition, Run, Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
 
-ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
+ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
 
-_HEADS: Final = ("target", "known by", "as given", "best", "title")
+_HEADS = ("target", "known by", "as given", "best", "title")
 
 
 def words_of(when: Iterable[tuple[str, Condition]]) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import onnx
 from msgspec.structs import replace
@@ -28,13 +27,13 @@ from onnxpad.runtimes.sessions import optimised
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.semantics.rows import UnreadError
 
-_NAME: Final = "onnxpad asks about Pad"
+_NAME = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.
-_FUSION: Final = "Pad_Fusion"
-_EQUALS: Final = "CommonSubexpressionElimination"
-_FOLDING: Final = "ConstantFolding"
-_COPIED: Final = "the tensor that it reads is also an output"
-_UNSEEN: Final = "the operator that it is folded into is unknown"
+_FUSION = "Pad_Fusion"
+_EQUALS = "CommonSubexpressionElimination"
+_FOLDING = "ConstantFolding"
+_COPIED = "the tensor that it reads is also an output"
+_UNSEEN = "the operator that it is folded into is unknown"
 
 
 def misfolded(context: Context) -> list[Exposed] | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,33 +45,33 @@ from onnxpad.semantics.operators import (
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
 
-Type: TypeAlias = Callable[[], int | None]
+Type = Callable[[], int | None]
 """The element type of data; None where unknown."""
 
-Version: TypeAlias = tuple[int, int]
-Versions: TypeAlias = tuple[Version, Version]
+Version = tuple[int, int]
+Versions = tuple[Version, Version]
 """The first and the last version that was seen to depart; a later one was not seen at all."""
 
-_OLDEST: Final = (1, 21)
-_NEWEST: Final = (1, 32)
+_OLDEST = (1, 21)
+_NEWEST = (1, 32)
 
-_MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
+_MOST_TRIED = 256  # sizes that are tried for one at which the engines differ
 
 
-CHANGED: Final[Mapping[str, int]] = {"AveragePool": 19}
+CHANGED: Mapping[str, int] = {"AveragePool": 19}
 """The opset in which onnxruntime begins to compute something else for the same node."""
 
 
 # From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
-FOLDED: Final[Mapping[str, Versions]] = {
+FOLDED: Mapping[str, Versions] = {
     "Conv": (_OLDEST, _NEWEST),
     "MaxPool": (_OLDEST, (1, 31)),
     "AveragePool": (_OLDEST, (1, 31)),
 }
 """The versions in which PadFusion, of its optimiser, folds `Pad`s into operators unchecked."""
 
-_BLOCKED: Final = frozenset({"MaxPool", "AveragePool"})
-_BLOCK: Final = 8
+_BLOCKED = frozenset({"MaxPool", "AveragePool"})
+_BLOCK = 8
 """The least number of channels in a block; the NCHWc kernels take multiples of it."""
 
 
@@ -81,9 +80,9 @@ def folds_pads(row: Operator) -> bool:
     return not row.row.domain and row.op_type in FOLDED
 
 
-_LATE: Final = 21
+_LATE = 21
 """The first opset whose `Pad`s are folded only from this version on."""
-_FOLDS_LATE: Final = (1, 25)
+_FOLDS_LATE = (1, 25)
 
 
 def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -39,9 +39,9 @@ from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
 
-_VALUE: Final = 2
-_AXES: Final = 3
-_ROUNDS: Final = 6
+_VALUE = 2
+_AXES = 3
+_ROUNDS = 6
 
 
 def shield(
@@ -154,7 +154,8 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = original(context)
     fusion = before.sites.fusion
-    known = {_place(before, each): each for each in fusion.exposed()}
+    windows = {each.ends[1] for each in found}
+    known = {_place(before, each): each for each in fusion.exposed(windows)}
 
     def is_like(each: Exposed) -> bool:
         was = known.get(_place(context, each))

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import onnx
 from onnx import shape_inference
@@ -34,29 +34,29 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
 from onnxpad.semantics.operators import is_transposed, operator_of
 
-Call: TypeAlias = tuple[Context, Node]
+Call = tuple[Context, Node]
 """A call of a function, or a node with a body, with the graph that it is in."""
-Captured: TypeAlias = tuple[Context, Tensor, Tensor]
+Captured = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
-Inferred: TypeAlias = tuple[int | None, ...]
+Inferred = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
 
-NODES: Final = 2_000
+NODES = 2_000
 """Only this many operators of a graph are compared, the first ones."""
 
-_SHORT: Final = 16  # elements: longer lists are not shapes, axes or pads
+_SHORT = 16  # elements: longer lists are not shapes, axes or pads
 
-WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
 
-_DOUBTED: Final = WITH_BODIES | {
+_DOUBTED = WITH_BODIES | {
     "AveragePool", "ConvTranspose", "LpPool", "MaxPool", "PRelu", "Resize", "Squeeze", "Unsqueeze",
     "Upsample",
 }  # fmt: skip
 """Operators about which shape inference may be wrong, with any attributes."""
 
-_UNLIKE_SINCE: Final = 11
+_UNLIKE_SINCE = 11
 """The first version of If whose branches may give results of different sizes."""
 
 

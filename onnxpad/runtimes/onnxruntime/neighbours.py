@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
 
 from onnx import TensorProto
 
@@ -35,32 +34,32 @@ from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Use
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 
-_DEQUANTISE: Final = "DequantizeLinear"
-_QUANTISE: Final = "QuantizeLinear"
-_FLOATS: Final = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
-_TYPED: Final = 21
+_DEQUANTISE = "DequantizeLinear"
+_QUANTISE = "QuantizeLinear"
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
+_TYPED = 21
 """The first opset in which a QuantizeLinear that onnxruntime inserts names its element type."""
 # The steps that a quantiser is copied past.
-_STEPS: Final = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+_STEPS = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 # Operators with a quantised kin; those whose float weights onnxruntime rounds to 8 bits.
-_UNITS: Final = frozenset({
+_UNITS = frozenset({
     "Add", "AveragePool", "Concat", "Gemm", "GlobalAveragePool", "LeakyRelu", "MatMul", "Mul",
     "Sigmoid", "Softmax", "Where",
 })  # fmt: skip
-_WEIGHED: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
-_ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
+_WEIGHED = frozenset({"Conv", "ConvTranspose", "Gemm"})
+_ACTIVATIONS = frozenset({"Clip", "Relu"})
 # What the optimiser removes: with such an operand, with one input, where the shape stays, always.
-_NEUTRAL: Final[Mapping[str, int]] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
-_ONLY_INPUT: Final = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
-_RESHAPING: Final = frozenset({"Expand", "Flatten", "Reshape", "Slice", "Tile"})
-_COPIES: Final = frozenset({"Cast", "CastLike", "Dropout", "Identity"})
-_FAR: Final = 64
+_NEUTRAL: Mapping[str, int] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+_ONLY_INPUT = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+_RESHAPING = frozenset({"Expand", "Flatten", "Reshape", "Slice", "Tile"})
+_COPIES = frozenset({"Cast", "CastLike", "Dropout", "Identity"})
+_FAR = 64
 
-MEETING: Final = frozenset({"Clip", _DEQUANTISE, "Div", "Mul", _QUANTISE, "Relu"})
+MEETING = frozenset({"Clip", _DEQUANTISE, "Div", "Mul", _QUANTISE, "Relu"})
 """Operators at an end of such neighbours."""
 
 
-Meeting: TypeAlias = tuple[tuple[Node, ...], str]
+Meeting = tuple[tuple[Node, ...], str]
 """Neighbours that would be fused wrongly, upstream first, and what would come of it."""
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -36,31 +35,31 @@ from onnxpad.semantics.operators import (
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
 
-Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
+Claim = tuple[Tensor, tuple[int | str | None, ...]]
 """A tensor, and its declared shape."""
 
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
 # Operators that the optimiser removes where they have no effect: copies, sums with 0, products
 # with 1, a Slice of everything, an Expand by ones, casts to the same type, Transposes that cancel.
-_REMOVABLE: Final = frozenset({
+_REMOVABLE = frozenset({
     "Add", "Cast", "CastLike", "Concat", "Div", "Dropout", "Expand", "Flatten", "Identity", "Max",
     "Mean", "Min", "Mul", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile",
     "Transpose", "Unsqueeze",
 })  # fmt: skip
 # Those of them that keep the order and number of axes.
-_STRAIGHT: Final = _REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+_STRAIGHT = _REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 # Those of them whose first input alone is data.
-_OF_FIRST: Final = frozenset(
+_OF_FIRST = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
 ) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
-_FAR: Final = 512
+_FAR = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
-Takes: TypeAlias = Callable[[PadOp], bool]
+Takes = Callable[[PadOp], bool]
 """Whether PadFusion folds a `Pad` once it is next to an operator."""
-Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
+Fold = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
 
@@ -129,17 +128,22 @@ class Fusion:
             return self._inlined
         return owner.op == "If" and outer._is_opened(owner)
 
-    def exposed(self) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
-        return [each for each in self.judged(self._may_take) if each.why]
+    def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it is folded into.
 
-    def judged(self, takes: Takes) -> list[Exposed]:
+        `windows` are the names of what the operators asked about give; without it, all are.
+        """
+        return [each for each in self.judged(self._may_take, windows) if each.why]
+
+    def judged(self, takes: Takes, windows: Collection[str] | None = None) -> list[Exposed]:
         """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is."""
         found: list[Exposed] = []
         nodes = list(self._graph.nodes)
         if not self._graph.running() and all(node.op != "Pad" for node in nodes):
             return found
         for node in nodes:
+            if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
+                continue
             row = self._fused(node)
             if row is not None:
                 found += self._before(node, row, self._read(node), takes)

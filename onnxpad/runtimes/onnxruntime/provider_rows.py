@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
-_NO_OPTIONS: Final[Mapping[str, str]] = {}
-_PREFIX: Final = "onnxruntime-ep-"
+_NO_OPTIONS: Mapping[str, str] = {}
+_PREFIX = "onnxruntime-ep-"
 
 
 class Provider(Struct, frozen=True):
@@ -34,11 +33,11 @@ class Provider(Struct, frozen=True):
     environment: Mapping[str, str] = _NO_OPTIONS
 
 
-_PRECISION: Final = '{"INFERENCE_PRECISION_HINT": "f32"}'
+_PRECISION = '{"INFERENCE_PRECISION_HINT": "f32"}'
 
 # TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start. OpenVINO takes
 # bfloat16, with 7 bits, where a CPU has instructions for it, and float16 on a GPU.
-PROVIDERS: Final = {
+PROVIDERS = {
     each.own: each
     for each in (
         Provider("cpu", "CPUExecutionProvider", session={"session.intra_op.allow_spinning": "0"}),
