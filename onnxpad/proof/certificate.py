@@ -174,6 +174,8 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     first, head = start.producer, reader.read(start).head
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
+    # Copies around the data are a layer before a maximum.
+    copies = slides and isinstance(head, Slid) and head.form.compares
     pending = [start]
     seen = set[Tensor]()
     while pending:
@@ -182,18 +184,14 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             continue
         seen.add(at)
         node, term = at.producer, reader.read(at)
-        row = None if node is None or len(seen) > _MOST_NODES else row_of(graph, node)
+        is_passed = node is first or (through and term.is_open)
+        is_passed = is_passed or (copies and isinstance(term.head, Copied))
+        if node is not None and node.op == "Pad" and node.inputs:
+            is_passed = is_passed or bool(term.layers) or term is reader.read(node.inputs[0])
+        row = row_of(graph, node) if is_passed and node and len(seen) <= _MOST_NODES else None
         if node is None or row is None or not node.inputs:
             found.append(at.name)
             continue
-        if node is not first:
-            is_pad = row.op == "Pad" and (term.layers or term is reader.read(node.inputs[0]))
-            # Copies around the data are a layer before a maximum.
-            copies = slides and isinstance(head, Slid) and head.form.compares
-            is_pad = is_pad or (copies and isinstance(term.head, Copied))
-            if not (is_pad or (through and term.is_open)):
-                found.append(at.name)
-                continue
         # What a transposed convolution spreads, and what indices count, is a root.
         counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
         if node.op == "ConvTranspose" or (counts and reader.slides(node)):

@@ -472,18 +472,19 @@ class SitePass(Pass):
         """Every operator that the pass applies to, again once it is rewritten."""
         graph = context.graph
         for op in context.each(self.kind):
-            match = self._match(context, op)
-            while match is not None:
+            # Another Pad may be upstream of the one that was folded.
+            while self.applies(op, context.wanted(op.node)):
+                match = self._match(context, op)
+                if match is None:
+                    break
                 version = graph.version
                 yield match
                 now = op if graph.version == version else context.read(op.node)
                 if now is op or not isinstance(now, self.kind):
                     break
-                match = self._match(context, now)  # another Pad may be upstream of the folded one
+                op = now
 
     def _match(self, context: Context, op: Any) -> Match | None:
-        if not self.applies(op, context.wanted(op.node)):
-            return None
         try:
             choice = self.choose(context, op)
         except RefusalError as refusal:

@@ -328,7 +328,7 @@ class Run:
             if match.plan is not None:
                 editor.settle(pass_, match)
                 if self._progress is not None:
-                    done = len(self.made)
+                    done = sum(len(each.made) for each in self._editors)
                     self._progress("rewriting and proving", done, max(done, self._total))
         return len(editor.made) != changes
 
