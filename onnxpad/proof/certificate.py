@@ -184,10 +184,13 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             continue
         seen.add(at)
         node, term = at.producer, reader.read(at)
-        is_passed = node is first or (through and term.is_open)
-        is_passed = is_passed or (copies and isinstance(term.head, Copied))
-        if node is not None and node.op == "Pad" and node.inputs:
-            is_passed = is_passed or bool(term.layers) or term is reader.read(node.inputs[0])
+        padded = node.inputs if node and node.op == "Pad" else ()
+        is_passed = (
+            node is first
+            or (through and term.is_open)
+            or (copies and isinstance(term.head, Copied))
+            or (padded and (term.layers or term is reader.read(padded[0])))
+        )
         row = row_of(graph, node) if is_passed and node and len(seen) <= _MOST_NODES else None
         if node is None or row is None or not node.inputs:
             found.append(at.name)

@@ -99,11 +99,10 @@ class Terms:
 
     def make(self, head: Head, args: tuple[Term, ...] = (), layers: Layers = NO_LAYERS) -> Term:
         """The term of this content; layers must be in their normal form."""
-        key = type(head), head, args, layers
-        found = self._made.get(key)
+        found = self._made.get((head, args, layers))
         if found is None:
             bare = self.make(head, args) if layers else None
-            found = self._made[key] = Term(head, args, layers, bare)
+            found = self._made[head, args, layers] = Term(head, args, layers, bare)
         return found
 
     def form(self, form: WindowForm) -> WindowForm:

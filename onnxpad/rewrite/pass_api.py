@@ -473,10 +473,7 @@ class SitePass(Pass):
         graph = context.graph
         for op in context.each(self.kind):
             # Another Pad may be upstream of the one that was folded.
-            while self.applies(op, context.wanted(op.node)):
-                match = self._match(context, op)
-                if match is None:
-                    break
+            while self.applies(op, context.wanted(op.node)) and (match := self._match(context, op)):
                 version = graph.version
                 yield match
                 now = op if graph.version == version else context.read(op.node)

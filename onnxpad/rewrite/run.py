@@ -324,12 +324,13 @@ class Run:
         changes = len(editor.made)
         editor.context.settle()
         for pass_, match in self._matches(editor.context, stage):
-            seen.append((pass_, match))
             if match.plan is not None:
                 editor.settle(pass_, match)
                 if self._progress is not None:
                     done = sum(len(each.made) for each in self._editors)
                     self._progress("rewriting and proving", done, max(done, self._total))
+            if len(editor.made) == changes:  # else all start over
+                seen.append((pass_, match))
         return len(editor.made) != changes
 
     def _found(self, passes: Passes) -> list[Found]:
@@ -405,7 +406,7 @@ class Editor:
         self.undone: dict[Place, Finding] = {}
         self.context = context
         self._probe = probe
-        self._seen: set[tuple[Place, SiteForm]] = set()
+        self._seen: set[int] = set()  # by their hashes, as there are many
         self.prover = Prover(context.graph, context.domains)
         self._decided = ""
 
@@ -442,7 +443,7 @@ class Editor:
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
         way = _above(graph, node, kept[0], roots[0])
         was = _written(context, node, way)
-        seen = place_of(pass_, match), was
+        seen = hash((place_of(pass_, match), was))
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
@@ -479,7 +480,7 @@ class Editor:
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
-        wrote = frozenset(map(context.label, fresh))
+        wrote = tuple(map(context.label, fresh))
         mark = graph.mark()
         if absorbed := graph.absorb(node):  # it is an Identity now
             self.prover.settle(graph.touched(mark), {})
@@ -532,8 +533,8 @@ class Made(Struct, frozen=True):
     change: Change
     finding: Finding
     key: Key
-    tensors: frozenset[str]
-    wrote: frozenset[str]
+    tensors: tuple[str, ...]
+    wrote: tuple[str, ...]
 
     def told(self) -> Finding:
         """The finding, with what the change rests on."""
@@ -559,14 +560,14 @@ def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
     return replace(finding, severity=Severity.INFO, reason=reason or _BARS[code], reason_code=code)
 
 
-def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
+def _names(graph: Graph, *found: Sequence[Tensor]) -> tuple[str, ...]:
     names = {tensor.name for tensors in found for tensor in tensors}
     if graph.scope:
         names = set(map(graph.unique, names))
     while graph.owner is not None and graph.parent is not None:
         owner, graph = graph.owner, graph.parent
         names.update(graph.unique(each.name) for each in owner.outputs)
-    return frozenset(names)
+    return tuple(names)
 
 
 def _hides(graph: Graph, node: Node) -> bool:
@@ -605,7 +606,7 @@ def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:
             steps.append(_form(above, context.read(above)))
         else:
             break
-    return SiteForm(tuple(reversed(steps)))
+    return _site(tuple(reversed(steps)))
 
 
 def _above(graph: Graph, node: Node, tensor: Tensor, roots: Sequence[str]) -> list[Node]:
@@ -647,6 +648,9 @@ def _pad(graph: Graph, pad: PadOp, window: WindowOp | None) -> StepForm:
     mode = "" if pad.mode == "constant" else pad.mode
     guarded = len(inputs) == 3 and not inputs[2].name
     return StepForm("Pad", "pad", amounts, None, source, mode, guarded)
+
+
+_site = lru_cache(maxsize=256)(SiteForm)  # networks repeat the same few
 
 
 @lru_cache(maxsize=256)
