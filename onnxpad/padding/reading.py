@@ -197,7 +197,7 @@ class SiteReader:
             as_own = front.fill is not None and front.fill == op.fill(self._analysis.dtype(op.data))
         pairs = zip(sizes, front.amounts or (), strict=False)
         before = tuple(size - begin - end for size, (begin, end) in pairs)
-        if not before or any(isinstance(size, Unknown) for size in before):
+        if not before or Unknown in map(type, before):
             # What is padded has the sizes of the source, where that has the axes of the data.
             moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
             before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
@@ -257,10 +257,9 @@ class SiteReader:
                 layers.append((own, fill_of(pad.value or 0) if is_known else None))
         for more, _ in layers:
             amounts = added(amounts, more)
-        (fill, *others) = {None if isinstance(fill, Operand) else fill for _, fill in layers} or {
-            None
-        }
-        return Front(pads, amounts, None if fill is None or others else number_of(fill))
+        fills = {None if isinstance(fill, Operand) else fill for _, fill in layers}
+        fill = fills.pop() if len(fills) == 1 else None
+        return Front(pads, amounts, None if fill is None else number_of(fill))
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
         """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""
@@ -296,7 +295,7 @@ def _own_padding(op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
     assert now is not None
     if now.pads is not None:
         return now.pads
-    if any(isinstance(size, Unknown) for size, _ in axes):
+    if Unknown in map(type, sizes):
         return None
     constant = tuple(constant_in_effect(*each, odd=now.odd) for each in axes)
     if None in constant:
