@@ -214,8 +214,7 @@ def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
     total = add("Mod", add("Neg", shape), constant(formula.moduli))
     if any(formula.surplus):
         total = add("Add", total, constant(formula.surplus))
-    sides: dict[str, tuple[Tensor | None, Tensor | None]]
-    sides = {"begin": (total, None), "end": (None, total)}
+    sides: dict[str, tuple[Any, Any]] = {"begin": (total, None), "end": (None, total)}
     if formula.split not in sides:
         less = add("Div", total, constant([2]))
         more = add("Sub", total, less)
