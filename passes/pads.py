@@ -290,9 +290,9 @@ class FixAmounts(Pass):
             message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
-                    resolved = map(context.sites.resolves, context.windows())
-                    elsewhere = {id(other.node) for other in resolved if other is not None}
-                is_same = id(pad.node) in elsewhere
+                    same = filter(context.sites.same_of, context.windows())
+                    elsewhere = {each.node for each in map(context.sites.pad_before, same) if each}
+                is_same = pad.node in elsewhere
                 if context.wanted(pad.node).dynamic == "pad" or not is_same:
                     why = context.sites.wording.amounts(pad)
                     is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}

@@ -26,6 +26,7 @@ from onnxpad.padding.crops import Crops
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import Judge
 from onnxpad.passes.pads import DropEmptyPad, FixAmounts, MergePads
+from onnxpad.proof import refine
 from onnxpad.rewrite import sinking
 from onnxpad.rewrite.sinking import Sinking
 from onnxpad.semantics import layers, moving, numbers, pointwise, transposed
@@ -173,7 +174,7 @@ _SITES: Final = (
             "op.operator.layout.full(padding.outside, (0, 0))",
             "(*padding.outside, (0, 0), (0, 0))"),
     _mutant("the Pad is left out", "Conv, pad", CERTIFY, write.write,
-            "if outside is not None or computed is not None:", "if False:"),
+            "elif outside or computed is not None:", "elif False:"),
     _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", JUDGE, WindowOp.fill,
             "is Fill.LOWEST", "is Fill.ZERO"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, write.write,
@@ -218,7 +219,7 @@ _JUDGED: Final = (
       for case in ("Pad Conv, value 5", "Pad AveragePool, ceil_mode", "Pad AveragePool, wide",
                    "Pad MaxPool, 5 behind Relu", "Pad QLinearConv, one off")),
     _mutant("every Pad is taken to write 0", "Pad Conv, value 0.5", CERTIFY, Judge._behind,
-            "fill_of(pad.value)", "fill_of(0)"),
+            "fill_of(value)", "fill_of(0)"),
     _mutant("no crop is proved", "ConvTranspose Pad, 5", CERTIFY, Crops.check,
             "refine(self._reader.read(new), was, self._facts, at)", "pass"),
 )
@@ -350,7 +351,7 @@ _OPERATORS: Final = (
             "return float(found)", "return int(found)"),
     _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, pad_of,
             'call.attribute("mode")', '"constant"'),
-    Mutant("pads are read and written axis by axis", "Pad Conv", CERTIFY, (
+    Mutant("pads are read and written axis by axis", "Pad Conv", PROBES, (
         Text(layers.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
         Text(layers.onnx_order,
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
@@ -363,7 +364,9 @@ _OPERATORS: Final = (
             "return sizes", "return sizes[::-1]"),
     _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, semantics_window._form,
             "slide.ceil", "False"),
-    _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, semantics_rows.lowest,
+    _mutant("no float is below 0", "Pad MaxPool, 0", PROBES, refine._least_number,
+            "float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)", "0.0"),
+    _mutant("the lowest float is 0", "MaxPool, pad", JUDGE, semantics_rows.lowest,
             'float("-inf")', "0.0"),
     _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, semantics_rows.lowest,
             "INTEGERS.get(dtype, (None,))[0]", "0 if dtype in INTEGERS else None"),
@@ -422,8 +425,7 @@ _WINDOW: Final = (
     _mutant("one window more", "Conv SAME behind a Conv", VALIDATION, window.output_size,
             "window.stride) + 1", "window.stride) + 2"),
     _mutant("a transposed window one longer", "Conv SAME behind a ConvTranspose", VALIDATION,
-            window.transposed_output_size, "(size - 1) * window.stride",
-            "size * window.stride - 1"),
+            shape_rules._spread_sizes, "window.extent + begin", "window.extent + 1 + begin"),
 )
 
 _ROUNDING: Final = (
@@ -443,7 +445,7 @@ _ROUNDING: Final = (
 )
 
 _SIGNS: Final = (
-    _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
+    _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", VALIDATION, BOUNDS, "Tanh",
            BOUNDS["Exp"]),
     _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", VALIDATION,
             bounds._clip, "return min(low, high)", "return 0"),

@@ -8,7 +8,7 @@ rest is copied byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import starmap, zip_longest
 from math import prod
@@ -28,7 +28,6 @@ from onnxpad.file.proto_walk import (
     function_label,
     is_external,
     normal_domain,
-    operators,
     pinned,
     referred,
 )
@@ -395,20 +394,19 @@ class Graph:
         return self.model.functions[found[0]] if len(found) == 1 else None
 
     def inner_operators(self, node: Node) -> frozenset[str]:
-        """The op types in the bodies of a node and in the functions that it may call.
-
-        What edits brought into any body or function counts, too.
-        """
-        edited = (inner.op for each in self.model.inside for inner in each.nodes)
-        return self._held_operators(node).union(edited)
+        """The op types in the bodies of a node and in the functions that it may call."""
+        return frozenset(inner.op for each in self._run_by(node) for inner in each.nodes)
 
     @noted
-    def _held_operators(self, node: Node) -> frozenset[str]:
-        functions = self.skeleton.light.functions
-        held = [inner for _, body in held_bodies(node) for inner in body.node]
-        for index in self._callees(node):
-            held += functions[index].node
-        return frozenset(operators(held, functions))
+    def _run_by(self, node: Node) -> Collection[Graph]:
+        """The bodies of a node and the functions that it may call, with all that these run."""
+        found, pending = set[Graph](), [(self, node)]
+        for graph, owner in pending:
+            called = (self.model.functions[index] for index in graph._callees(owner))
+            fresh = {*graph.bodies(owner), *called} - found
+            found |= fresh
+            pending += [(each, inner) for each in fresh for inner in each.running()]
+        return found
 
     def refers(self, node: Node) -> str:
         """An attribute of a node whose value each call of the function around gives; else empty."""
@@ -561,8 +559,6 @@ class Graph:
 
     def _record(self, *step: Any) -> None:
         self.model.journal.record(*step)
-        if not self.is_main:
-            self.model.inside[self] = None
         graph: Graph | None = self
         while graph is not None:
             graph.edited = True

@@ -106,7 +106,6 @@ class Model:
         function_indices: Their indices by domain and name, which overloads share.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
-        inside: The bodies and functions that edits have touched.
         notes: A cache for facts derived from several graphs, by who derives them.
     """
 
@@ -130,7 +129,6 @@ class Model:
             if not key[0]:
                 self.standard_functions.add(each.name)
         self.journal = Journal()
-        self.inside: dict[AnyGraph, None] = {}
         self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Edited] | None = None

@@ -14,7 +14,7 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.arithmetic.size import Extent, Unknown, maximum
 from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
@@ -26,8 +26,10 @@ from onnxpad.semantics.layers import (
     ExtentPairs,
     Operand,
     Pairs,
+    crops,
     fill_of,
     is_padded,
+    never_pads,
     number_of,
     numbers_of,
 )
@@ -197,7 +199,7 @@ class SiteReader:
             as_own = front.fill is not None and front.fill == op.fill(self._analysis.dtype(op.data))
         pairs = zip(sizes, front.amounts or (), strict=False)
         before = tuple(size - begin - end for size, (begin, end) in pairs)
-        if not before or any(isinstance(size, Unknown) for size in before):
+        if not before or Unknown in map(type, before):
             # What is padded has the sizes of the source, where that has the axes of the data.
             moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
             before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
@@ -243,9 +245,13 @@ class SiteReader:
         while at.producer is not None and any(at.producer is path[0] for path in pads):
             direct.append(at.producer)
             at = self._graph.origin(at.producer.inputs[0])
-        steps = self._terms.read(at).layers if pads[len(direct) :] else ()
-        layers: list[tuple[ExtentPairs | None, float | int | str | Operand | None]]
-        layers = [(layer.amounts, layer.fill) for layer in steps]
+        fills = set[float | int | str | Operand | None]()
+        for layer in self._terms.read(at).layers if pads[len(direct) :] else ():
+            amounts = added(amounts, layer.amounts)
+            if crops(layer.amounts):  # of padding, as far as there is some, and of data
+                amounts = amounts and tuple([(maximum(b, 0), maximum(e, 0)) for b, e in amounts])
+            if not never_pads(layer.amounts):
+                fills.add(layer.fill)
         for node in reversed(direct):
             try:
                 pad = read_pad(self._graph, self._analysis, node)
@@ -253,14 +259,11 @@ class SiteReader:
                 amounts = None
                 continue
             own, is_known = pad.extents_over(rank), pad.mode == "constant" and pad.value is not None
+            amounts = added(amounts, own)
             if own is None or is_padded(own):
-                layers.append((own, fill_of(pad.value or 0) if is_known else None))
-        for more, _ in layers:
-            amounts = added(amounts, more)
-        (fill, *others) = {None if isinstance(fill, Operand) else fill for _, fill in layers} or {
-            None
-        }
-        return Front(pads, amounts, None if fill is None or others else number_of(fill))
+                fills.add(fill_of(pad.value or 0) if is_known else None)
+        fill = fills.pop() if len(fills) == 1 else None
+        return Front(pads, amounts, None if isinstance(fill, Operand | None) else number_of(fill))
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
         """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""
@@ -296,7 +299,7 @@ def _own_padding(op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
     assert now is not None
     if now.pads is not None:
         return now.pads
-    if any(isinstance(size, Unknown) for size, _ in axes):
+    if Unknown in map(type, sizes):
         return None
     constant = tuple(constant_in_effect(*each, odd=now.odd) for each in axes)
     if None in constant:

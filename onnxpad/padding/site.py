@@ -266,10 +266,6 @@ class Sites:
             said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
-    def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is SAME."""
-        return None if self.same_of(op) is None else self.pad_before(op)
-
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""
         return self._plan(op, style, None)[0]

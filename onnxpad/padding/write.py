@@ -58,9 +58,11 @@ def write(
     node, changed, inputs = op.node, changes(op, padding), op.node.inputs
     if isinstance(op, WindowOp):
         source = op.data if pad is None else pad.data
-        outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else None
-        if outside is not None or computed is not None:
-            amounts = computed or onnx_order(outside or ())
+        outside = op.operator.layout.full(padding.outside, (0, 0)) if padding.outside else ()
+        if pad is not None and pad.over(op.rank) == outside:
+            source = op.data  # the `Pad` stays, with the value that it has
+        elif outside or computed is not None:
+            amounts = computed or onnx_order(outside)
             dtype = analysis.dtype(source)
             fill = op.fill(dtype)
             assert dtype is not None
@@ -212,8 +214,7 @@ def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
     total = add("Mod", add("Neg", shape), constant(formula.moduli))
     if any(formula.surplus):
         total = add("Add", total, constant(formula.surplus))
-    sides: dict[str, tuple[Tensor | None, Tensor | None]]
-    sides = {"begin": (total, None), "end": (None, total)}
+    sides: dict[str, tuple[Any, Any]] = {"begin": (total, None), "end": (None, total)}
     if formula.split not in sides:
         less = add("Div", total, constant([2]))
         more = add("Sub", total, less)
@@ -229,8 +230,7 @@ def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
     for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
         alike = [*run]
         parts += alike if is_tensor else [constant(alike)]
-    computed_by = add("Concat", *parts, axis=0)
-    write(graph, analysis, op, unpadded(op), computed=computed_by)
+    write(graph, analysis, op, unpadded(op), computed=add("Concat", *parts, axis=0))
 
 
 def unpadded(op: WindowOp) -> Padding:
@@ -319,11 +319,9 @@ class Judge:
         assert amounts is not None
         if pad.mode != "constant":
             return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        if pad.value is None:
-            layer = Layer(amounts, Operand(self._reader.opaque(pad.node.inputs[2])))
-        else:
-            layer = Layer(amounts, fill_of(pad.value))
-        return self._reader.terms.padded(data, layer)
+        read, value = self._reader, pad.value
+        fill = Operand(read.opaque(pad.node.inputs[2])) if value is None else fill_of(value)
+        return read.terms.padded(data, Layer(amounts, fill))
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""
@@ -338,8 +336,7 @@ class Judge:
 
 def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
     """An operator that itself pads as is proposed."""
-    nothing = ((0, 0),) * len(op.windows)
-    pads = nothing if padding.pads is None else padding.pads
+    pads = padding.pads or ((0, 0),) * len(op.windows)
     return replace(
         op,
         auto_pad=same_of(padding.odd) if padding.is_same else "NOTSET",

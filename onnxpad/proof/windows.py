@@ -312,9 +312,8 @@ def _not_run(engine: str, form: WindowForm) -> DiffersError:
     said = f"{engine} does not run the rewritten node"
     if form.is_same:
         return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
-    is_pool = form.window.rounding == "pool"
     for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
-        if is_pool and max(pair) >= slides.kernel:
+        if form.window.rounding == "pool" and max(pair) >= slides.kernel:
             said = (
                 f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
                 f"smaller than its kernel {slides.kernel}"
@@ -361,7 +360,7 @@ def _as_read(
     second = canonical(engine, pair[1], places[1], sizes, defined)
     for axis, was, now in zip(old.spatial, first.axes, second.axes, strict=True):
         code = Reason.NOT_CERTIFIED
-        if old.ceil:
+        if old.ceil and not old.is_same:
             counts = isinstance(was.windows, int) and isinstance(now.windows, int)
             code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
         for said, why, one, other in (
@@ -370,8 +369,9 @@ def _as_read(
         ):
             if not isinstance(one, int | Size) or one != other:
                 said = f"according to {engine}, on axis {axis} {said} {other}, not {one}"
-                facts = {"engine": engine, "axis": axis, "found": str(other), "wanted": str(one)}
-                raise DiffersError(said, why, **facts)
+                raise DiffersError(
+                    said, why, engine=engine, axis=axis, found=str(other), wanted=str(one)
+                )
     read = [n for layer in first.layers for amounts in layer.amounts for n in amounts]
     differs = Unknown in map(type, read) or first.layers != second.layers
     if differs and not old.compares:

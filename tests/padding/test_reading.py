@@ -35,7 +35,8 @@ def test_the_own_padding_of_an_operator(attributes: str, inputs: str, own: objec
 
 W3 = "float[3, 2, 3, 3] w = {" + ", ".join(["1"] * 54) + "}"
 FRONT = f"""
-    {W3}, int64[8] p = {{0, 0, 1, 2, 0, 0, 3, 4}}, int64[8] q = {{0, 9, 5, 0, 0, 0, 0, 7}}
+    {W3}, int64[8] p = {{0, 0, 1, 2, 0, 0, 3, 4}}, int64[8] q = {{0, 9, 5, 0, 0, 0, 0, 7}},
+    int64[1] i = {{2}}, int64[1] e = {{7}}
 """
 
 
@@ -58,6 +59,11 @@ FRONT = f"""
             ((1, 10), (7, 4)),
         ),
         ("b = Pad (x, p) a = Transpose <perm = [0, 1, 2]> (b)", ((0, 0), (0, 0))),
+        (
+            "b = Slice (x, i, e, i) c = Pad (b, p) a = Transpose <perm = [0, 1, 3, 2]> (c)",
+            ((2, 4), (1, 3)),
+        ),
+        ("b = Pad (x, p) a = Slice (b, i, e, i)", ((0, 0), (2, 4))),
         ("a = Pad (x, r)", None),
         ("b = Pad (x, r) a = Relu (b)", ((0, 0), (0, 0))),
     ],

@@ -192,6 +192,19 @@ MERGED = [
         ),
         id="not with one that copies data",
     ),
+    pytest.param(
+        "symmetric",
+        *(
+            one(
+                "a = Pad (x, q, c) y = LpPool <kernel_shape = [2, 2], strides = [2, 3],"
+                f" pads = [1, 0, 1, {end}]> (a)",
+                initializers=f"{amounts('q', 2, 0, 0, 3)}, float c = {{2}}",
+                opset=18,
+            )
+            for end in (1, 0)
+        ),
+        id="one whose amounts stay keeps its value",
+    ),
 ]
 
 
