@@ -229,6 +229,7 @@ def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
 def _name_all_axes(context: Context) -> None:
     """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
 
+    And axes of int32 as int64: shape inference refuses them once it knows how many axes data has.
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
@@ -238,14 +239,17 @@ def _name_all_axes(context: Context) -> None:
         node = pad.node
         if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
             continue
+        name = node.name or node.outputs[0].name
+        if context.analysis.dtype(node.inputs[_AXES]) == onnx.TensorProto.INT32:
+            axes = graph.add_initializer(np.asarray(pad.axes, np.int64), f"{name}_axes")
+            graph.set_input(node, _AXES, axes)
         shape = context.analysis.shape(pad.data)
         full = pad.over(len(shape)) if shape is not None else None
         above = upstream([pad.data], lambda node: node.inputs)
         below = downstream(node.outputs, lambda use: use.node.outputs)
         if full is not None and is_padded(full) and _transposes(above) and _transposes(below):
-            name = f"{node.name or node.outputs[0].name}_pads"
-            amounts = np.asarray(onnx_order(full), np.int64)
-            graph.set_input(node, 1, graph.add_initializer(amounts, name))
+            amounts = graph.add_initializer(np.asarray(onnx_order(full), np.int64), f"{name}_pads")
+            graph.set_input(node, 1, amounts)
             graph.set_input(node, _AXES, None)
 
 
