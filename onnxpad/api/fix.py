@@ -288,7 +288,7 @@ def fix(
         with kinds.limited(run_timeout, graph):
             found = validated(run, outcome, source, reference, progress, inputs)
         if isinstance(found, str):
-            told = f"the sizes given are not used, since {RUNTIME} does not load what declares them"
+            told = f"the sizes given are not used, since {RUNTIME} fails on what declares them"
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
             dims = {name: sizes for name, sizes in given if not str(sizes).isdecimal()}
             options |= {"shapes": None, "dims": dims}

@@ -573,11 +573,11 @@ def _names(graph: Graph, *found: Sequence[Tensor]) -> tuple[str, ...]:
 def _hides(graph: Graph, node: Node) -> bool:
     """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
 
-    Its amounts or bounds are computed; what a Slice before opset 10 says of axes is not looked at.
+    Something but its data is computed; axes that a Slice before opset 10 names are not looked at.
     """
     if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
-    operands = node.inputs[1 : 2 if node.op == "Pad" else None]
+    operands = node.inputs[1 :: 2 if node.op == "Pad" else 1]
     is_computed = any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
     return is_computed or "axes" in node.attrs
 

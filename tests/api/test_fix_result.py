@@ -351,3 +351,16 @@ def test_a_source_that_is_gone_or_replaced_does_no_harm(
     for _ in range(2):
         assert result.model == onnxpad.fix(PADDED, validate=False).model
         onnx.save(one("y = Relu (x)"), source)
+
+
+def test_sizes_at_which_the_optimiser_folds_a_wrong_shape_are_not_declared() -> None:
+    """onnxruntime takes the size that shape inference gives a pool with `ceil_mode`."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 2, h, h] x) => (float[a, b, c, d] y) '
+        "<int64[2] z = {0, 0}> { m = MaxPool <kernel_shape = [2, 2], strides = [2, 2], "
+        "pads = [1, 1, 1, 1], ceil_mode = 1> (x) s = Shape <start = 2> (m) "
+        "p = Concat <axis = 0> (z, s, z, s) y = Pad (m, p) }"
+    )
+    result = onnxpad.fix(model, dims={"h": 5})
+    assert not result.changed
+    assert "the sizes given are not used" in result.warnings[0]

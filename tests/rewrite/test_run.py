@@ -262,6 +262,21 @@ def test_wrong_value_info_goes_with_a_change() -> None:
         )
 
 
+def test_an_axis_named_as_one_of_another_size_goes_with_a_change() -> None:
+    """onnxruntime takes tensors whose axes have the same names to be as large."""
+    before = one(
+        "p = Pad (x, zeros) r = Relu (p) k = MaxPool <kernel_shape = [2, 2]> (r) y = Relu (k)",
+        inputs="float[1, 2, h, w] x",
+        initializers="int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
+    )
+    for name in ("r", "k"):
+        value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 2, "h", "w"])
+        before.graph.value_info.append(value)
+    result = onnxpad.fix(before, validate=False)
+    assert [change.code for change in result.changes] == ["PAD204"]
+    assert [each.name for each in result.model.graph.value_info] == ["r"]
+
+
 def renamed(proto: onnx.ModelProto, name: Callable[[int], str]) -> onnx.ModelProto:
     """The same graph with other names for nodes and tensors."""
     other = onnx.ModelProto()

@@ -732,3 +732,33 @@ def test_what_a_function_calls_in_bodies_of_bodies_too(name: str, called: str) -
     (function,) = functions(name)
     found = [f"{domain}.{op}" for domain, op in called_in(function.node)]
     assert sorted(found) == sorted(called.split())
+
+
+LATER = {
+    "of axes of int32": 'y = Pad <mode = "edge"> (r, one, , e)',
+    "behind a branch": branch("z = Neg (r)").replace("y =", "t =").replace("(x)", "(r)")
+    + ' y = Pad <mode = "edge"> (t, one, , e)',
+    "that names an axis twice": "y = Pad (r, one, , n)",
+    "of a ConvTranspose": "s = ReverseSequence (r, p) "
+    "t = ConvTranspose <output_shape = [6, 6]> (s, w) y = MaxPool <kernel_shape = [2, 2]> (t)",
+}
+"""What shape inference refuses once it knows how many axes, or which sizes, the data has."""
+
+
+@pytest.mark.parametrize("nodes", LATER.values(), ids=[*LATER])
+def test_a_shape_that_is_refused_downstream_stays_unknown(nodes: str) -> None:
+    """Computed axes hide how many axes a `Pad` gives."""
+    held = (
+        "float[2, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "
+        "int64[2] c = {2, 3}, int32[2] e = {2, 3}, int64[2] n = {2, -2}, int64[2] p = {1, 1}, "
+        "int64[4] one = {1, 1, 1, 1}"
+    )
+    text = f"{HEAD} g (float[2, 2, h, 8] x, bool on) => (float[] y) <{held}> "
+    pad = "b = Neg (c) d = Neg (b) r = Pad (x, one, , d) "
+    model = onnx.parser.parse_model(f"{text} {{ {pad}{nodes} }}".replace('"" : 17', '"" : 25'))
+    bodies = [each.g for node in model.graph.node for each in node.attribute if each.HasField("g")]
+    for each in (model.graph, *bodies):
+        each.output[0].type.tensor_type.ClearField("shape")
+    feeds = feeds_of(model)
+    result = onnxpad.fix(model, validate=False)
+    np.testing.assert_array_equal(run(model, feeds)[0], run(result.model, feeds)[0])

@@ -25,7 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx
 
-from onnxpad.arithmetic.size import Unknown
+from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import MOST_NODES, unfolded
 from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
@@ -33,7 +33,7 @@ from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import original
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
-from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, lies
+from onnxpad.runtimes.onnxruntime.pad_fusion import Claim, Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
@@ -204,10 +204,32 @@ def _correct_claims(context: Context) -> None:
     claims = list(graph.claims("value_info"))
     wrong = list(lies(claims, context.analysis))
     wrong += _unknown(context, {tensor.name for tensor, _ in claims})
+    wrong += _renamed(context, claims)
     missized = pools.missized() if wrong else ()
     for tensor in wrong:
         if tensor.name not in missized and pools.behind(tensor) is None:
             graph.undeclare(tensor)
+
+
+def _renamed(context: Context, claims: Sequence[Claim]) -> Iterator[Tensor]:
+    """The declared tensors with an axis named as one of another size.
+
+    onnxruntime takes them to be as large, and puts one in the place of another.
+    """
+    graph, analysis, sizes = context.graph, context.analysis, dict[str, Extent | None]()
+    for name, declared in graph.inputs.items() if claims else ():
+        for label, size in zip(
+            declared.shape or (), analysis.shape(graph.tensor(name)) or (), strict=False
+        ):
+            if isinstance(
+                label, str
+            ):  # what inputs share stays: it is equal wherever the model runs
+                sizes[label] = None if label in sizes else size
+    for tensor, claimed in claims:
+        for label, size in zip(claimed, analysis.shape(tensor) or (), strict=False):
+            is_known = isinstance(label, str) and isinstance(size, int | Size)
+            if is_known and sizes.setdefault(str(label), size) not in {None, size}:
+                yield tensor
 
 
 def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
@@ -229,6 +251,7 @@ def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
 def _name_all_axes(context: Context) -> None:
     """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
 
+    And axes of int32 as int64: shape inference refuses them once it knows how many axes data has.
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
@@ -238,14 +261,17 @@ def _name_all_axes(context: Context) -> None:
         node = pad.node
         if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
             continue
+        name = node.name or node.outputs[0].name
+        if context.analysis.dtype(node.inputs[_AXES]) == onnx.TensorProto.INT32:
+            axes = graph.add_initializer(np.asarray(pad.axes, np.int64), f"{name}_axes")
+            graph.set_input(node, _AXES, axes)
         shape = context.analysis.shape(pad.data)
         full = pad.over(len(shape)) if shape is not None else None
         above = upstream([pad.data], lambda node: node.inputs)
         below = downstream(node.outputs, lambda use: use.node.outputs)
         if full is not None and is_padded(full) and _transposes(above) and _transposes(below):
-            name = f"{node.name or node.outputs[0].name}_pads"
-            amounts = np.asarray(onnx_order(full), np.int64)
-            graph.set_input(node, 1, graph.add_initializer(amounts, name))
+            amounts = graph.add_initializer(np.asarray(onnx_order(full), np.int64), f"{name}_pads")
+            graph.set_input(node, 1, amounts)
             graph.set_input(node, _AXES, None)
 
 

@@ -224,13 +224,21 @@ def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
     """Whether shape inference may be wrong about a node in a way that is not known here.
 
     A ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes,
-    where that is shorter than its data. And a call of a function may set what decides.
+    where that is shorter than its data. And a call of a function may set what decides. A `Pad` is
+    refused once the rank of its data is known, if an axis is named twice or at run time only.
     """
     if graph.refers(node):
         return graph.is_standard(node) and _is_doubtful(analysis, node)
+    if node.op == "Pad" and (axes := node.operand(3)) is not None:
+        value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
+        if value is None or not is_constant(value):
+            return True
+        named = {int(axis) % (rank or NMAX) for axis in value.flat}
+        return len(named) < len(value.flat)
     if "output_shape" not in node.attrs or not is_transposed(graph, node):
         return False
-    return Unknown in map(type, analysis.shape(node.inputs[0]) or ())
+    shape = analysis.shape(node.inputs[0])
+    return shape is None or Unknown in map(type, shape)
 
 
 class Misjudged:
