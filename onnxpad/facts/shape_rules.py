@@ -150,7 +150,7 @@ DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 
 
 class PassedFacts(Struct, frozen=True):
-    """Facts about an input or a result of a body or function; values of functions' inputs alone."""
+    """Facts about an input or a result of a body or function; values of constants alone."""
 
     dtype: int | None = None
     shape: Shape | None = None
