@@ -34,8 +34,8 @@ _NEAR = 24
 _GROWTH = 256
 """By how much operators are taken to multiply magnitudes, as slopes do and sums of elements."""
 
-# Operators that make infinities of finite numbers.
-_POLES = frozenset({"Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"})
+# Operators that make infinities of finite constants.
+_POLES = frozenset({"Div", "Exp", "Log", "Reciprocal"})
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING = {
@@ -65,25 +65,16 @@ def infinite(analysis: Facts, tensor: Tensor) -> Tensor | None:
             if (found := infinite(analysis.outer, at.outer)) is not None:
                 return found
         elif node is not None and graph.is_standard(node) and not graph.refers(node):
-            fills = node.op == "Pad" and node.attrs.get("mode", "constant") == "constant"
-            fill = np.array(node.attrs.get("value", 0.0) if fills else 0.0, np.float32)
-            if _is_infinite(fill) or _is_pole(graph, node):
+            fill: Any = node.attrs.get("value", 0.0) if node.op == "Pad" else 0.0
+            given = [graph.constant(each) is not None for each in node.inputs]
+            if (node.op in _POLES and all(given)) or _is_infinite(np.array(fill, np.float32)):
                 return at
             if node.op != "MaxPool" or _passes_fill(analysis, node):
-                read = node.inputs[: 1 if node.op in {"Clip", "Pad"} and not fills else None]
+                read = node.inputs[: 1 if node.op == "Clip" else None]
         for each in read:
             if each.name and each not in near and len(near) < _NEAR:
                 near.append(each)
     return None
-
-
-def _is_pole(graph: Graph, node: Node) -> bool:
-    if node.op not in _POLES:
-        return False
-    arrays = [graph.constant(each) for each in node.inputs if each.name]
-    if node.op == "Div" and arrays[-1] is not None:
-        return not arrays[-1].all()
-    return not any(array is None for array in arrays)
 
 
 def _passes_fill(analysis: Facts, pool: Node) -> bool:
@@ -110,14 +101,13 @@ def telling(analysis: Facts, tensor: Tensor) -> str:
     to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
     """
     graph = analysis.graph
-    if not (tellers := _tellers(graph)):
+    if not _are_told(graph):
         return ""
     for current in downstream([tensor], partial(_keeping_signs, analysis)):
         if current is None or (graph.is_output(current) and not graph.is_main):
             return f"what is computed from {(current or tensor).name!r}"
         for use in graph.uses(current):
-            inside = graph.inner_operators(use.node) if graph.runs_graphs(use.node) else None
-            if _tells(graph, use.node, use.index) if inside is None else inside & tellers:
+            if graph.runs_graphs(use.node) or _tells(graph, use.node, use.index):
                 return f"{use.node.op} {graph.label(use.node)!r}"
     return ""
 
@@ -131,20 +121,17 @@ def _keeping_signs(analysis: Facts, use: Use) -> Iterator[Tensor]:
                 yield each
 
 
-def _tellers(graph: Graph) -> frozenset[str]:
-    """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
-    notes = graph.model.notes
-    if _tellers not in notes:
-        main = graph.model.main
-        notes[_tellers] = frozenset(
-            node.op
+def _are_told(graph: Graph) -> bool:
+    """Whether anything in a model may tell zeros apart; edits bring nothing that does."""
+    notes, main = graph.model.notes, graph.model.main
+    if _are_told not in notes:
+        notes[_are_told] = any(
+            not each.runs_graphs(node) and _tells(each, node, index)
             for each in (main, *main.inside())
             for node in each.nodes
             for index in range(len(node.inputs))
-            if not each.runs_graphs(node) and _tells(each, node, index)
         )
-    found: frozenset[str] = notes[_tellers]
-    return found
+    return bool(notes[_are_told])
 
 
 def _tells(graph: Graph, node: Node, index: int) -> bool:

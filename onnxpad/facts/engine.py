@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.facts.shape_rules import (
     BOUND,
@@ -47,7 +47,6 @@ from onnxpad.facts.shape_rules import (
     ShapeRule,
     Value,
     constant_elements,
-    elements,
     is_constant,
     known,
     of_row,
@@ -119,7 +118,6 @@ class Analysis:
         self.outer = outer
         self.declared: set[Row] = set() if outer is None else outer.declared
         self._input_facts = input_facts
-        self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
@@ -224,8 +222,6 @@ class Analysis:
                 for tensor in [at for at, found in memory.items() if _is_open(found)]:
                     del memory[tensor]
             marks.clear()
-        if undone or not marks:
-            self._inside.clear()
         if not marks or journal.mark() > marks[-1][0]:
             marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
         self._count, self._settled = journal.count, journal.settled
@@ -305,12 +301,8 @@ class Analysis:
 
     def _computed(self, call: Call) -> PassedFacts:
         """Return what is known of an output of a node with bodies, or of a call of a function."""
-        node = call.node
-        if not self.graph.runs_graphs(node):
-            return NOTHING
-        if id(node) not in self._inside:
-            self._inside[id(node)] = _computed_by(self, node)
-        found = self._inside[id(node)]
+        is_there = self.graph.runs_graphs(call.node)
+        found = _computed_by(self, call.node) if is_there else []
         return found[call.output] if call.output < len(found) else NOTHING
 
     def _call(self, tensor: Any) -> Call | None:
@@ -376,8 +368,6 @@ KNOWN = frozenset({"If", "Loop"})
 MOST_NODES = 100_000
 """About how many nodes of bodies and functions are analysed, repeated ones counted."""
 
-_ROUNDS = 32
-
 
 def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -> list[PassedFacts]:
     """Facts about the results of a body or function; none where the limit was reached."""
@@ -390,28 +380,20 @@ def _results(graph: Graph, outer: Analysis, passed: Mapping[str, PassedFacts]) -
         around = outer if graph.parent else None
         begun[key] = Analysis(graph, outer=around, input_facts=passed)
     inner = begun[key]
-    results = map(graph.tensor, graph.results)
-    found = [PassedFacts(inner.dtype(each), inner.shape(each)) for each in results]
+    found = [replace(_facts(inner, graph.tensor(each)), value=None) for each in graph.results]
     if graph.parent:
         outer.declared |= inner.declared
     return list(map(common, found, found))  # whose unknown sizes are others
 
 
 def _key(facts: PassedFacts) -> object:
-    """Facts as a key: no analysis can tell two with equal keys apart."""
-    shape, value = facts.shape, facts.value
-    sizes = None if shape is None else tuple(map(_told, shape))
-    if value is None:
-        return facts.dtype, sizes
-    told = repr(value.flat) if is_constant(value) else tuple(map(_told, value.flat))
-    return facts.dtype, sizes, value.data.shape, told
+    """Facts as a key: no analysis can tell two with equal keys apart; None is an unknown size."""
+    sizes = None if facts.shape is None else tuple(map(_told, facts.shape))
+    return facts.dtype, sizes, facts.value and (facts.value.data.shape, repr(facts.value.flat))
 
 
-def _told(item: Any) -> object:
-    """A size or an element as a key, in which 0.0 and -0.0 differ; None for an unknown one."""
-    if isinstance(item, Unknown):
-        return None
-    return item if isinstance(item, int | Size) else (item, repr(item))
+def _told(size: Extent) -> Extent | None:
+    return None if isinstance(size, Unknown) else size
 
 
 def passed_to_function(
@@ -426,31 +408,29 @@ def passed_to_function(
 
 
 def _facts(analysis: Analysis, tensor: Tensor | None) -> PassedFacts:
-    """What is known of a tensor; nothing of one that is left out."""
+    """What is passed on of a tensor; nothing of one that is left out."""
     if tensor is None or not tensor.name:
         return NOTHING
-    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+    value = analysis.value(tensor)
+    constant = value if is_constant(value) else None
+    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), constant)
 
 
 def passed_to_body(body: Graph, outer: Analysis) -> dict[str, PassedFacts]:
     """Facts about what a Loop hands from one iteration to the next, by the name of the input.
 
-    What holds for the initial values is assumed. As far as it does not hold for the results of the
-    body too, it is dropped, until the rest holds for all iterations by induction. Bodies of other
-    nodes get nothing.
+    Types and shapes of the initial values hold for all if they hold after an iteration; else, if
+    so, what both have in common. Bodies of other nodes get nothing.
     """
     node, around = body.owner, body.parent
     if node is None or around is None or rule_name(around, node) != "Loop":
         return {}
     # The iteration number and the condition come first, and the next condition.
-    names, given = [*body.inputs][2:], node.inputs[2:]
-    if len(names) != len(given) or len(body.results) <= len(names):
-        return {}
-    assumed = [replace(_facts(outer, tensor), value=None) for tensor in given]
-    for _ in range(_ROUNDS):
-        passed = dict(zip(names, assumed, strict=True))
+    assumed = [replace(_facts(outer, tensor), value=None) for tensor in node.inputs[2:]]
+    for _ in range(2):
+        passed = dict(zip([*body.inputs][2:], assumed, strict=False))
         kept = list(map(common, assumed, _results(body, outer, passed)[1:]))
-        if [*map(_key, kept)] == [*map(_key, assumed)]:
+        if [*map(_key, kept)] == [*map(_key, passed.values())]:
             return passed
         assumed = kept
     return {}
@@ -477,17 +457,9 @@ def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
     """The facts that hold for both."""
     dtype, shape = one.dtype if one.dtype == other.dtype else None, None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        shape = tuple(map(_common, one.shape, other.shape))
-    left, right = one.value, other.value
-    if left is None or right is None or left.data.shape != right.data.shape or dtype is None:
-        return PassedFacts(dtype, shape)
-    items = map(_common, left.flat, right.flat)
-    return PassedFacts(dtype, shape, Value(dtype, elements(items, left.data.shape)))
-
-
-def _common(one: Any, other: Any) -> Any:
-    told = _told(one)
-    return one if told is not None and told == _told(other) else Unknown("it varies")
+        pairs = zip(map(_told, one.shape), map(_told, other.shape), strict=True)
+        shape = tuple(a if a == b and a is not None else Unknown("it varies") for a, b in pairs)
+    return PassedFacts(dtype, shape, one.value if _key(one) == _key(other) else None)
 
 
 def _is_open(answer: Any) -> bool:

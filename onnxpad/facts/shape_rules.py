@@ -150,7 +150,7 @@ DTYPE, SHAPE, VALUE, BOUND = KINDS = range(4)
 
 
 class PassedFacts(Struct, frozen=True):
-    """Facts about an input or a result of a body or function; values of functions' inputs alone."""
+    """Facts about an input or a result of a body or function; values of constants alone."""
 
     dtype: int | None = None
     shape: Shape | None = None
@@ -596,16 +596,12 @@ def _global_pool(call: Call) -> Shape:
 
 def _resize(call: Call) -> Shape:
     shape, by_size = call.shape_of(0), call.version >= 11 and call.has(3)
-    axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
-    given: Sequence[Any]
-    if by_size:
-        given = call.integers(3)
-        is_odd = call.of("keep_aspect_ratio_policy", "stretch") != "stretch"
-    else:
-        given = call.value_of(2 if call.version >= 11 else 1).flat
-        is_odd = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
-    if is_odd:
+    crops = call.of("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    if crops or call.of("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnreadError("a Resize that crops, or keeps the aspect ratio")
+    axes = axes_of(call.of("axes", tuple(range(len(shape)))), len(shape))
+    scales = 2 if call.version >= 11 else 1
+    given: Sequence[Any] = call.integers(3) if by_size else call.value_of(scales).flat
     sizes = list(shape)
     for axis, asked in zip(axes, given, strict=True):
         sizes[axis] = asked if by_size else resized(shape[axis], asked)
@@ -615,7 +611,7 @@ def _resize(call: Call) -> Shape:
 def resized(size: Extent, scale: object) -> Extent:
     """Return a size times a scale, rounded down, where the product is exact in float32."""
     high = bounds(size)[1]
-    if not isinstance(scale, float) or not 0 < scale < float("inf") or high is None:
+    if not isinstance(scale, float) or not 0 < scale < math.inf or high is None:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
     if high * (numerator // (numerator & -numerator)) > 2 ** FORMATS[FLOAT][0]:

@@ -24,11 +24,10 @@ _OWN = "the size it reads"
 class Wording:
     """Words for the sizes of one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, outer: Wording | None = None) -> None:
-        """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Reads the graph as it is at each call."""
         self._graph = graph
         self._analysis = analysis
-        self._outer = outer
 
     def sizes(self, axes: Mapping[int, Extent]) -> str:
         """Sizes by axis: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
@@ -44,8 +43,9 @@ class Wording:
 
     def same(self, windows: Mapping[int, Window], odd: Side) -> str:
         """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
-        pairs = {axis: same_pads(symbol("n"), each, odd=odd) for axis, each in windows.items()}
-        return _by_axis({axis: _pair(pair, _OWN) for axis, pair in pairs.items()})
+        n = symbol("n")
+        pairs = {axis: same_pads(n, each, odd=odd) for axis, each in windows.items()}
+        return _by_axis({axis: formula(pair, n) for axis, pair in pairs.items()})
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
         """Why a `Pad`'s amounts are not constant, with options that help besides those on sizes."""
@@ -67,12 +67,12 @@ class Wording:
             )
         texts = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
         told = {axis: text for axis, text in texts.items() if text}
-        formula = _by_axis(told)
+        formulas = _by_axis(told)
         what = f"its amounts depend on {_sources(places)}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
-            f"{what}: {formula}" if formula else what,
-            what if formula else "",
+            f"{what}: {formulas}" if formulas else what,
+            what if formulas else "",
             axes=list(pairs),
             sizes=places,
             amounts=told,
@@ -81,18 +81,15 @@ class Wording:
 
     def overridable(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
         """The refusal of tensors, giving `what`, that only inputs in place of initializers hide."""
-        graph, outer, value = self._graph, self._outer, self._analysis.value
+        value, sources = self._analysis.value, self._graph.sources
 
         def unknown(among: Iterable[Tensor]) -> list[Tensor]:
             return [each for each in among if each.name and not is_constant(value(each))]
 
-        read = [*upstream(unknown(tensors), lambda node: unknown(graph.sources(node)))]
-        first = [each for each in read if each is None or each.producer is None]
-        names = [each.name for each in first if each and each.name in graph.initializers]
-        captured = [each.outer for each in first if each is not None and each.outer is not None]
-        if captured and outer is not None and len(captured) == len(first):
-            return outer.overridable(captured, what)
-        if not names or len(names) < len(first):
+        found = [*upstream(unknown(tensors), lambda node: unknown(sources(node)))]
+        first = [self._graph.home(each) for each in found if each and each.producer is None]
+        names = [tensor.name for graph, tensor in first if tensor.name in graph.initializers]
+        if None in found or not names or len(names) < len(first):
             return None
         text = f"initializer {names[0]!r}, which is also an input, gives {what}"
         return RefusalError(Reason.OVERRIDABLE, text, options=BY_DEFAULT)
@@ -110,9 +107,9 @@ class Wording:
 
     @cached_property
     def _at_one_size(self) -> Analysis:
+        """An analysis for fixed sizes of a main graph; of a body, at those that are known."""
         sizes = {axis.symbol: 64 for axis in open_axes(self._graph.model.main.inputs)}
-        outer = None if self._outer is None else self._outer._at_one_size
-        return Analysis(self._graph, sizes, outer)
+        return Analysis(self._graph, sizes, self._analysis.outer)
 
     def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
         """The options that may make sizes of a tensor known."""
@@ -127,13 +124,10 @@ class Wording:
 
     def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
-        shape = self._analysis.shape(pad.data) or ()
-        if -len(shape) <= axis < len(shape) and (told := formula(pair, shape[axis])):
-            return told
-        names = _names(pair)
+        shape, names = self._analysis.shape(pad.data) or (), _names(pair)
+        told = formula(pair, shape[axis]) if -len(shape) <= axis < len(shape) else ""
         known = self._inputs.get(names[0])
-        name = names[0] if known is None else known.label
-        return _pair(pair, repr(name)) if len(names) == 1 else ""
+        return told or (_told(pair, repr(known.label)) if known and len(names) == 1 else "")
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""
@@ -156,11 +150,10 @@ def formula(pair: ExtentPair, size: Extent) -> str:
         return ""
     begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
     is_known = not isinstance(begin, Unknown) and not isinstance(end, Unknown)
-    return _pair((begin, end), _OWN) if is_known else ""
+    return _told((begin, end), _OWN) if is_known else ""
 
 
-@lru_cache(maxsize=1024)
-def _pair(pair: ExtentPair, name: str) -> str:
+def _told(pair: ExtentPair, name: str) -> str:
     begin, end = (in_words(extent, "n") for extent in pair)
     return f"the begin is {begin} and the end {end}, where n is {name}"
 

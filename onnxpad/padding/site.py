@@ -68,10 +68,10 @@ class Sites:
         self.graph = graph
         self.trust = trust
         self.analysis = analysis
-        around = (None, None) if outer is None else (outer.wording, outer.fusion)
-        self.wording: Wording = Wording(graph, analysis, around[0])
+        around = None if outer is None else outer.fusion
+        self.wording: Wording = Wording(graph, analysis)
         self.judge: Judge = Judge(graph, analysis)
-        self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
+        self.fusion: Fusion = Fusion(graph, analysis, self.folded, around, fed, inlined=inlined)
 
     def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
         """Explicit pads that may say what an operator's own padding does, the least first.

@@ -338,10 +338,10 @@ class Misjudged:
             node = tensor.producer or graph.owner
             shape = self._context.analysis.shape(tensor)
             told = [size if isinstance(size, int) else None for size in claimed]
-            sizes = [None] * len(told) if shape is None else shape
-            pairs = zip(told, sizes, strict=False)
-            is_like = len(told) == len(sizes) and all(n is None or n == size for n, size in pairs)
-            if not is_like and node is not None:
+            pairs = zip(told, shape or (), strict=False)
+            is_like = all(n is None or n == size for n, size in pairs)
+            is_ranked = shape is not None and len(shape) == len(told)
+            if not (is_ranked and is_like) and node is not None:
                 does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
                 yield tensor, Hazard(node, Reason.SHAPE_REFUSED, does)
 
