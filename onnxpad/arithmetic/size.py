@@ -243,12 +243,11 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
 
 
 def in_words(a: Extent, name: str) -> str:
-    """Return `a` as a formula with `name` for its one symbol, or as cases, or as its limits."""
+    """Return `a` as a formula with `name` for its one symbol, or as its limits."""
     if not isinstance(a, Size) or len(a.terms) > 1:
         return str(a)
     symbol, form = _form(a)
-    named = replace(symbol, name=name)
-    told = recognise(form, named) or _cases(form, named)
+    told = recognise(form, replace(symbol, name=name))
     return str(told) if told else "from {} to {}".format(*form.bounds())
 
 
@@ -526,21 +525,6 @@ def _multiple(factor: int, text: str, divisor: int = 1) -> str:
     factor, divisor = factor // common, divisor // common
     product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
     return product if divisor == 1 else f"{product}/{divisor}"
-
-
-def _cases(f: QuasiAffine, symbol: Symbol) -> str:
-    """Return the values of f as `0 when n mod 3 is 0 or 1, 1 when 2`; empty if they are many."""
-    threshold, period = quasi_affine.repetition(f)
-    modulus = period * symbol.sizes.step
-    if threshold or period > _MOST_ROWS or 2 * period > f.count:
-        return ""
-    if any(f.at(index) != f.at(index + period) for index in range(period)):
-        return ""
-    found: dict[int, list[str]] = {}
-    for index in sorted(range(period), key=lambda index: symbol.sizes.value(index) % modulus):
-        found.setdefault(f.at(index), []).append(str(symbol.sizes.value(index) % modulus))
-    parts = [f"{value} when {' or '.join(rests)}" for value, rests in sorted(found.items())]
-    return ", ".join(parts).replace(" when ", f" when {symbol.name} mod {modulus} is ", 1)
 
 
 @lru_cache(maxsize=1024)

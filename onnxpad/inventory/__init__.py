@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -35,7 +35,6 @@ from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.layers import (
     ExtentPair,
     ExtentPairs,
-    Pairs,
     is_padded,
     numbers_of,
     onnx_order,
@@ -63,11 +62,7 @@ _WRITES = sorted(PADDING | {"output_padding", "output_shape"})
 _LONGEST = 80
 _MOST_READERS = 8
 _UNKNOWN = Unknown("not known")
-_OPEN = ((_UNKNOWN, _UNKNOWN),)
 _UNREAD = "onnxpad does not read it here"
-
-_Findings = Mapping[tuple[str, str], Sequence[Finding]]
-"""Findings by the label and the operator of their node."""
 
 
 class PathNode(Struct, frozen=True):
@@ -78,22 +73,21 @@ class PathNode(Struct, frozen=True):
 
 
 class AxisPadding(Struct, frozen=True):
-    """The padding of one axis.
+    """One axis, by its index, and by its name: such as `H`, or `axis 1` if it has none.
 
-    Attributes:
-        axis: The index of the axis.
-        name: Its name, such as `H`; `axis 1` if it has none.
-        pair: The elements added at begin and end; of a transposed convolution those cropped, below
-            0 those appended.
-        extent: The size of the data that is padded; Unknown if nothing is known of it.
-        formula: Begin and end as formulas of the size, where they depend on it; else empty.
+    The pair is added at begin and end; of a transposed convolution it is cropped, below 0 appended.
+    The extent is the size of the data that is padded; Unknown if nothing is known of it.
     """
 
     axis: int
     name: str
     pair: ExtentPair
     extent: Extent
-    formula: str = ""
+
+    @property
+    def formula(self) -> str:
+        """Begin and end as formulas of the size, where they depend on it; else empty."""
+        return formula(self.pair, self.extent)
 
     @property
     def told_size(self) -> str:
@@ -104,32 +98,15 @@ class AxisPadding(Struct, frozen=True):
 class PaddingSite(Struct, frozen=True):
     """One padding of a model: an operator with the `Pad`s in front of it, or a `Pad` alone.
 
-    Attributes:
-        node: Name of the operator; in a body or function, with the way to it.
-        op_type: The operator.
-        domain: Its domain; empty for ONNX's own.
-        scope: The body or function that it is in; empty for the main graph.
-        kind: As in `Kind`.
-        written: Such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty if none is.
-        op: The operator as it was read; None where it was not.
-        axes: The axes that are padded or could be.
-        pads: The total of its spatial axes, of a `Pad` of all, in ONNX order; None if not known.
-        own_pads: The operator's own part of it.
-        outer: The `Pad`s in front, the nearest last; the path of each are the steps to the next.
-        tensor: The tensor that is padded.
-        path: The nodes from there to the operator, or to what crops or extends its result.
-        source: Of a `Pad`, the tensor with its amounts, or `its attribute`.
-        formula: Of a `Pad`, why computed amounts are no numbers.
-        readers: Of a `Pad`, who reads it.
-        conventions: Names of the frameworks whose convention it fits at every size.
-        convention: The same in short, such as `TensorFlow`.
-        findings: What `check` finds about the operator, its `Pad`s and its crops.
-        problem: Why it cannot be read, or is not covered; else empty.
-        names: The names of its operators, by which it can be asked for.
-        tensors: The names of the tensors there, its result first, by which it can be asked for too.
-        taken: What its targets do with it: `right` as it came, `rewritten` by `fix`, or the worst
-            that nothing mends: `wrong`, `rejected`, `fallback` or `unknown`; empty without targets.
-        known_by: How that is known: `measured`, `inferred`, `read` or `no data`.
+    It is written such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty if nothing is. `pads` are
+    the total of its spatial axes, of a `Pad` of all, in ONNX order, and `own_pads` the operator's
+    part of it; None if not known. `outer` are the `Pad`s in front, the nearest last, whose path is
+    the steps to the next; the path of others leads from the tensor that is padded to what crops the
+    result. A `Pad` has its readers, and the source of its amounts, or why they are no numbers. The
+    problem is why it cannot be read. It can be asked for by its names and tensors. What its targets
+    do with it is `right` as it came, `rewritten` by `fix`, or the worst that nothing mends:
+    `wrong`, `rejected`, `fallback` or `unknown`; that is `measured`, `inferred`, `read` or `no
+    data`.
     """
 
     node: str
@@ -172,8 +149,7 @@ class PaddingSite(Struct, frozen=True):
         """The total in words, such as `H 1+1, W 0..1+1`; empty where no axis is known."""
         if all(axis.pair == (0, 0) for axis in self.axes):
             return "" if self.pads is None else "none"
-        told = ((axis.name, *map(_range, axis.pair)) for axis in self.axes)
-        return ", ".join(f"{name} {begin}+{end}" for name, begin, end in told)
+        return ", ".join(f"{axis.name} {'+'.join(map(_range, axis.pair))}" for axis in self.axes)
 
     @property
     def fixable(self) -> bool:
@@ -251,22 +227,18 @@ def sites_in(
     fitted: Mapping[int, Padded] | None = None,
 ) -> list[PaddingSite]:
     """Every padding of a model, in file order, with what `check` finds and what it fits in all."""
-    about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        about[finding.node, finding.op_type].append(finding)
-    found: list[PaddingSite] = []
-    for context in contexts:
-        found += _Collector(context, about, fitted or {}).sites()
-    seen = {id(context.graph) for context in contexts}
+    read = {id(each.graph): _Collector(each, findings, fitted or {}) for each in contexts}
+    found = [site for each in read.values() for site in each.sites()]
     for graph in contexts[0].graph.inside():
-        if id(graph) not in seen:
-            found += written_sites(graph, about)
+        if id(graph) not in read:
+            found += written_sites(graph, findings)
     return found
 
 
-def written_sites(graph: Graph, about: _Findings = MappingProxyType({})) -> Iterator[PaddingSite]:
+def written_sites(graph: Graph, findings: Sequence[Finding] = ()) -> Iterator[PaddingSite]:
     """The padding of a graph as it is written, where nothing else is known of it."""
-    return (_as_written(graph, about, "other", [node], problem=_UNREAD) for node in _padding(graph))
+    written = _Written(graph, findings)
+    return (written("other", [node], problem=_UNREAD) for node in _padding(graph))
 
 
 def _padding(graph: Graph) -> list[Node]:
@@ -280,32 +252,80 @@ def _padding(graph: Graph) -> list[Node]:
     ]
 
 
+class _Written:
+    """Makes sites of one graph, with what is known of each: its place, and what is found there."""
+
+    def __init__(self, graph: Graph, findings: Sequence[Finding]) -> None:
+        self._graph = graph
+        self._about: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+        for finding in findings:
+            self._about[finding.node, finding.op_type].append(finding)
+
+    def __call__(self, kind: Kind, nodes: Sequence[Node], **told: Any) -> PaddingSite:
+        """The site of some nodes: the first is its own, and it can be asked for by all names.
+
+        What is found about another reader of a `Pad` is not about it. What is found about crops is
+        about a transposed convolution, and about what is behind it only where nothing else is.
+        """
+        node, places = nodes[0], [*map(self._graph.place_of, nodes)]
+        found = [
+            finding
+            for each, at in zip(nodes, places, strict=True)
+            for finding in self._about.get((at, each.op), ())
+            if finding.evidence.get("before", places[0]) == places[0] or node.op == "Pad"
+        ]
+        if kind != "transposed":
+            found = [each for each in found if not each.code.startswith("PAD4")] or found
+        attributes = (f"{name}={node.attrs[name]}" for name in _WRITES if name in node.attrs)
+        said = [each[:_LONGEST] for each in attributes if each != "auto_pad=NOTSET"]
+        told.setdefault("written", ", ".join(["Pad"] * (node.op == "Pad") + said))
+        return PaddingSite(
+            node=places[0],
+            op_type=str(node.op),
+            domain=node.domain or "",
+            scope=self._graph.place,
+            kind=kind,
+            findings=tuple(found),
+            names=tuple(chain(*zip(map(describe, nodes), places, strict=True))),
+            tensors=tuple(tensor.name for each in nodes for tensor in each.outputs if tensor.name),
+            **told,
+        )
+
+
 class _Collector:
     """Reads the sites of one graph."""
 
-    def __init__(self, context: Context, findings: _Findings, fitted: Mapping[int, Padded]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        findings: Sequence[Finding] = (),
+        fitted: Mapping[int, Padded] = MappingProxyType({}),
+    ) -> None:
         self._context = context
-        self._written = partial(_as_written, context.graph, findings)
+        self._written = _Written(context.graph, findings)
         self._fitted = fitted
-        self._taken = set[int]()  # what belongs to another site
+        self._nodes = _padding(context.graph)
+        # What a transposed convolution takes over, with all that crops or extends its result.
+        self._behind: dict[int, tuple[Taking, list[Node]]] = {}
         barred = set[int]()
-        for node in context.graph.nodes:
+        for node in self._nodes:
             with suppress(ModelError):  # which its site tells
                 if isinstance(op := context.read(node), TransposedOp):
-                    taking, behind = self._behind(op)
-                    self._taken |= set(map(id, behind))
+                    taking, left = Crops(context.graph, context.analysis, op).taking()
+                    others = [left[0]] if left and left[0] not in taking.taken else []
+                    self._behind[id(node)] = taking, taking.taken + others
                     barred |= set(map(id, taking.taken))
+        # What belongs to another site.
+        self._taken = {id(each) for _, behind in self._behind.values() for each in behind}
         self._reader = SiteReader(context.graph, context.analysis, barred)
         self._readers = Readers(context.graph)
 
     def sites(self) -> list[PaddingSite]:
         """Those of the graph, in file order."""
-        graph = self._context.graph
-        nodes = _padding(graph)
         # A `Pad` belongs to the windows that it pads, or else to nothing.
-        order = sorted(nodes, key=lambda node: is_pad(graph, node))
+        order = sorted(self._nodes, key=lambda node: is_pad(self._context.graph, node))
         found = {id(each): self._site(each) for each in order if id(each) not in self._taken}
-        return [found[id(node)] for node in nodes if id(node) in found]
+        return [found[id(node)] for node in self._nodes if id(node) in found]
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
@@ -317,9 +337,8 @@ class _Collector:
                 return self._slides(read)
         except ModelError as error:
             read = error
-        if read is None:
-            return self._written("other", [node], problem=_UNREAD)
-        return self._written("malformed", [node], problem=str(read))
+        kind: Kind = "other" if read is None else "malformed"
+        return self._written(kind, [node], problem=str(read or _UNREAD))
 
     def _slides(self, op: WindowOp | TransposedOp) -> PaddingSite:
         """An operator with the `Pad`s in front, or with what crops the result behind it."""
@@ -328,7 +347,7 @@ class _Collector:
         said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         said = said or ["pads"] * is_padded(op.pads)
         if isinstance(op, TransposedOp):
-            taking, behind = self._behind(op)
+            taking, behind = self._behind[id(op.node)]
             source, sizes, total = op.data, site.sizes, taking.form.crop if taking.taken else own
             said += ["output_padding"] * any(op.output_padding)
             said += ["output_shape"] * bool(op.output_shape)
@@ -342,21 +361,13 @@ class _Collector:
         is_part = total != own and found and _flat(found.pads) == _flat(own)
         if (pads or behind) and (own is None or is_part):
             found = None  # that its own part alone fits a framework says nothing of all of it
+        pairs = total or ((_UNKNOWN, _UNKNOWN),) * len(sizes)
         return self._written(
             "transposed" if site.is_transposed else "window",
             [op.node, *pads, *behind],
             written=" + ".join(dict.fromkeys(said)),
             op=op,
-            axes=tuple(
-                AxisPadding(*each, formula(*each[2:]))
-                for each in zip(
-                    op.axes,
-                    axis_names(len(sizes)),
-                    total or _OPEN * len(sizes),
-                    sizes,
-                    strict=False,
-                )
-            ),
+            axes=tuple(map(AxisPadding, op.axes, axis_names(len(sizes)), pairs, sizes)),
             pads=_flat(total),
             own_pads=_flat(own),
             outer=outer,
@@ -365,14 +376,6 @@ class _Collector:
             conventions=() if found is None else found.case.fits,
             convention="" if found is None else found.short,
         )
-
-    def _behind(self, op: TransposedOp) -> tuple[Taking, list[Node]]:
-        """What a transposed convolution takes over, and all that crops or extends its result."""
-        taking, left = Crops(self._context.graph, self._context.analysis, op).taking()
-        behind = taking.taken
-        if left is not None and left[0] not in behind:
-            behind.append(left[0])
-        return taking, behind
 
     def _in_front(self, path: Sequence[Node]) -> PaddingSite:
         """A `Pad` in front of an operator, with all nodes from it on."""
@@ -386,11 +389,7 @@ class _Collector:
         if shape is None and pad.axes is None:
             shape = (_UNKNOWN,) * len(pad.amounts or ())
         total = None if shape is None else pad.extents_over(len(shape))
-        axes = [
-            AxisPadding(axis, f"axis {axis}", *each, formula(*each))
-            for axis, each in enumerate(zip(total or (), shape or (), strict=False))
-            if each[0] != (0, 0)
-        ]
+        axes = enumerate(zip(total or (), shape or (), strict=False))
         said = [*["computed"] * (not is_known), "Pad"]
         if pad.mode != "constant":
             said.append(pad.mode)
@@ -401,7 +400,11 @@ class _Collector:
             [node],
             written=" ".join(said),
             op=pad,
-            axes=tuple(axes),
+            axes=tuple(
+                AxisPadding(axis, f"axis {axis}", pair, size)
+                for axis, (pair, size) in axes
+                if pair != (0, 0)
+            ),
             pads=_flat(total),
             own_pads=_flat(total),
             tensor=pad.data.name,
@@ -415,45 +418,8 @@ class _Collector:
         )
 
 
-def _as_written(
-    graph: Graph, findings: _Findings, kind: Kind, nodes: Sequence[Node], **told: Any
-) -> PaddingSite:
-    """A site with what is known of each: its place, its attributes, and what is found there.
-
-    The first of the nodes is its own; it can be asked for by the names of all of them. What is
-    found about another reader of a `Pad` is not about it. What is found about crops is about a
-    transposed convolution, and about what is behind it only where nothing else is.
-    """
-    node, place = nodes[0], graph.place_of(nodes[0])
-    found = [
-        finding
-        for each in nodes
-        for finding in findings.get((graph.place_of(each), each.op), ())
-        if finding.evidence.get("before", place) == place or node.op == "Pad"
-    ]
-    if kind != "transposed":
-        found = [each for each in found if not each.code.startswith("PAD4")] or found
-    attributes = (f"{name}={node.attrs[name]}" for name in _WRITES if name in node.attrs)
-    said = [each[:_LONGEST] for each in attributes if each != "auto_pad=NOTSET"]
-    told.setdefault("written", ", ".join(["Pad"] * (node.op == "Pad") + said))
-    return PaddingSite(
-        node=place,
-        op_type=str(node.op),
-        domain=node.domain or "",
-        scope=graph.place,
-        kind=kind,
-        findings=tuple(found),
-        names=tuple(name for each in nodes for name in (describe(each), graph.place_of(each))),
-        tensors=tuple(tensor.name for each in nodes for tensor in each.outputs if tensor.name),
-        **told,
-    )
-
-
 def _steps(nodes: Iterable[Node]) -> tuple[PathNode, ...]:
     return tuple(PathNode(describe(node), str(node.op)) for node in nodes)
-
-
-# What differs between two models
 
 
 def padding_differences(
@@ -468,7 +434,7 @@ def padding_differences(
     ours, theirs = (
         {
             (site.tensors[0], site.op_type): site
-            for site in _Collector(Context(graph, domain=domain), {}, {}).sites()
+            for site in _Collector(Context(graph, domain=domain)).sites()
             if site.windows and "?" not in site.amounts
         }
         for graph in (original, rewritten)
@@ -477,16 +443,11 @@ def padding_differences(
         PaddingDifference(
             name,
             (f"{one.node} ({op_type})", f"{other.node} ({op_type})"),
-            (_total(one), _total(other)),
+            (pairs_of(one.pads or ()) or one.amounts, pairs_of(other.pads or ()) or other.amounts),
         )
         for (name, op_type), one in ours.items()
         if (other := theirs.get((name, op_type))) is not None and not _is_same(one, other)
     )
-
-
-def _total(site: PaddingSite) -> Pairs | str:
-    """The amounts if all are numbers; else in words."""
-    return pairs_of(site.pads) if site.pads is not None else site.amounts
 
 
 def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
@@ -495,13 +456,13 @@ def _is_same(one: PaddingSite, other: PaddingSite) -> bool:
     if said[0] == said[1] and "auto_pad" in one.written:
         return True  # what differs is the size
     slides = one.kind == "window" and "ceil_mode" not in one.written + other.written
-    ours, theirs = (zip(each.axes, each.windows, strict=False) for each in (one, other))
-    for (axis, window), (there, its) in zip(ours, theirs, strict=False):
-        counts = output_size(axis.extent, window, *axis.pair)
-        is_read = counts == output_size(axis.extent, its, *there.pair)
+    each = zip(one.axes, other.axes, one.windows, other.windows, strict=False)
+    for axis, there, ours, theirs in each:
+        if slides and axis.pair[0] == there.pair[0]:
+            counts = output_size(axis.extent, ours, *axis.pair)
+            if counts == output_size(axis.extent, theirs, *there.pair):
+                continue
         pairs = zip(axis.pair, there.pair, strict=True)
-        if not (slides and is_read and axis.pair[0] == there.pair[0]) and not all(
-            a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs
-        ):
+        if not all(a == b or (isinstance(a, Size) and isinstance(b, Size)) for a, b in pairs):
             return False
     return True

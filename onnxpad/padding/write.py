@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.size import Sizes, Unknown, modulo, symbol
+from onnxpad.arithmetic.size import Sizes, symbol
 from onnxpad.arithmetic.window import odd_side, same_of, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
@@ -176,14 +176,12 @@ def formula_of(op: WindowOp) -> AmountsFormula | None:
     split: Split = "odd at end" if odd == "end" else "odd at begin"
     if any(known):  # all else is on the other side
         split = "end" if known[0] else "begin"
-    for size, (begin, end), window in zip(sizes, pairs, op.windows, strict=True):
+    for (begin, end), window in zip(pairs, op.windows, strict=True):
         pair: Any = (begin if split == "end" else 0, end if split == "begin" else 0)
         is_open = not (isinstance(begin, int) and isinstance(end, int))
         total = window.extent - window.stride if is_open else begin + end
         modulus = window.stride if is_open else 1
-        if isinstance(begin, Unknown) or modulo(-1 * size, modulus) + total != begin + end:
-            return None
-        if not isinstance(total, int) or total < sum(pair):
+        if total < sum(pair):  # the kernel is below the stride
             return None
         moduli.append(modulus)
         surplus.append(total - sum(pair))

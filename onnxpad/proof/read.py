@@ -42,9 +42,9 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.operators import PadOp, read_window
+from onnxpad.semantics.operators import read_window
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
-from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
+from onnxpad.semantics.table import PadOp, pad_of, padding_row, row_of
 from onnxpad.semantics.window import WindowForm, check_limit
 
 _MOST_LAYERS = 64
@@ -208,7 +208,7 @@ class Reader:
         if node.op == "Identity" and graph.is_standard(node):
             return self.read(node.inputs[0])
         by, read = node.reading or (None, None)  # of a `Pad` of which all but the data is known
-        pad = read.read if by is self._analysis and isinstance(read, PadOp) else None
+        pad = read if by is self._analysis and isinstance(read, PadOp) else None
         sources = graph.sources(node) if pad is None else node.inputs[:1]
         while sources and not sources[-1].name:
             sources = sources[:-1]  # an empty name at the end means what its absence means
@@ -251,7 +251,7 @@ class Reader:
         return self.terms.make(Applied((node.outputs.index(tensor), *says, *itself)), args)
 
     def _meant(
-        self, node: Node, output: int, row: Row, args: tuple[Term, ...], pad: PadForm | None
+        self, node: Node, output: int, row: Row, args: tuple[Term, ...], pad: PadOp | None
     ) -> Term | None:
         """The term of an output of a node by its row; None where the row has no meaning for it."""
         if row.window is not None:
@@ -287,11 +287,11 @@ class Reader:
 
     # Pads
 
-    def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
+    def _padded(self, call: Call, pad: PadOp, args: tuple[Term, ...]) -> Term:
         """The term of a `Pad` that says this: a layer, if it is constant and amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
-        amounts, axes = pad.over(rank), pad.axes
+        amounts, axes = pad.extents_over(rank), pad.axes
         if rank is None and axes and pad.amounts and not is_padded(pad.amounts):
             return data
         if amounts is not None and rank is not None:
@@ -352,11 +352,11 @@ def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
     return found.layers if found is not None and found.bare is data else None
 
 
-def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
+def _rank(call: Call, pad: PadOp, data: Term) -> int | None:
     """The number of axes of the data of a `Pad`, which amounts for all axes say; None: unknown."""
     if data.layers:
         return len(data.layers[0].amounts)
-    if pad.axes is None and pad.axes_known and pad.amounts and is_padded(pad.amounts):
+    if pad.axes is None and pad.amounts and is_padded(pad.amounts):
         return len(pad.amounts)
     return call.rank()
 
@@ -367,7 +367,7 @@ def _is_plain(amounts: ExtentPairs) -> bool:
     return all(isinstance(n, int) and n >= 0 for pair in amounts for n in pair)
 
 
-def _layer(call: Call, pad: PadForm, full: ExtentPairs, args: Sequence[Term]) -> Layer | None:
+def _layer(call: Call, pad: PadOp, full: ExtentPairs, args: Sequence[Term]) -> Layer | None:
     """The layer that a `Pad` adds; None where it is none.
 
     A crop must not be longer than the data, or there is no layer either.

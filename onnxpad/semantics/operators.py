@@ -23,12 +23,9 @@ from onnxpad.graph.nodes import noted
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
-    ExtentPairs,
     Operand,
     Pairs,
     is_padded,
-    is_plain_zero,
-    numbers_of,
 )
 from onnxpad.semantics.rows import (
     ZERO,
@@ -40,9 +37,9 @@ from onnxpad.semantics.rows import (
     lowest,
     since,
 )
-from onnxpad.semantics.table import PadForm, is_known, over_axes, pad_of, row_named
+from onnxpad.semantics.table import PadOp as PadOp
+from onnxpad.semantics.table import over_axes, pad_of, row_named
 from onnxpad.semantics.window import (
-    AUTO_PADS,
     TRANSPOSED,
     WINDOWS,
     AutoPad,
@@ -288,18 +285,38 @@ def operator_named(graph: Graph, node: Node) -> Operator | None:
     return None if row is None or row.op == "Pad" else laid_out(row, node.attrs)
 
 
-class WindowOp(Struct, frozen=True):
-    """A window operator's node, with defaults for absent attributes, and its form as it was read.
-
-    `zero` stands for 0 in its data, and is None where that is not one constant number.
-    """
+class _Slides(Struct, frozen=True):
+    """The node of an operator with a window, with defaults for absent attributes."""
 
     node: Node
     operator: Operator
     windows: tuple[Window, ...]
-    auto_pad: str
+    auto_pad: AutoPad
     pads: Pairs
     pads_written: bool
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor that the window slides over, or whose elements are spread over windows."""
+        return self.node.inputs[0]
+
+    @property
+    def rank(self) -> int:
+        """The rank of its data."""
+        return len(self.windows) + BESIDE
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of its data that the window slides along."""
+        return self.operator.layout.axes(self.rank)
+
+
+class WindowOp(_Slides, frozen=True):
+    """The node of an operator whose window gathers, and its form as it was read.
+
+    `zero` stands for 0 in its data, and is None where that is not one constant number.
+    """
+
     ceil_mode: bool
     count_include_pad: bool
     zero: int | None
@@ -320,7 +337,7 @@ class WindowOp(Struct, frozen=True):
         return replace(
             read,
             axes=self.windows,
-            auto_pad=AUTO_PADS[self.auto_pad],
+            auto_pad=self.auto_pad,
             pads=self.pads,
             pads_written=self.pads_written,
             ceil=self.ceil_mode,
@@ -335,42 +352,16 @@ class WindowOp(Struct, frozen=True):
         return self.zero
 
     @property
-    def data(self) -> Tensor:
-        """The tensor that the window slides over."""
-        return self.node.inputs[0]
-
-    @property
-    def rank(self) -> int:
-        """The rank of its data."""
-        return len(self.windows) + BESIDE
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The axes of its data that the window slides along."""
-        return self.operator.layout.axes(self.rank)
-
-    @property
     def is_dilated(self) -> bool:
         """Whether any dilation is not 1."""
         return any(window.dilation != 1 for window in self.windows)
 
 
-class TransposedOp(Struct, frozen=True):
-    """The node of a transposed convolution, with defaults for absent attributes."""
+class TransposedOp(_Slides, frozen=True):
+    """The node of a transposed convolution."""
 
-    node: Node
-    operator: Operator
-    windows: tuple[Window, ...]
-    auto_pad: AutoPad
-    pads: Pairs
-    pads_written: bool
     output_padding: tuple[int, ...]
     output_shape: tuple[int, ...] | None
-
-    @property
-    def data(self) -> Tensor:
-        """The tensor whose elements are spread over windows."""
-        return self.node.inputs[0]
 
     @property
     def is_explicit(self) -> bool:
@@ -388,41 +379,6 @@ class TransposedOp(Struct, frozen=True):
         """The bias, if there is one."""
         place = self.operator.inputs.bias
         return None if place is None else self.node.operand(place)
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The spatial axes of data and output."""
-        layout = self.operator.layout
-        return layout.axes(layout.rank(len(self.windows)))
-
-
-class PadOp(Struct, frozen=True):
-    """A `Pad` node, with what it says as it was read, and its amounts where all are numbers.
-
-    Without axes it pads all in order; amounts and the value are None where they are not known.
-    """
-
-    node: Node
-    mode: str
-    axes: tuple[int, ...] | None
-    amounts: ExtentPairs | None
-    value: float | int | None
-    constant_amounts: Pairs | None = None
-    read: PadForm | None = None
-
-    @property
-    def data(self) -> Tensor:
-        """The tensor that is padded."""
-        return self.node.inputs[0]
-
-    def over(self, rank: int) -> Pairs | None:
-        """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
-        numbers = self.constant_amounts
-        return None if numbers is None else over_axes(numbers, self.axes, rank)  # type: ignore[return-value]
-
-    def extents_over(self, rank: int) -> ExtentPairs | None:
-        """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
-        return over_axes(self.amounts, self.axes, rank) if is_known(self.amounts) else None
 
 
 _Read = TypeVar("_Read", WindowOp, TransposedOp, PadOp)
@@ -506,19 +462,13 @@ def read_transposed(call: Call) -> TransposedOp:
 @_kept
 def read_pad(call: Call) -> PadOp:
     """Reads a `Pad` node of any opset."""
-    form, rank, node = pad_of(call), call.rank(), call.node
-    value = 0 if is_plain_zero(form.value) else form.value  # messages show it like an omitted one
-    amounts, axes = form.amounts if form.axes_known else None, form.axes
-    if amounts is None:
-        return PadOp(node, form.mode, axes, None, value, read=form)
-    key = read_pad, amounts, axes, rank
-    if key not in node.notes:  # networks repeat the same few paddings
-        if rank is not None and over_axes(amounts, axes, rank) is None:
-            if axes is None:
-                raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
-            raise UnreadError(f"of {rank} axes of data, it pads {axes}")
-        node.notes[key] = numbers_of(amounts)
-    return PadOp(node, form.mode, axes, amounts, value, node.notes[key], form)
+    pad, rank = pad_of(call), call.rank()
+    amounts, axes = pad.amounts, pad.axes
+    if amounts is not None and over_axes(amounts, axes, rank) is None:
+        if axes is None:
+            raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
+        raise UnreadError(f"of {rank} axes of data, it pads {axes}")
+    return pad
 
 
 def is_transposed(graph: Graph, node: Node) -> bool:

@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, TypeGuard
+from typing import Any
 
 from msgspec import Struct
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.semantics import moving, pointwise
-from onnxpad.semantics.layers import ExtentPair, ExtentPairs, pairs_of
+from onnxpad.semantics.layers import (
+    ExtentPair,
+    ExtentPairs,
+    Pairs,
+    is_plain_zero,
+    numbers_of,
+    pairs_of,
+)
 from onnxpad.semantics.rows import INTS, Call, MalformedError, Row, Step, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
@@ -68,25 +75,38 @@ def row_of(graph: Graph, node: Node) -> Row | None:
     return STEPS.get(node.op)
 
 
-class PadForm(Struct, frozen=True):
-    """A `Pad`, according to the specification: without axes it pads all; None is unknown."""
+class PadOp(Struct, frozen=True):
+    """A `Pad` node, according to the specification.
 
+    Without axes it pads all in order; amounts and the value are None where they are not known.
+    """
+
+    node: Node
     mode: str
-    amounts: ExtentPairs | None
     axes: tuple[int, ...] | None
-    axes_known: bool
+    amounts: ExtentPairs | None
     value: float | int | None
 
-    def over(self, rank: int | None) -> ExtentPairs | None:
-        """As `over_axes`; None where they are unknown too."""
-        if not self.axes_known or not is_known(self.amounts):
+    @property
+    def data(self) -> Tensor:
+        """The tensor that is padded."""
+        return self.node.inputs[0]
+
+    @property
+    def constant_amounts(self) -> Pairs | None:
+        """The amounts where all are numbers."""
+        return numbers_of(self.amounts)
+
+    def over(self, rank: int) -> Pairs | None:
+        """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
+        return numbers_of(self.extents_over(rank))
+
+    def extents_over(self, rank: int | None) -> ExtentPairs | None:
+        """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
+        amounts = self.amounts
+        if amounts is None or Unknown in map(type, chain.from_iterable(amounts)):
             return None
-        return over_axes(self.amounts, self.axes, rank)
-
-
-def is_known(amounts: ExtentPairs | None) -> TypeGuard[ExtentPairs]:
-    """Whether amounts are known, each of them."""
-    return amounts is not None and Unknown not in map(type, chain.from_iterable(amounts))
+        return over_axes(amounts, self.axes, rank)
 
 
 def over_axes(
@@ -108,27 +128,29 @@ def over_axes(
     return tuple(full)
 
 
-def pad_of(call: Call) -> PadForm:
-    """What a `Pad` says.
+def pad_of(call: Call) -> PadOp:
+    """What a `Pad` says; a value of 0.0 is one that is left out.
 
     Source: the page of Pad in the ONNX specification. onnxruntime runs `wrap` before opset 19 too.
     """
     mode = call.attribute("mode")
     if mode not in _MODES:
         raise UnreadError(f"mode {mode!r} is none of {', '.join(_MODES)}")
-    pairs, axes, axes_known = amounts_of(call)
+    amounts, axes, axes_known = amounts_of(call)
     if call.version < 11:
-        return PadForm(mode, pairs, None, True, call.attribute("value"))
-    _check_types(call)
-    filler = call.operand(2)
-    if filler is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
-        raise UnreadError("the value of a Pad is of another type than the data")
-    value = 0 if filler is None else call.element(2)
-    return PadForm(mode, pairs, axes, axes_known, value)
+        value = call.attribute("value")
+    else:
+        _check_types(call)
+        filler = call.operand(2)
+        if filler is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
+            raise UnreadError("the value of a Pad is of another type than the data")
+        value = 0 if filler is None else call.element(2)
+    value = 0 if is_plain_zero(value) else value
+    return PadOp(call.node, mode, axes, amounts if axes_known else None, value)
 
 
 def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:
-    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadForm`."""
+    """The amounts of a `Pad`, the axes that it names, and whether these are known: as `PadOp`."""
     if call.version < 11:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:

@@ -68,7 +68,7 @@ SpreadForm = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
 """What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
 
 
-class WindowForm(Struct, frozen=True, eq=False):
+class WindowForm(Slide, frozen=True, eq=False):
     """How the window of one node slides; nodes that slide alike have one form.
 
     They are compared by identity: `Terms.form` gives the one object of a form. `before` and `after`
@@ -81,13 +81,8 @@ class WindowForm(Struct, frozen=True, eq=False):
     kind: str
     version: int
     window: Window
-    axes: tuple[AxisWindow, ...]
     before: int
     after: int
-    auto_pad: AutoPad
-    pads: tuple[tuple[int, int], ...]
-    pads_written: bool
-    ceil: bool
     counts: bool
     own: Fill
     has_indices: bool
@@ -258,16 +253,16 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
     counts = "count_include_pad" in row.attributes and call.attribute("count_include_pad") != 0
     last = _channels_last(call) if window.last is None else window.last
     return WindowForm(
-        kind=".".join(filter(None, (row.domain, row.op))),
-        version=call.version,
-        window=window,
-        axes=slide.axes,
+        slide.axes,
+        slide.auto_pad,
+        slide.pads,
+        slide.pads_written,
+        slide.ceil,
+        ".".join(filter(None, (row.domain, row.op))),
+        call.version,
+        window,
         before=1 if last else 2,
         after=1 if last else 0,
-        auto_pad=slide.auto_pad,
-        pads=slide.pads,
-        pads_written=slide.pads_written,
-        ceil=slide.ceil,
         counts=counts,
         own=_own(call, window, counts, zero),
         has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxpad.semantics.rows import UnreadError
-from onnxpad.semantics.table import PadForm, pad_of
+from onnxpad.semantics.table import PadOp, pad_of
 from tests.semantics.drawn_steps import Case, floats, ints, node
 from tests.support.rows import each_row
 
@@ -17,7 +17,7 @@ AMOUNTS = ints(0, 0, 1, 0, 0, 0, 2, 3)
 NUMBERS = AMOUNTS.tolist()
 
 
-def form(*operands: Any, opset: int = 18, **attributes: Any) -> PadForm:
+def form(*operands: Any, opset: int = 18, **attributes: Any) -> PadOp:
     return pad_of(node("Pad", "x", *operands, opset=opset, **attributes).call())
 
 
@@ -31,7 +31,7 @@ FORMS = [
 
 
 @each_row("found", FORMS)
-def test_one_padding_is_written_in_several_ways(found: PadForm) -> None:
+def test_one_padding_is_written_in_several_ways(found: PadOp) -> None:
     if found.axes is None:
         assert found.over(4) == FLAT
     assert (found.mode, found.value) == ("constant", 1.5)
@@ -52,7 +52,7 @@ def test_what_is_known_only_at_run_time_is_no_number() -> None:
     amounts = pad_of(Case("Pad", 18, "int64", (2,), operands=("x", "u")).call())
     assert amounts.over(1) is None
     axes = pad_of(Case("Pad", 18, "int64", (1,), operands=("x", ints(1, 1), None, "u")).call())
-    assert not axes.axes_known
+    assert axes.amounts is None
     assert axes.over(1) is None
 
 
