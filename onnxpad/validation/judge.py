@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +20,7 @@ from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.runtimes.sessions import CPU, Array, Source, Value
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
+from onnxpad.validation.branches import Entered
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare, is_discrete, is_flat
 from onnxpad.validation.draw import Draw
 from onnxpad.validation.evaluator import evaluated
@@ -259,12 +261,13 @@ class Judgement:
             self.leave_out(f"original model: {ours[-1].error}", provider)
             return
         plain = [] if provider == CPU else self._across(provider)
-        oracles = list[Oracle | None]()
+        oracles, by_sample = list[Oracle | None](), list[list[Run]]()
         for sample in range(len(self._lab.draws)):
             found, oracle = self._plain(provider, sample)
-            plain += found
+            by_sample.append(found)
             oracles.append(oracle)
-        self._note_compared(plain, oracles)
+        self._note_compared(by_sample, oracles)
+        plain += chain.from_iterable(by_sample)
         self.runs += plain
         mine = [run for run in plain if run.subject == self._lab.subject]
         if not all(run.ok for run in mine) or self._is_told_apart(provider, plain, oracles):
@@ -290,15 +293,18 @@ class Judgement:
         *,
         given: Source,
         repairs: bool = False,
-        sites: Sequence[tuple[str, Draw | None]] = (),
+        sites: Sequence[Entered] = (),
     ) -> Validation:
         """The verdict from all runs."""
         lab = self._lab
         self.runs = [self._without_loose(run) for run in self.runs]
         mine = [run for run in self.runs if run.subject == lab.subject]
-        unentered = [text for text, draw in sites if draw not in self._compared]
-        for each in unentered:
-            self.leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
+        compared = {site.holder for site in sites if site.draw in self._compared}
+        alone = [site for site in sites if site.draw not in self._compared]
+        unentered = [each for each in alone if each.holder not in compared or self._runs(each)]
+        for each in alone:
+            why = "and no run compares it" if each in unentered else "and fails at sizes like these"
+            self.leave_out(f"the {each.text} is other, or steered otherwise, {why}")
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
@@ -326,6 +332,15 @@ class Judgement:
             hidden=tuple(dict.fromkeys(self._hidden)),
             reason=reasons[0] if outcome in {"nothing compared", "repaired"} else "",
         )
+
+    def _runs(self, site: Entered) -> bool:
+        """Whether a body is not known to fail in the original on the inputs that enter it."""
+        for draw, found in zip(
+            self._lab.draws, self._lab.results("original", CPU, "off"), strict=True
+        ):
+            if draw is site.draw:
+                return not found.error
+        return True
 
     def _runs_alone(self, runs: Sequence[Run]) -> bool:
         """Whether the rewritten model runs at every level, and the original nowhere."""
@@ -513,15 +528,17 @@ class Judgement:
         note = run.note if kept else "no output of the original repeats"
         return replace(run, comparisons=kept, ok=ok, note=note)
 
-    def _note_compared(self, runs: Sequence[Run], oracles: Sequence[Oracle | None]) -> None:
+    def _note_compared(
+        self, by_sample: Sequence[Sequence[Run]], oracles: Sequence[Oracle | None]
+    ) -> None:
         """Note the inputs of which runs are evidence: whatever output varies does so in each."""
         values = [each.result.outputs if each else {} for each in oracles]
         even = [{name for name, value in each.items() if is_flat([value])} for each in values]
         varying = {
             name for each, flat in zip(values, even, strict=True) for name in each.keys() - flat
         }
-        for draw, flat in zip(self._lab.draws, even, strict=True):
-            mine = [r for r in runs if r.inputs == draw.label and r.subject == self._lab.subject]
+        for draw, runs, flat in zip(self._lab.draws, by_sample, even, strict=True):
+            mine = [each for each in runs if each.subject == self._lab.subject]
             if any(not run.ok or (run.tells and flat.isdisjoint(varying)) for run in mine):
                 self._compared.add(draw)
 
