@@ -338,6 +338,11 @@ class Lab:
                 )
         return self._known[key]
 
+    def fails(self, name: str, draw: Draw) -> bool:
+        """Whether a model fails on some of the inputs, on the CPU with optimisation off."""
+        results = zip(self.draws, self.results(name, CPU, "off"), strict=True)
+        return any(each is draw and bool(result.error) for each, result in results)
+
     def values(
         self,
         name: str,
