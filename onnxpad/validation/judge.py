@@ -20,7 +20,7 @@ from onnxpad.runtimes.sessions import CPU, Array, Source, Value
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
 from onnxpad.validation.branches import Entered
-from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare, is_discrete, is_flat
+from onnxpad.validation.compare import Tolerance, alike, compare, is_discrete, is_flat
 from onnxpad.validation.draw import Draw
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.lab import MOST_NODES, Lab, Result
@@ -121,10 +121,7 @@ class Case(Struct, frozen=True):
         if self.level == "full" and self.oracle.name == "original":
             moved = value, self.result("original").outputs.get(name)
         noise = self.oracle.result.noise.get(name, self.found.noise.get(name, 0.0))
-        seen = compare(name, value, other, tolerance, noise, moved)
-        if seen.ok and (lost := argmax_lost(value, other, tolerance, noise)):
-            seen = replace(seen, ok=False, detail=lost)
-        return replace(seen, alignment=how)
+        return replace(compare(name, value, other, tolerance, noise, moved), alignment=how)
 
     def worse(self, run: Run) -> list[Comparison]:
         """The outputs that full optimisation changes otherwise than those of the original."""
