@@ -197,9 +197,8 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
     scale, rounding, around = _scale(number), 0.0, np.full(before.shape, 1.0)
     relative, share = tolerance.of(before.dtype.name, 1.0)
     with np.errstate(all="ignore"):
-        near = relative * np.abs(
-            number.astype(np.complex128 if number.dtype.kind == "c" else float)
-        )
+        wide = np.abs(number.astype(np.complex128 if number.dtype.kind == "c" else np.float64))
+        near = relative * np.where(np.isfinite(wide), wide, 0)
         if tolerance.atol is not None or not share:
             return np.asarray(near + share)
         around *= scale

@@ -163,14 +163,19 @@ def _noise(first: Result, second: Result) -> dict[str, float]:
     return apart
 
 
-def _with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> bytes:
+def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    asked = [onnx.ValueInfoProto(name=name) for name in names]
-    # Serialized messages one after the other are merged: their lists are joined.
-    addition: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
-    data = payload(model)
+    data, further = payload(model), payload(further_outputs(model, names))
     assert isinstance(data, bytes)
-    return data + addition
+    assert isinstance(further, bytes)
+    return data + further
+
+
+def further_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+    """Tensors that are no outputs yet as a model to merge: the lists of both are joined."""
+    known = {output.name for output in model.graph.output}
+    asked = [onnx.ValueInfoProto(name=name) for name in names if name not in known]
+    return onnx.ModelProto(graph=onnx.GraphProto(output=asked))
 
 
 class Lab:
@@ -361,8 +366,7 @@ class Lab:
         model, pairing = self.proto(name), self.pairings[name]
         own = [pairing.outputs.get(each, each) for each in tensors]
         wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
-        outputs = {output.name for output in model.graph.output}
-        source = _with_outputs(model, [each for each in wanted if each not in outputs])
+        source = with_outputs(model, wanted)
         folder, runs = folder_of(self.sources[name], self.folder), []
         try:
             for some in [[each] for each in draws] if drawn(model) and anew else [draws]:
