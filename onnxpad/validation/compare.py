@@ -25,6 +25,9 @@ _LEAST_CHANNEL = 64  # elements of a channel that is judged by its own greatest 
 _MOVES = 16  # times as far as the original itself moves may a channel be apart
 _ROUNDING = 2  # roundings of the greatest magnitude may be what terms that cancel out leave
 
+_SHARES = 8  # roundings of 1 may be what values between 0 and 1 are apart
+_LEAST_SHARE = 5e-2  # of their greatest, at most
+
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
 """Float types, and the integers whose order is that of their bits."""
 
@@ -214,6 +217,10 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
                 greatest = np.maximum(greatest, np.minimum(scale, _MOVES * apart / share))
             around = np.minimum(around, greatest)
             rounding = _ROUNDING * float(np.finfo(before.dtype).eps) * scale
+        if before.size and number.min() >= 0 and scale <= 1:
+            # A share near 0 is rounded as 1 is where it comes from one near 1, as Sigmoid's does.
+            eps = float(np.finfo(before.dtype).eps)
+            rounding = max(rounding, min(_SHARES * eps, _LEAST_SHARE * scale))
     return np.asarray(near + share * around + rounding)
 
 

@@ -28,18 +28,8 @@ from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
-    (1, 63, 65),
-    (1, 64, 64),
-    (1, 224, 224),
-    (1, 33, 32),
-    (1, 32, 32),
-    (2, 96, 96),
-    (1, 256, 256),
-    (1, 8, 8),
-    (1, 512, 512),
-    (32, 32, 32),
-    (1, 16000, 16000),
-    (1, 1, 1),
+    *((1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96)),
+    *((1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 16000, 16000), (1, 1, 1)),
 )
 """Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
 
@@ -75,10 +65,6 @@ _CARRIERS = frozenset({
 })  # fmt: skip
 """Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
-_BOUNDED = frozenset({"HardSigmoid", "Sigmoid", "Softmax"})
-
-_ROUNDINGS = 4
-
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
 _CHANNEL_KEEPERS = frozenset({
@@ -91,13 +77,9 @@ _CHANNEL_KEEPERS = frozenset({
 """Operators that keep the number of channels."""
 
 _WEIGHTS: Mapping[str, tuple[int, int]] = {
-    "Conv": (1, 1),
-    "ConvInteger": (1, 1),
-    "FusedConv": (1, 1),
+    **dict.fromkeys(("Conv", "ConvInteger", "FusedConv"), (1, 1)),
+    **dict.fromkeys(("ConvTranspose", "BatchNormalization", "InstanceNormalization"), (1, 0)),
     "QLinearConv": (3, 1),
-    "ConvTranspose": (1, 0),
-    "BatchNormalization": (1, 0),
-    "InstanceNormalization": (1, 0),
 }
 """The input, and its axis, that has as many elements as an operator reads channels on axis 1."""
 
@@ -136,7 +118,6 @@ class Interface(Struct, frozen=True):
         pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
-        shares: Outputs between 0 and 1, such as a Sigmoid's, with what some roundings of 1 come to.
     """
 
     inputs: tuple[Input, ...]
@@ -146,7 +127,6 @@ class Interface(Struct, frozen=True):
     pads: bool = False
     inner: frozenset[str] = frozenset()
     random: bool = False
-    shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ports(self) -> tuple[Input | Output, ...]:
@@ -189,7 +169,6 @@ def outline(model: onnx.ModelProto) -> Interface:
         not {"Pad", "MaxPool"}.isdisjoint(operators),
         frozenset(name for node in model.graph.node for name in node.output if name),
         bool(drawn(model)),
-        dict(_shares(model.graph, outputs)),
     )
 
 
@@ -298,17 +277,6 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             yield sizes
 
 
-def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """One small size for all open dimensions, from 1 up; nothing if none is open.
-
-    Nothing either if sizes are limited, since `size_choices` then begins with the smallest.
-    """
-    inputs = tuple(inputs)
-    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
-    if dims and not any(each.sizes for each in inputs):
-        yield from (dict.fromkeys(dims, size) for size in range(1, 33))
-
-
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
@@ -409,6 +377,15 @@ def steered_sizes(
     return islice(product(values, size_choices(inputs)), _MOST_STEERED)
 
 
+def steered_first(
+    inputs: Sequence[Input], seed: int
+) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
+    """As `steered_sizes`, with all values that fit what is drawn of the first sizes."""
+    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
+        return steered_sizes(inputs, steerings(inputs, draw(inputs, sizes, seed).feeds))
+    return ()
+
+
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
 
@@ -444,18 +421,6 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
         for name, data in feeds.items()
     ]
     return few(texts, 6)
-
-
-def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple[str, float]]:
-    """As `Interface.shares`: a value near 0 is rounded as 1 is where it comes from one near 1."""
-    makers = {name: node for node in graph.node for name in node.output}
-    for each in outputs:
-        node = makers.get(each.name)
-        while node is not None and node.op_type in _CARRIERS and node.input:
-            node = makers.get(node.input[0])
-        is_bounded = node is not None and node.op_type in _BOUNDED
-        if is_bounded and (dtype := numpy_type(each)).kind == "f":
-            yield each.name, _ROUNDINGS * float(np.finfo(dtype).eps)
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
