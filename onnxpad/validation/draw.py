@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from typing import Any
 
@@ -561,12 +562,8 @@ class _Readers:
                 self._readers.setdefault(name, []).append((node, index))
             for body in bodies(node):
                 self._constants |= {tensor.name: tensor for tensor in body.initializer}
-            if node.op_type == "Constant" and node.output and node.attribute:
-                held = get_attribute_value(node.attribute[0])
-                if isinstance(held, int | float | list):
-                    held = onnx.numpy_helper.from_array(np.asarray(held))
-                if isinstance(held, TensorProto):
-                    self._constants[node.output[0]] = held
+            if node.output and (held := constant_of(node)) is not None:
+                self._constants[node.output[0]] = held
         values = (*model.graph.value_info, *model.graph.input)
         self._shapes = {value.name: declared(value) or () for value in values}
         self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
@@ -658,6 +655,18 @@ class _Readers:
                     after = list(perm).index(place) if place in perm else place
                     waiting += [(each, after) for each in node.output if each not in seen]
                     seen.update(node.output)
+
+
+def constant_of(node: onnx.NodeProto) -> TensorProto | None:
+    """The tensor that a Constant holds; None of other nodes, and of texts and sparse tensors."""
+    if node.op_type != "Constant" or len(node.attribute) != 1:
+        return None
+    held = get_attribute_value(node.attribute[0])
+    if isinstance(held, int | float | list):
+        kind = np.int64 if "int" in node.attribute[0].name else np.float32
+        with suppress(ValueError):  # of texts
+            held = onnx.numpy_helper.from_array(np.asarray(held, kind))
+    return held if isinstance(held, TensorProto) else None
 
 
 def integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
