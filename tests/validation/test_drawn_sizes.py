@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.validation.channels import inlined
 from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
     Draw,
@@ -19,7 +20,6 @@ from onnxpad.validation.draw import (
     _nth,
     describe,
     draw,
-    inlined,
     other_data,
     outline,
     shaped,
