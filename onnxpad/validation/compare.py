@@ -24,7 +24,9 @@ _DEFAULTS = {
 _LEAST_CHANNEL = 64  # elements of a channel that is judged by its own greatest magnitude
 _MOVES = 16  # times as far as the original itself moves may a channel be apart
 _ROUNDING = 2  # roundings of the greatest magnitude may be what terms that cancel out leave
-_TIE = 16  # elements closer than so many roundings of the greatest magnitude count as equal
+
+_SHARES = 8  # roundings of 1 may be what values between 0 and 1 are apart
+_LEAST_SHARE = 5e-2  # of their greatest, at most
 
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
 """Float types, and the integers whose order is that of their bits."""
@@ -78,7 +80,8 @@ def compare(
             output, False, math.nan, math.nan, detail, ok=False, shape=shape, dtype=dtype
         )
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        return _compare_tensors(output, before, after, tolerance, noise, moved)
+        with np.errstate(all="ignore"):
+            return _compare_tensors(output, before, after, tolerance, noise, moved)
     parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
     ulps = [part.ulp for part in parts if part.ulp is not None]
     return Comparison(
@@ -94,33 +97,6 @@ def compare(
     )
 
 
-def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float = 0.0) -> str:
-    """Why scores that differ little still disagree: in every row another element is the greatest.
-
-    Empty if some row agrees, if the output is not scores (it has other than one or two axes), or if
-    the two elements in question are so close in every row that rounding decides between them.
-    """
-    if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
-        return ""
-    if misfit(before, after):
-        return ""
-    a, b = _flat(before), _flat(after)
-    with np.errstate(all="ignore"):
-        if _argmax(before.shape, a, b) != 0.0:
-            return ""
-        rows = [side.reshape(-1, before.shape[-1]).astype(np.float64) for side in (a, b)]
-        where = [side.argmax(axis=1)[:, None] for side in rows]
-        gaps = [
-            np.take_along_axis(side, own, 1) - np.take_along_axis(side, other, 1)
-            for side, own, other in zip(rows, where, where[::-1], strict=True)
-        ]
-        rounding = _TIE * tolerance.factor * float(np.finfo(a.dtype).eps)
-        least = rounding * np.abs(rows[0]).max(axis=1, keepdims=True) + 2 * noise
-        if np.all(np.minimum(*gaps) <= least):
-            return ""
-    return f"argmax agrees in none of {len(rows[0])} rows: the greatest element is elsewhere"
-
-
 def alike(
     output: str,
     exact: Value,
@@ -130,17 +106,12 @@ def alike(
     noise: float = 0.0,
 ) -> bool:
     """Whether each element of `found` agrees with that of `exact` or of `moved`."""
-    target = moved
-    tensors = [each for each in (exact, moved, found) if isinstance(each, np.ndarray)]
-    kinds = {(each.shape, each.dtype) for each in tensors}
-    if len(tensors) == 3 and len(kinds) == 1 and tensors[0].dtype.kind in "fiu":
-        with np.errstate(all="ignore"):
-            a, b, c = (each.astype(np.float64) for each in tensors)
-            like = (np.abs(c - b) <= np.abs(c - a)) | (tensors[1] == tensors[2])
-            like |= np.isnan(b) & np.isnan(c)
-        target = np.where(like, tensors[1], tensors[0])
-    seen = compare(output, target, found, tolerance, noise, (exact, moved))
-    return seen.ok and not argmax_lost(target, found, tolerance, noise)
+    target, sides = moved, (exact, moved, found)
+    tensors = [each for each in sides if isinstance(each, np.ndarray) and each.dtype.kind in "fiu"]
+    if len({(each.shape, each.dtype) for each in tensors}) == 1 and len(tensors) == len(sides):
+        one, other = (np.abs(deviation(each, tensors[2])) for each in tensors[:2])
+        target = np.where(other <= one, tensors[1], tensors[0])
+    return compare(output, target, found, tolerance, noise, (exact, moved)).ok
 
 
 def is_flat(values: Sequence[Value]) -> bool:
@@ -178,7 +149,7 @@ def is_discrete(value: Value) -> bool:
         return True
     if value.dtype.kind in "iu" and value.itemsize > 1 and value.size < 2 * _CLASSES:
         return True
-    some = _flat(value)[:_SOME]
+    some = _number(value).reshape(-1)[:_SOME]
     return _CLASSES * len(np.unique(some)) <= some.size
 
 
@@ -208,6 +179,51 @@ def shape_text(shape: Sequence[int | str]) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
+def deviation(before: Array, after: Array) -> Array:
+    """How far each element is off: 0 where both are equal or NaN, infinite where one alone is.
+
+    Both have the same shape and the same type of numbers.
+    """
+    a, b = (_number(each) for each in (before, after))
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if a.dtype.kind == "c" else np.float64
+        apart = np.where(_unequal(a, b), b.astype(wide) - a.astype(wide), 0)
+    return np.asarray(np.where(np.isfinite(apart), apart, np.inf))
+
+
+def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) -> Array:
+    """The difference allowed of each element of a tensor of numbers.
+
+    Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
+    """
+    number = _number(before)
+    scale, rounding, around = _scale(number), 0.0, np.full(before.shape, 1.0)
+    relative, share = tolerance.of(before.dtype.name, 1.0)
+    with np.errstate(all="ignore"):
+        wide = np.abs(number.astype(np.complex128 if number.dtype.kind == "c" else np.float64))
+        near = relative * np.where(np.isfinite(wide), wide, 0)
+        if tolerance.atol is not None or not share:
+            return np.asarray(near + share)
+        around *= scale
+        steps = [e for e in moved if isinstance(e, np.ndarray) and e.shape == before.shape]
+        for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
+            size = before.shape[axis]
+            if size < 2 or before.size < _LEAST_CHANNEL * size:
+                continue
+            others = tuple(each for each in range(before.ndim) if each != axis)
+            greatest = _magnitudes(number, others)
+            if len(steps) == 2:
+                apart = _magnitudes(_number(steps[1]) - _number(steps[0]), others)
+                greatest = np.maximum(greatest, np.minimum(scale, _MOVES * apart / share))
+            around = np.minimum(around, greatest)
+            rounding = _ROUNDING * float(np.finfo(before.dtype).eps) * scale
+        if before.size and number.min() >= 0 and scale <= 1:
+            # A share near 0 is rounded as 1 is where it comes from one near 1, as Sigmoid's does.
+            eps = float(np.finfo(before.dtype).eps)
+            rounding = max(rounding, min(_SHARES * eps, _LEAST_SHARE * scale))
+    return np.asarray(near + share * around + rounding)
+
+
 def _compare_tensors(
     output: str,
     before: Array,
@@ -216,84 +232,54 @@ def _compare_tensors(
     noise: float,
     moved: Sequence[Value],
 ) -> Comparison:
-    a, b = _flat(before), _flat(after)
-    is_number = a.dtype.kind in "iufc"
+    a, b = _number(before).reshape(-1), _number(after).reshape(-1)
+    scale, unequal = _scale(a), _unequal(a, b)
+    places = np.flatnonzero(unequal)
+    equal, within, special, worst = not len(places), not len(places), 0, 0
+    max_abs = 0.0 if equal else math.nan
+    if a.dtype.kind in "iufc" and not equal:
+        gap = np.abs(deviation(a, b))[places]
+        special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
+        limits = allowed(before, tolerance, moved).reshape(-1)[places]
+        within = not special and bool(np.all(gap <= limits + 2 * noise))
+        max_abs = math.nan if special else float(gap.max())
+    detail = ""
+    if not within:
+        detail = f"{a[places[0]]} became {b[places[0]]} at {list(_place(places[0], before))}"
+        if special:
+            detail += f", NaN or infinity on one side in {special} places"
+        detail += f" ({len(places)} of {a.size} elements differ)"
+    return Comparison(
+        output,
+        equal=equal,
+        max_abs=max_abs,
+        max_rel=0.0 if equal else max_abs / scale if scale else max_abs * math.inf,
+        detail=detail,
+        ok=within,
+        shape=shape_text(before.shape),
+        dtype=before.dtype.name,
+        ulp=_ulp(before, after),
+        cosine=1.0 if equal and scale and a.dtype.kind in "iuf" else _cosine(a, b, scale),
+        argmax=_argmax(before.shape, a, b),
+        special=special,
+        worst=() if equal else _place(places[worst], before),
+        noise=noise,
+        differing=len(places),
+        elements=before.size,
+    )
+
+
+def _unequal(a: Array, b: Array) -> Array:
+    """Where elements differ; NaN equals NaN."""
     with np.errstate(all="ignore"):
-        unequal = np.asarray(a != b, dtype=np.bool_)
-        if a.dtype.kind in "fc":
-            unequal &= ~(np.isnan(a) & np.isnan(b))
-        places = np.flatnonzero(unequal)
-        equal, scale = not len(places), _scale(a)
-        wide = np.complex128 if a.dtype.kind == "c" else np.float64
-        one, other = (side[places].astype(wide) if is_number else places for side in (a, b))
-        finite = np.isfinite(one) & np.isfinite(other)
-        special = int(np.count_nonzero(~finite))
-        gap = np.where(finite, np.abs(other - one), np.inf)
-        allowed = _allowed(before, scale, tolerance, moved, places) if is_number else -np.ones(1)
-        within = equal or (not special and bool(np.all(gap <= allowed + 2 * noise)))
-        max_abs = float(gap.max(initial=0.0)) if is_number and not special else math.nan
-        max_abs = 0.0 if equal else max_abs
-        max_rel = 0.0 if equal else max_abs / scale if scale else max_abs * math.inf
-        detail = ""
-        if not within:
-            place = list(_place(int(places[0]), before))
-            detail = f"{a[places[0]]} became {b[places[0]]} at {place}"
-            if special:
-                detail += f", NaN or infinity on one side in {special} places"
-            detail += f" ({len(places)} of {a.size} elements differ)"
-        return Comparison(
-            output,
-            equal=equal,
-            max_abs=max_abs,
-            max_rel=max_rel,
-            detail=detail,
-            ok=within,
-            shape=shape_text(before.shape),
-            dtype=before.dtype.name,
-            ulp=_ulp(before, after),
-            cosine=1.0 if equal and scale and a.dtype.kind in "iuf" else _cosine(a, b, scale),
-            argmax=_argmax(before.shape, a, b),
-            special=special,
-            worst=() if equal else _place(int(places[np.argmax(gap)]), before),
-            noise=noise,
-            differing=len(places),
-            elements=before.size,
-        )
-
-
-def _allowed(
-    before: Array, scale: float, tolerance: Tolerance, moved: Sequence[Value], places: Array
-) -> Array:
-    """The difference allowed at each of some places in flat order.
-
-    Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
-    """
-    flat = _flat(before)
-    relative, share = tolerance.of(flat.dtype.name, 1.0)
-    near = relative * np.abs(flat[places] * 1.0)
-    if tolerance.atol is not None or before.dtype.name not in _DEFAULTS or not len(places):
-        return np.asarray(near + (share if tolerance.atol is not None else share * scale))
-    around, rounding = np.full(len(places), scale), 0.0
-    steps = [each for each in moved if isinstance(each, np.ndarray) and each.shape == before.shape]
-    for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
-        size = before.shape[axis]
-        if size < 2 or before.size < _LEAST_CHANNEL * size:
-            continue
-        others = tuple(each for each in range(before.ndim) if each != axis)
-        greatest = _magnitudes(before, others)
-        if len(steps) == 2 and share:
-            apart = _MOVES * _magnitudes(steps[1] - steps[0], others) / share
-            greatest = np.maximum(greatest, np.minimum(scale, apart))
-        stride = math.prod(before.shape[axis + 1 :])
-        around = np.minimum(around, greatest[places // stride % size])
-        rounding = _ROUNDING * float(np.finfo(before.dtype).eps) * scale
-    return np.asarray(near + share * around + rounding)
+        return np.asarray((a != b) & ~((a != a) & (b != b)), np.bool_)
 
 
 def _magnitudes(values: Array, axes: tuple[int, ...]) -> Array:
-    """The greatest finite magnitude over some axes."""
+    """The greatest finite magnitude over some axes, which stay with size 1."""
     wide = np.abs(values)
-    found: Array = wide.max(axis=axes, initial=0, where=np.isfinite(wide)).astype(np.float64)
+    finite = np.isfinite(wide)
+    found: Array = wide.max(axis=axes, initial=0, where=finite, keepdims=True).astype(np.float64)
     return found
 
 
@@ -309,7 +295,7 @@ def _ulp(before: Array, after: Array) -> int | None:
 
 
 def _place(flat: int, tensor: Array) -> tuple[int, ...]:
-    return tuple(int(index) for index in np.unravel_index(flat, tensor.shape))
+    return tuple(map(int, np.unravel_index(flat, tensor.shape)))
 
 
 def _ranks(floats: Array, ranked: type) -> Array:
@@ -338,18 +324,19 @@ def _argmax(shape: Sequence[int], a: Array, b: Array) -> float | None:
     return float(np.mean(rows[0] == rows[1]))
 
 
-def _flat(tensor: Array) -> Array:
-    """All elements on one axis, in a type for numpy's arithmetic: bfloat16 becomes float32."""
+def _number(tensor: Array) -> Array:
+    """Elements in a type for numpy's arithmetic: bfloat16 and float8 become float32."""
     foreign = tensor.dtype.isbuiltin == 2  # numpy's mark of a type from another package
-    return (tensor.astype(np.float32) if foreign else tensor).reshape(-1)
+    return tensor.astype(np.float32) if foreign else tensor
 
 
 def _scale(flat: Array) -> float:
     """The greatest finite magnitude; 0.0 if there is none."""
     if flat.dtype.kind not in "iufc":
         return 0.0
-    wide = np.abs(flat if flat.dtype.kind in "fc" else flat.astype(np.float64))
-    return float(wide.max(initial=0.0, where=np.isfinite(wide)))
+    with np.errstate(all="ignore"):
+        wide = np.abs(flat if flat.dtype.kind in "fc" else flat.astype(np.float64))
+        return float(wide.max(initial=0.0, where=np.isfinite(wide)))
 
 
 def _kind(value: Value) -> str:
@@ -374,28 +361,17 @@ def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Valu
 def _is_even(tensor: Array) -> bool:
     """Whether all elements are about the same; a single finite number is not."""
     if tensor.size == 1:
-        value = _number(tensor)
-        return value is not None and not np.isfinite(value.reshape(-1)[0])
+        value = _number(tensor).reshape(-1)
+        return value.dtype.kind in "fc" and not np.isfinite(value[0])
     return not tensor.size or _is_near(tensor, tensor.reshape(-1)[:1])
 
 
 def _is_near(one: Array, other: Array) -> bool:
+    """Whether two tensors, of which one may be a single element, are about the same."""
     a, b = _number(one), _number(other)
-    if a is None or b is None:
+    if a.dtype.kind not in "fc":
         return bool(np.all(one == other))
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(a) & np.isfinite(b)
-        if not np.all(finite | (a == b) | (np.isnan(a) & np.isnan(b))):
-            return False
-        scale = np.abs(a).max(initial=0.0, where=finite)
-        gap = np.abs(a - b).max(initial=0.0, where=finite)
-    return bool(gap <= _LEAST_VARIED.get(one.dtype.name, _LEAST_OF_ANY) * scale)
-
-
-def _number(tensor: Array) -> Array | None:
-    """Floats in a type for numpy's arithmetic; None for other types, which are exact."""
-    if tensor.dtype.isbuiltin == 2:
-        return tensor.astype(np.float32)
-    if tensor.dtype.kind not in "fc":
-        return None
-    return tensor.astype(np.float32) if tensor.dtype.itemsize == 2 else tensor
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    gap = np.abs(deviation(a.astype(wide), np.broadcast_to(b, a.shape).astype(wide)))
+    least = _LEAST_VARIED.get(one.dtype.name, _LEAST_OF_ANY)
+    return bool(gap.max(initial=0.0) <= least * _scale(a))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
 from msgspec import Struct, field
 from msgspec.structs import replace
 from onnx import TensorProto
@@ -22,24 +22,15 @@ from onnx.helper import get_attribute_value
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, few
-from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
+from onnxpad.file.proto_walk import bodies, unfolds, walked
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
+from onnxpad.validation.channels import channels, inlined
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
-    (1, 63, 65),
-    (1, 64, 64),
-    (1, 224, 224),
-    (1, 33, 32),
-    (1, 32, 32),
-    (2, 96, 96),
-    (1, 256, 256),
-    (1, 8, 8),
-    (1, 512, 512),
-    (32, 32, 32),
-    (1, 16000, 16000),
-    (1, 1, 1),
+    *((1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96)),
+    *((1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 16000, 16000), (1, 1, 1)),
 )
 """Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
 
@@ -55,7 +46,6 @@ _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
 _MOST_STEERED = 64  # draws, or values, for what decides that
-_MOST_INLINED = 10_000  # nodes
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 _OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
 
@@ -75,31 +65,7 @@ _CARRIERS = frozenset({
 })  # fmt: skip
 """Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
-_BOUNDED = frozenset({"HardSigmoid", "Sigmoid", "Softmax"})
-
-_ROUNDINGS = 4
-
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
-
-_CHANNEL_KEEPERS = frozenset({
-    "Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "DequantizeLinear", "Div",
-    "Dropout", "Elu", "Exp", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish",
-    "Identity", "InstanceNormalization", "LeakyRelu", "Max", "MaxPool", "Min", "Mul", "Neg",
-    "PRelu", "Pad", "Pow", "QuantizeLinear", "Relu", "Resize", "Sigmoid", "Sqrt", "Sub", "Tanh",
-    "Transpose", "Upsample",
-})  # fmt: skip
-"""Operators that keep the number of channels."""
-
-_WEIGHTS: Mapping[str, tuple[int, int]] = {
-    "Conv": (1, 1),
-    "ConvInteger": (1, 1),
-    "FusedConv": (1, 1),
-    "QLinearConv": (3, 1),
-    "ConvTranspose": (1, 0),
-    "BatchNormalization": (1, 0),
-    "InstanceNormalization": (1, 0),
-}
-"""The input, and its axis, that has as many elements as an operator reads channels on axis 1."""
 
 
 class UndrawableError(ModelError):
@@ -136,7 +102,6 @@ class Interface(Struct, frozen=True):
         pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
-        shares: Outputs between 0 and 1, such as a Sigmoid's, with what some roundings of 1 come to.
     """
 
     inputs: tuple[Input, ...]
@@ -146,7 +111,6 @@ class Interface(Struct, frozen=True):
     pads: bool = False
     inner: frozenset[str] = frozenset()
     random: bool = False
-    shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ports(self) -> tuple[Input | Output, ...]:
@@ -189,7 +153,6 @@ def outline(model: onnx.ModelProto) -> Interface:
         not {"Pad", "MaxPool"}.isdisjoint(operators),
         frozenset(name for node in model.graph.node for name in node.output if name),
         bool(drawn(model)),
-        dict(_shares(model.graph, outputs)),
     )
 
 
@@ -201,10 +164,11 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
-    readers = _Readers(model)
-    inputs = [readers.input(value) for value in _fed(model.graph)]
-    # Axes of one name have one size; names that this module invents are of one input.
-    known = {dim: size for each in inputs for dim, size in readers.channels(each).items()}
+    uses = _Uses(model)
+    inputs = [uses.input(value) for value in _fed(model.graph)]
+    if not any(isinstance(size, str) for each in inputs for size in each.shape[1:]):
+        return tuple(inputs)
+    known = channels(model)
     return tuple(
         replace(each, shape=tuple(known.get(str(dim), dim) for dim in each.shape))
         for each in inputs
@@ -296,17 +260,6 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
             yield sizes
-
-
-def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """One small size for all open dimensions, from 1 up; nothing if none is open.
-
-    Nothing either if sizes are limited, since `size_choices` then begins with the smallest.
-    """
-    inputs = tuple(inputs)
-    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
-    if dims and not any(each.sizes for each in inputs):
-        yield from (dict.fromkeys(dims, size) for size in range(1, 33))
 
 
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -409,6 +362,15 @@ def steered_sizes(
     return islice(product(values, size_choices(inputs)), _MOST_STEERED)
 
 
+def steered_first(
+    inputs: Sequence[Input], seed: int
+) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
+    """As `steered_sizes`, with all values that fit what is drawn of the first sizes."""
+    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
+        return steered_sizes(inputs, steerings(inputs, draw(inputs, sizes, seed).feeds))
+    return ()
+
+
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
 
@@ -444,28 +406,6 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
         for name, data in feeds.items()
     ]
     return few(texts, 6)
-
-
-def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple[str, float]]:
-    """As `Interface.shares`: a value near 0 is rounded as 1 is where it comes from one near 1."""
-    makers = {name: node for node in graph.node for name in node.output}
-    for each in outputs:
-        node = makers.get(each.name)
-        while node is not None and node.op_type in _CARRIERS and node.input:
-            node = makers.get(node.input[0])
-        is_bounded = node is not None and node.op_type in _BOUNDED
-        if is_bounded and (dtype := numpy_type(each)).kind == "f":
-            yield each.name, _ROUNDINGS * float(np.finfo(dtype).eps)
-
-
-def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the bodies of its functions in place of their calls, unless they are many."""
-    if not model.functions or unfolded(model) > _MOST_INLINED:
-        return model
-    try:
-        return onnx.inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # malformed, or over 2 GiB
-        return model
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
@@ -539,9 +479,9 @@ def overridable(model: onnx.ModelProto) -> list[tuple[Input, Array]]:
     """Single bools, and numbers that are compared with others, that have a default, with that."""
     if model.ir_version < _OVERRIDABLE:
         return []
-    readers, small = _Readers(model), filter(_is_one, model.graph.initializer)
+    uses, small = _Uses(model), filter(_is_one, model.graph.initializer)
     held = {each.name: onnx.numpy_helper.to_array(each) for each in small}
-    found = [readers.input(each) for each in model.graph.input if each.name in held]
+    found = [uses.input(each) for each in model.graph.input if each.name in held]
     choosing = (e for e in found if e.compared or e.elem_type == TensorProto.BOOL)
     return [(each, held[each.name]) for each in choosing]
 
@@ -584,11 +524,11 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
-class _Readers:
-    """Who reads each tensor in a graph, its bodies and functions, and the shapes of constants."""
+class _Uses:
+    """What tensors of a model are used for, also in its bodies and functions."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._model = model = inlined(model)
+        model = inlined(model)
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
         self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
         for node in walked(model.graph.node):
@@ -596,103 +536,57 @@ class _Readers:
                 self._readers.setdefault(name, []).append((node, index))
             for body in bodies(node):
                 self._constants |= {tensor.name: tensor for tensor in body.initializer}
-            if node.op_type == "Constant" and node.output and node.attribute:
-                held = get_attribute_value(node.attribute[0])
-                if isinstance(held, int | float | list):
-                    held = onnx.numpy_helper.from_array(np.asarray(held))
-                if isinstance(held, TensorProto):
-                    self._constants[node.output[0]] = held
+            if node.output and (held := constant_of(node)) is not None:
+                self._constants[node.output[0]] = held
         values = (*model.graph.value_info, *model.graph.input)
         self._shapes = {value.name: declared(value) or () for value in values}
         self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
-        self._inferred = False
 
     def input(self, value: onnx.ValueInfoProto) -> Input:
-        """What is to be fed for an input of the model."""
+        """What is to be fed for an input of the model; of an unknown rank, one axis."""
         name, shape = value.name, _shape(value)
-        if shape is None:
-            shape = tuple(f"{name}[{axis}]" for axis in range(self._rank(name)))
-        kind, bound = _tensor_type(value).elem_type, self._bound(name)
-        return Input(name, kind, shape, bound, compared=self._compared(name))
-
-    def channels(self, each: Input) -> dict[str, int]:
-        """The sizes of open axes that an operator downstream reads as channels, by dimension."""
-        found: dict[str, int] = {}
-        for place, dim in enumerate(each.shape):
-            if not isinstance(dim, str):
-                continue
-            for node, index, axis in self._reached(each.name, _CHANNEL_KEEPERS, place):
-                weight, along = _WEIGHTS.get(node.op_type, (len(node.input), 0))
-                if axis == 1 and index == 0 and weight < len(node.input):
-                    size = dict(enumerate(self._shape(node.input[weight]))).get(along)
-                    if isinstance(size, int) and size:
-                        group = integer(node, "group", 1) if along else 1
-                        found.setdefault(dim, size * group)
-                        break
-        return found
-
-    def _bound(self, name: str) -> int | None:
-        """Upper bound (exclusive) of indices drawn for `name`; None if nothing is indexed."""
-        bounds = []
-        for node, index, _ in self._reached(name, _CARRIERS):
+        bounds, compared = list[int](), dict[int, None]()
+        for node, index in self._reached(name):
             if (node.op_type, index) in _INDICES:
                 data, axis = _INDICES[node.op_type, index]
-                shape = self._shapes.get(node.input[data], ())
+                indexed = dict(enumerate(self._shapes.get(node.input[data], ())))
                 axis = integer(node, "axis", axis)
-                if -len(shape) <= axis < len(shape) and isinstance(size := shape[axis], int):
-                    bounds.append(size)
-        return max(1, min(bounds)) if bounds else None
-
-    def _compared(self, name: str) -> tuple[int, ...]:
-        """The single whole numbers that integers of `name` are compared with."""
-        found = dict[int, None]()
-        for node, index, _ in self._reached(name, _CARRIERS):
+                size = indexed.get(axis + len(indexed) * (axis < 0))
+                bounds += [size] if isinstance(size, int) else []
             other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
-            held = self._constants.get(other)
-            if held is None or not _is_one(held):
-                continue
-            value = onnx.numpy_helper.to_array(held).reshape(())
-            if value.dtype != object and float(value).is_integer() and abs(value) < _ENDLESS:
-                found[int(value)] = None
-        return tuple(found)
+            if (held := self._constants.get(other)) is not None and _is_one(held):
+                number = onnx.numpy_helper.to_array(held).reshape(())
+                whole = number.dtype != object and float(number).is_integer()
+                compared |= {int(number): None} if whole and abs(number) < _ENDLESS else {}
+        return Input(
+            name,
+            _tensor_type(value).elem_type,
+            (f"{name}[0]",) if shape is None else shape,
+            max(1, min(bounds)) if bounds else None,
+            compared=tuple(compared),
+        )
 
-    def _rank(self, name: str) -> int:
-        """The rank of the weight of the first convolution downstream; 1 if there is none."""
-        for node, index, _ in self._reached(name, _CHANNEL_KEEPERS):
-            if index == 0 and "Conv" in node.op_type and node.op_type in _WEIGHTS:
-                return len(self._shape(node.input[_WEIGHTS[node.op_type][0]])) or 1
-        return 1
-
-    def _shape(self, name: str) -> tuple[int | str, ...]:
-        """The shape of a weight, which onnx infers if it is computed; empty if it is not known."""
-        if name not in self._constants and not self._inferred:
-            self._inferred = True
-            try:
-                inferred = onnx.shape_inference.infer_shapes(self._model, data_prop=True)
-            except (onnx.shape_inference.InferenceError, ValueError):  # over 2 GiB
-                return ()
-            inner = (body for node in walked(inferred.graph.node) for body in bodies(node))
-            for graph in (inferred.graph, *inner):
-                shapes = {value.name: declared(value) or () for value in graph.value_info}
-                self._shapes = {**shapes, **self._shapes}
-        return self._shapes.get(name, ())
-
-    def _reached(
-        self, name: str, through: frozenset[str], axis: int = 0
-    ) -> Iterator[tuple[onnx.NodeProto, int, int]]:
-        """Readers of `name`, and of the outputs of operators in `through` downstream of it.
-
-        Each comes with the number of the input, and the place of one axis of `name` in that.
-        """
-        waiting, seen = [(name, axis)], {name}
-        for tensor, place in waiting:  # it grows
+    def _reached(self, name: str) -> Iterator[tuple[onnx.NodeProto, int]]:
+        """Readers of a tensor, and of what passes its integers on, with the number of the input."""
+        waiting, seen = [name], {name}
+        for tensor in waiting:  # it grows
             for node, index in self._readers.get(tensor, ()):
-                yield node, index, place
-                if node.op_type in through and (index == 0 or node.op_type == "Concat"):
-                    perm = next((each.ints for each in node.attribute if each.name == "perm"), ())
-                    after = list(perm).index(place) if place in perm else place
-                    waiting += [(each, after) for each in node.output if each not in seen]
+                yield node, index
+                if node.op_type in _CARRIERS and (index == 0 or node.op_type == "Concat"):
+                    waiting += [each for each in node.output if each not in seen]
                     seen.update(node.output)
+
+
+def constant_of(node: onnx.NodeProto) -> TensorProto | None:
+    """The tensor that a Constant holds; None of other nodes, and of texts and sparse tensors."""
+    if node.op_type != "Constant" or len(node.attribute) != 1:
+        return None
+    held = get_attribute_value(node.attribute[0])
+    if isinstance(held, int | float | list):
+        kind = np.int64 if "int" in node.attribute[0].name else np.float32
+        with suppress(ValueError):  # of texts
+            held = onnx.numpy_helper.from_array(np.asarray(held, kind))
+    return held if isinstance(held, TensorProto) else None
 
 
 def integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:

@@ -10,6 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ _MOST_SAMPLES = 16
 """Samples taken from arrays that have several, for a model that takes one at a time."""
 _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
-_UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, zlib.error),
+_MALFORMED = (
+    *(ValueError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, DecodeError),
 )
-"""Exceptions of numpy for files that are truncated, encrypted, or malformed."""
+"""Exceptions of numpy and onnx for files that are truncated, encrypted, or malformed."""
 
 
 class MatchedInputs(Struct, frozen=True, eq=False):
@@ -86,10 +87,8 @@ def matched_inputs(
         UsageError: A file cannot be read, or does not fit the model.
     """
     notes, layout = dict[str, None](), dict[str, str]()
-    draws: list[Draw] = []
-    expected: list[Mapping[str, Array]] = []
-    within: list[Mapping[str, Array]] = []
-    counts: list[int] = []
+    draws, counts = list[Draw](), list[int]()
+    expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
     apart = {*(model.inner if inner is None else inner)} - feeds - answers
     if inputs is not None:
@@ -103,26 +102,23 @@ def matched_inputs(
     if reference is not None:
         given = _Given(model, notes, layout, *_sets(reference, "the reference given"))
         if draws and len(given.sets) != len(counts):
-            raise UsageError(
-                f"{given.title} has {len(given.sets)} sets of arrays, but {len(counts)} sets of "
-                "inputs are given"
-            )
+            sets = f"{len(given.sets)} sets of arrays, but {len(counts)} sets of inputs are given"
+            raise UsageError(f"{given.title} has {sets}")
         for place, arrays in enumerate(given.sets):
             names = {each.name for each in arrays}
             inside = {each.name: each.array for each in arrays if each.name in apart}
             if inner is None and not names & answers:
                 inside = {}  # arrays of other names, which are taken by order
-            arrays = [each for each in arrays if each.name not in inside]
+            rest = [each for each in arrays if each.name not in inside]
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
-                arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in feeds)]
-                found = given.matched(arrays, model.outputs)
+                rest = [e for e in rest if e.role != _INPUT and (e.role or e.name not in feeds)]
+                found = given.matched(rest, model.outputs)
                 parts = given.parted({**inside, **found}, counts[place])
             else:
-                found = given.matched(arrays, model.ports)
-                parts = given.samples({**inside, **found})
+                parts = given.samples({**inside, **given.matched(rest, model.ports)})
                 draws += given.draws(parts)
             for part in parts:
                 within.append({name: part[name] for name in inside})
@@ -152,14 +148,16 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
 
 def not_finite(array: Array) -> str:
     """How many elements are NaN or infinite, and the first one's place; empty if none is."""
-    if array.dtype.kind != "f":
-        return ""
-    holes = np.argwhere(~np.isfinite(array))
+    holes = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else array[:0]
     if not len(holes):
         return ""
     nan = int(np.isnan(array).sum())
     said = f"{nan:,} NaN and {len(holes) - nan:,} infinite elements"
     return f"{said} (of {array.size:,}; the first at {holes[0].tolist()})"
+
+
+def _role(each: Input | Output) -> str:
+    return _INPUT if isinstance(each, Input) else _OUTPUT
 
 
 class _Given:
@@ -188,24 +186,21 @@ class _Given:
 
         Inputs and outputs may come together where only the one or the other are wanted.
         """
-
-        def kind(each: Input | Output) -> str:
-            return _INPUT if isinstance(each, Input) else _OUTPUT
-
         found = {
             each.name: entry.array
             for each in wanted
             for entry in entries
-            if entry.name == each.name and entry.role in {"", kind(each)}
+            if entry.name == each.name and entry.role in {"", _role(each)}
         }
         rest = [entry for entry in entries if entry.name not in found]
         for role in sorted({entry.role for entry in rest}):
             left = [entry for entry in rest if entry.role == role]
-            for some in (wanted, self._model.ports, self._model.inputs):
-                lacking = [e for e in some if e.name not in found and role in {"", kind(e)}]
-                if len(left) == len(lacking):
-                    break
-            else:
+            ways = (
+                [e for e in some if e.name not in found and role in {"", _role(e)}]
+                for some in (wanted, self._model.ports, self._model.inputs)
+            )
+            lacking = next((each for each in ways if len(each) == len(left)), None)
+            if lacking is None:
                 raise UsageError(
                     f"{self.title} has {_listed(entry.name for entry in left)}, and the model has "
                     f"{_listed(each.name for each in wanted)}; give the arrays these names"
@@ -213,9 +208,9 @@ class _Given:
             for entry, each in zip(left, lacking, strict=True):
                 if each in wanted:
                     found[each.name] = entry.array
-                    taken = f"{entry.name!r} taken as {kind(each)} {each.name!r}, by order"
-                    self.note(taken)
+                    taken = f"{entry.name!r} taken as {_role(each)} {each.name!r}, by order"
                     self._by_order[each.name] = taken
+                    self.note(taken)
         return found
 
     def parted(self, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
@@ -228,9 +223,7 @@ class _Given:
                     f"{self.title}: {name!r} has shape {shape_text(array.shape)}, but there are "
                     f"{count} samples of the inputs given; give as many of each"
                 )
-        return [
-            {name: array[each : each + 1] for name, array in found.items()} for each in range(count)
-        ]
+        return [{name: array[at : at + 1] for name, array in found.items()} for at in range(count)]
 
     def samples(self, found: Mapping[str, Array]) -> list[Mapping[str, Array]]:
         """The samples of arrays that have several, each by itself if the model takes one."""
@@ -254,52 +247,55 @@ class _Given:
         Where they are `alone` nothing is expected of the model, so that no layout can be wrong.
         """
         for place, found in enumerate(parts):
-            feeds: dict[str, Array] = {}
             known = [each for each in self._model.ports if each.name in found]
             fits = [aligned(found[each.name], each.shape or ()) for each in known]
             last = any(fit is not None and fit.moved is Moved.FIRST for fit in fits)
-            for each in self._model.inputs:
-                if each.name not in found:
-                    raise UsageError(
-                        f"{self.title} has no array for input {each.name!r}; the model needs "
-                        f"{_listed(wanted.name for wanted in self._model.inputs)}"
-                    )
-                array = self._typed(_INPUT, each, found[each.name])
-                if (fit := aligned(array, each.shape)) is None:
-                    taken = self._by_order.get(each.name)
-                    raise UsageError(
-                        f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, "
-                        f"but the model declares {shape_text(each.shape)}"
-                        + (f" ({taken}; give the arrays the model's names)" if taken else "")
-                    )
-                how, array, rank = fit.how, fit.array, fit.array.ndim
-                is_square = rank > 2 and array.shape[1] == array.shape[-1] > 1
-                if is_square and not fit.moved and not alone:
-                    if last:  # as the channels of the others are
-                        array = array.transpose(Moved.FIRST.order(rank))
-                    taken = "with its channels moved" if last else "as it is"
-                    how = f"taken {taken}: sizes do not tell its layout"
-                feeds[each.name] = np.ascontiguousarray(array)
-                if how:
-                    self._layout[each.name] = how
+            feeds = {
+                each.name: self._fed(each, found, None if alone else last)
+                for each in self._model.inputs
+            }
             which = f", sample {place}" if len(parts) > 1 else ""
             yield Draw(feeds, f"{feeds_text(feeds)}, from {self.title}{which}")
 
+    def _fed(self, each: Input, found: Mapping[str, Array], last: bool | None) -> Array:
+        """The array of an input; if its sizes do not tell its layout, as `last` has it of others.
+
+        That says whether channels come last in these; None stands for nothing to tell.
+        """
+        if each.name not in found:
+            names = _listed(wanted.name for wanted in self._model.inputs)
+            raise UsageError(
+                f"{self.title} has no array for input {each.name!r}; the model needs {names}"
+            )
+        array = self._typed(_INPUT, each, found[each.name])
+        if (fit := aligned(array, each.shape)) is None:
+            taken = self._by_order.get(each.name)
+            raise UsageError(
+                f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, but the "
+                f"model declares {shape_text(each.shape)}"
+                + (f" ({taken}; give the arrays the model's names)" if taken else "")
+            )
+        how, array, rank = fit.how, fit.array, fit.array.ndim
+        is_square = rank > 2 and array.shape[1] == array.shape[-1] > 1
+        if is_square and not fit.moved and last is not None:
+            array = array.transpose(Moved.FIRST.order(rank)) if last else array
+            taken = "with its channels moved" if last else "as it is"
+            how = f"taken {taken}: sizes do not tell its layout"
+        if how:
+            self._layout[each.name] = how
+        return np.ascontiguousarray(array)
+
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs among the arrays; at least one."""
-        outputs = {
-            each.name: self._typed(_OUTPUT, each, found[each.name])
-            for each in self._model.outputs
-            if each.name in found
-        }
         names = [each.name for each in self._model.outputs]
-        if not outputs:
+        if found.keys().isdisjoint(names):
             said = f"{self.title} has no array for an output; the model gives {_listed(names)}"
             raise UsageError(said)
-        if missing := [name for name in names if name not in outputs]:
+        if missing := [name for name in names if name not in found]:
             said = f"{self.title} has no array for output {_listed(missing)}"
             self._notes[f"{said}, which is not compared"] = None
-        return outputs
+        wanted = (each for each in self._model.outputs if each.name in found)
+        return {each.name: self._typed(_OUTPUT, each, found[each.name]) for each in wanted}
 
     def _typed(self, role: str, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
@@ -342,62 +338,62 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return str(path), _folder(path) if path.is_dir() else [_file(path)]
-    mappings = [source] if isinstance(source, Mapping) else source
-    if (
-        not isinstance(mappings, Sequence)
-        or not mappings
-        or not all(isinstance(each, Mapping) for each in mappings)
-    ):
+    some = [source] if isinstance(source, Mapping) else source
+    many = isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)
+    if not many:
         raise UsageError(f"{title}: neither a path nor arrays by name")
     try:
-        return title, [
-            [_Entry(str(name), np.asarray(array)) for name, array in each.items()]
-            for each in mappings
-        ]
+        sets = [[_Entry(str(n), np.asarray(array)) for n, array in e.items()] for e in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
+    return title, sets
+
+
+@contextmanager
+def _reading(path: Path, kind: str) -> Iterator[None]:
+    """Raises a UsageError if a file is not there, or is none of its kind.
+
+    Something else than a file is refused, such as a pipe, whose end may never come.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
+    try:
+        yield
+    except MemoryError:
+        raise UsageError(
+            f"{path}: contains an array larger than the memory of this machine"
+        ) from None
+    except OSError as error:
+        let_through(error)
+        if error.strerror:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path}: is not {kind}") from None
+    except _MALFORMED as error:
+        let_through(error)
+        raise UsageError(f"{path}: is not {kind}") from None
 
 
 def _file(path: Path) -> list[_Entry]:
     """The arrays in a .npz or .npy file."""
-    _require_file(path)
-    try:
-        with path.open("rb") as file:  # numpy does not close a file that it cannot read
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return [_Entry("the array", loaded)]
-            total = sum(member.file_size for member in loaded.zip.infolist())
-            if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
-                raise UsageError(
-                    f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
-                    "file; write it with numpy.savez, which does not compress"
-                )
-            entries = [_Entry(name, loaded[name]) for name in loaded.files]
-    except _UNREADABLE as error:
-        let_through(error)
-        raise UsageError(_why(path, error)) from None
+    kind = "a readable .npz or .npy file; write it with numpy.savez or numpy.save"
+    with _reading(path, kind), path.open("rb") as file:  # numpy leaves open what it cannot read
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return [_Entry("the array", loaded)]
+        total = sum(member.file_size for member in loaded.zip.infolist())
+        if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
+            raise UsageError(
+                f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
+                "file; write it with numpy.savez, which does not compress"
+            )
+        entries = [_Entry(name, loaded[name]) for name in loaded.files]
     if not entries:
         raise UsageError(f"{path}: contains no arrays")
     for entry in entries:
         if not isinstance(entry.array, np.ndarray):
-            raise UsageError(
-                f"{path}: {entry.name!r} is not an array; write the file with numpy.savez"
-            )
+            said = f"{entry.name!r} is not an array; write the file with numpy.savez"
+            raise UsageError(f"{path}: {said}")
     return entries
-
-
-def _require_file(path: Path) -> None:
-    """Raises if something else than a file is there, such as a pipe, whose end may never come."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
-
-
-def _why(path: Path, error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{path} cannot be read: {error.strerror}"
-    if isinstance(error, MemoryError):
-        return f"{path}: contains an array larger than the memory of this machine"
-    return f"{path}: is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
 
 
 def _folder(path: Path) -> list[list[_Entry]]:
@@ -412,17 +408,11 @@ def _folder(path: Path) -> list[list[_Entry]]:
 def _tensors(folder: Path) -> Iterator[_Entry]:
     for role in (_INPUT, _OUTPUT):
         for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
-            _require_file(path)
-            try:
+            with _reading(path, "a serialized TensorProto"):
                 tensor = onnx.TensorProto.FromString(path.read_bytes())
                 if tensor.data_location == onnx.TensorProto.EXTERNAL:
                     raise UsageError(f"{path}: keeps its data in another file; save it as one")
                 array = onnx.numpy_helper.to_array(tensor)
-            except OSError as error:
-                let_through(error)
-                raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-            except (DecodeError, ValueError, TypeError, KeyError):
-                raise UsageError(f"{path}: is not a serialized TensorProto") from None
             yield _Entry(tensor.name or path.stem, array, role)
 
 

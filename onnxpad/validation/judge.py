@@ -8,7 +8,7 @@ model, so a difference counts only if the original does not show it too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +19,8 @@ from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.runtimes.sessions import CPU, Array, Source, Value
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
-from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare, is_discrete, is_flat
+from onnxpad.validation.branches import Entered
+from onnxpad.validation.compare import Tolerance, alike, compare, is_discrete, is_flat
 from onnxpad.validation.draw import Draw
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.lab import MOST_NODES, Lab, Result
@@ -35,7 +36,7 @@ _HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of thei
 _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
 _FEW = 64  # elements of an output of classes, indices or truths that tell nothing by themselves
 _LISTED = 8  # outputs named in one line
-_NEVER = (math.nan, math.nan)  # the seconds of models that did not run
+_OPTIMISER = f"{RUNTIME}'s own optimiser"
 
 
 class Oracle(Struct, frozen=True):
@@ -74,28 +75,26 @@ class Case(Struct, frozen=True):
             note = f"the {self.subject} model {'' if found.late else 'does not run: '}{found.error}"
         elif missing := expected.outputs.keys() - found.outputs.keys():
             note = f"the {self.subject} model has no output {', '.join(sorted(missing))}"
-        names = [name for name in expected.outputs if name in found.outputs]
-        compared = {name: self._compared(name) for name in names}
-        comparisons = tuple(each for each in compared.values() if each is not None)
-        beyond = [repr(name) for name, each in compared.items() if each is None]
+        seen = {n: self._compared(n) for n in expected.outputs if n in found.outputs}
+        comparisons = tuple(each for each in seen.values() if each is not None)
         ok = not note and all(each.ok for each in comparisons)
-        if ok and beyond:
+        beyond = [repr(name) for name, each in seen.items() if each is None] if ok else []
+        if beyond:
             note = f"the {self.oracle.name} cannot hold {few(beyond, _LISTED)}"
-        draw = self.lab.draws[self.sample]
-        seconds = expected.seconds, found.seconds
+        draw, first = self.lab.draws[self.sample], expected
         if self.level == "full" and "original" in self.oracle.name:
-            seconds = self.result("original").seconds, found.seconds
+            first = self.result("original")
         return Run(
             self.provider,
             self.level,
             draw.label,
             comparisons,
-            seconds,
+            (first.seconds, found.seconds),
             note,
             ok,
             self.subject,
             self.oracle.name,
-            excused=bool(ok and beyond),
+            excused=bool(beyond),
             drawn=draw.drawn,
         )
 
@@ -105,25 +104,40 @@ class Case(Struct, frozen=True):
         tolerance, moved = self.tolerance, tuple[Value, ...]()
         if self.oracle.foreign:
             tolerance = replace(tolerance, factor=_OTHER_ENGINE)
-        if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        if (
+            self.oracle.name == "reference"
+            and isinstance(value, np.ndarray)
+            and isinstance(other, np.ndarray)
+            and (fit := nearest(value, other)) is not None
+        ):
             # Only a framework's output can have another layout, or a type of fewer bits.
-            fit = nearest(value, other) if self.oracle.name == "reference" else None
-            if fit is not None:
-                value, how = fit.array, fit.how
-                if value.dtype.kind == other.dtype.kind == "f":
-                    finite = np.isfinite(other)
-                    with np.errstate(over="ignore"):
-                        other = other.astype(value.dtype)
-                    if np.any(finite & ~np.isfinite(other)):
-                        return None
+            value, how = fit.array, fit.how
+            if value.dtype.kind == other.dtype.kind == "f":
+                finite = np.isfinite(other)
+                with np.errstate(over="ignore"):
+                    other = other.astype(value.dtype)
+                if np.any(finite & ~np.isfinite(other)):
+                    return None
         if self.level == "full" and self.oracle.name == "original":
             moved = value, self.result("original").outputs.get(name)
-        own = self.oracle.result.noise
-        noise = own.get(name, self.found.noise.get(name, 0.0))
-        seen = compare(name, value, other, tolerance, noise, moved)
-        if seen.ok and (lost := argmax_lost(value, other, tolerance, noise)):
-            seen = replace(seen, ok=False, detail=lost)
-        return replace(seen, alignment=how)
+        noise = self.oracle.result.noise.get(name, self.found.noise.get(name, 0.0))
+        return replace(compare(name, value, other, tolerance, noise, moved), alignment=how)
+
+    def worse(self, run: Run) -> list[Comparison]:
+        """The outputs that full optimisation changes otherwise than those of the original."""
+        ours, found, expected = self.result("original"), self.found, self.oracle.result
+
+        def suffered(seen: Comparison) -> bool:
+            name = seen.output
+            exact, before = expected.outputs[name], ours.outputs.get(name)
+            if alike(name, exact, before, found.outputs[name], self.tolerance, seen.noise):
+                return True
+            if seen.dtype not in _HALVES or not seen.max_rel <= _QUANTA:
+                return False
+            own = compare(name, exact, before, self.tolerance, seen.noise)
+            return not own.ok and 2 * own.max_abs >= seen.max_abs
+
+        return [each for each in run.comparisons if not each.ok and not suffered(each)]
 
 
 Excuse = Callable[[Case, Run], str]
@@ -163,7 +177,7 @@ def neither_runs_optimised(case: Case, run: Run) -> str:
 
 def optimiser_changes_both(case: Case, run: Run) -> str:
     """Full optimisation changes the same elements of the original, to the same values."""
-    if case.result("original").error or run.note or _worse(case, run):
+    if case.result("original").error or run.note or case.worse(run):
         return ""
     return f"full optimisation changes {differing(run.comparisons)} of the original as well"
 
@@ -172,7 +186,8 @@ def quantised_rounding(case: Case, run: Run) -> str:
     """The rewrite lets the runtime fuse quantised operators, which rounds otherwise."""
     if not case.lab.model.quantised or case.result("original").error or run.note:
         return ""
-    for seen in (worse := _worse(case, run)):
+    worse = case.worse(run)
+    for seen in worse:
         cosine = 1.0 if seen.cosine is None else seen.cosine
         if not (seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0):
             return ""
@@ -191,38 +206,6 @@ EXCUSES: tuple[Excuse, ...] = (
 """Why a difference at full optimisation is not the rewritten model's fault."""
 
 
-def _worse(case: Case, run: Run) -> list[Comparison]:
-    """The outputs that full optimisation changes otherwise than those of the original."""
-    ours, found, expected = case.result("original"), case.found, case.oracle.result
-
-    def suffered(seen: Comparison) -> bool:
-        name = seen.output
-        exact, before = expected.outputs[name], ours.outputs.get(name)
-        if alike(name, exact, before, found.outputs[name], case.tolerance, seen.noise):
-            return True
-        if seen.dtype not in _HALVES or not seen.max_rel <= _QUANTA:
-            return False
-        own = compare(name, exact, before, case.tolerance, seen.noise)
-        return not own.ok and 2 * own.max_abs >= seen.max_abs
-
-    return [each for each in run.comparisons if not each.ok and not suffered(each)]
-
-
-def _blamed(case: Case, run: Run) -> Run:
-    """A failed run that nothing excuses, with why the optimiser does not."""
-    ours = case.result("original")
-    note = f"full optimisation changes {differing(run.comparisons)} of the rewritten model"
-    if ours.error:
-        own = f"with full optimisation the original does not run: {ours.error}"
-        return replace(run, note=run.note or f"{note}; {own}")
-    if case.found.error:
-        return replace(run, note=f"with full optimisation only {run.note}")
-    if run.note:
-        return run
-    worse = differing(_worse(case, run))
-    return replace(run, note=f"full optimisation changes {worse} of the rewritten model only")
-
-
 def differing(comparisons: Iterable[Comparison]) -> str:
     """The outputs that are not ok: `outputs 'a', 'b'`; quoted, since many names are numbers."""
     wrong = [repr(each.output) for each in comparisons if not each.ok]
@@ -230,7 +213,14 @@ def differing(comparisons: Iterable[Comparison]) -> str:
 
 
 class Judgement:
-    """The runs of a validation and all that is to be said of them."""
+    """The runs of a validation and all that is to be said of them.
+
+    Attributes:
+        runs: Every run compared, in order.
+        notes: How the models were compared.
+        warnings: What is not the rewrite's fault.
+        skipped: What was not compared.
+    """
 
     def __init__(
         self,
@@ -241,10 +231,10 @@ class Judgement:
     ) -> None:
         """Judge what a lab runs."""
         self.runs: list[Run] = []
-        self.reasons: list[str] = []  # why nothing, or not all, was compared
+        self.notes, self.warnings, self.skipped = [*notes], list[str](), list[Skipped]()
         self._lab, self._tolerance, self._expected = lab, tolerance, expected
-        self.notes, self._warnings = [*notes], list[str]()
-        self._skipped, self._hidden = list[Skipped](), list[str]()
+        self._reasons = list[str]()  # why nothing, or not all, was compared
+        self._hidden = list[str]()  # those of outputs
         self._divergence: Divergence | None = None
         self._loose = dict[tuple[str, str], bool]()  # by provider and output of the original
         self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
@@ -252,53 +242,52 @@ class Judgement:
 
     def judge(self, provider: str) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised."""
+        lab = self._lab
         if settings := DEPLOYED.settings_text(provider):
             self.notes.append(f"{provider} runs with {settings}")
-        ours = self._lab.results("original", provider, "off")
+        ours = lab.results("original", provider, "off")
         if ours[-1].late:
             self.leave_out(f"original model: {ours[-1].error}", provider)
             return
-        plain = [] if provider == CPU else self._across(provider)
-        oracles = list[Oracle | None]()
-        for sample in range(len(self._lab.draws)):
-            found, oracle = self._plain(provider, sample)
-            plain += found
-            oracles.append(oracle)
-        self._note_compared(plain, oracles)
+        if provider != CPU:
+            self._compare_across(provider)
+        found = [self._plain(provider, sample) for sample in range(len(lab.draws))]
+        oracles = [oracle for _, oracle in found]
+        self._note_compared(found)
+        plain = [run for runs, _ in found for run in runs]
         self.runs += plain
-        mine = [run for run in plain if run.subject == self._lab.subject]
+        mine = [run for run in plain if run.subject == lab.subject]
         if not all(run.ok for run in mine) or self._is_told_apart(provider, plain, oracles):
             return
-        if "full" not in self._lab.levels:
+        if "full" not in lab.levels:
             why = f"the model has over {MOST_NODES:,} nodes"
-            self._warnings.append(f"full optimisation not tried: {why}")
-            self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
+            self.warnings.append(f"full optimisation not tried: {why}")
+            self.skipped.append(Skipped(why, f"{provider}, optimisation full"))
             return
-        for sample in range(len(self._lab.draws_for("full"))):
-            runs = [self._marked(run) for run in self._optimised(provider, sample, oracles[sample])]
-            self.runs += runs
-            self._note_excused(runs)
+        for sample in range(len(lab.draws_for("full"))):
+            self.runs += self._optimised(provider, sample, oracles[sample])
 
     def leave_out(self, why: str, where: str = "") -> None:
         """Report what is not compared."""
-        self.reasons.append(why)
-        self._warnings.append(f"not compared: {why}")
-        self._skipped.append(Skipped(why, where))
+        self._reasons.append(why)
+        self.warnings.append(f"not compared: {why}")
+        self.skipped.append(Skipped(why, where))
+
+    def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
+        """Report that no model runs on some inputs."""
+        if all(map(self._lab.unloaded, self._lab.sources.values())):
+            inputs, hint = "any inputs", ""
+        told = "; ".join(dict.fromkeys(whys))
+        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
 
     def verdict(
-        self,
-        *,
-        given: Source,
-        repairs: bool = False,
-        sites: Sequence[tuple[str, Draw | None]] = (),
+        self, *, given: Source, repairs: bool = False, sites: Sequence[Entered] = ()
     ) -> Validation:
-        """The verdict from all runs."""
+        """The verdict from all runs, and on the bodies in which the models differ."""
         lab = self._lab
         self.runs = [self._without_loose(run) for run in self.runs]
         mine = [run for run in self.runs if run.subject == lab.subject]
-        unentered = [text for text, draw in sites if draw not in self._compared]
-        for each in unentered:
-            self.leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
+        unentered = [*self._unentered(sites)]
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
@@ -307,25 +296,35 @@ class Judgement:
         elif repairs and self._runs_alone(mine):
             outcome = "repaired"
             why = lab.results("original", CPU, "off")[0].error
-            self.reasons = [f"{RUNTIME} runs the result, and not the original ({why})"]
+            self._reasons = [f"{RUNTIME} runs the result, and not the original ({why})"]
         elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
-            outcome = "failed"
+            outcome, never = "failed", (math.nan, math.nan)
             note = f"does not load, as the original does: {why}"
-            self.runs.append(Run(CPU, lab.levels[-1], "any inputs", (), _NEVER, note, ok=False))
-        reasons = *self.reasons, *(r.note for r in mine if r.excused), "no run could be compared"
+            self.runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))
+        reasons = *self._reasons, *(r.note for r in mine if r.excused), "no run could be compared"
         return Validation(
             outcome == "passed",
             tuple(self.runs),
-            tuple(dict.fromkeys(self._warnings)),
+            tuple(dict.fromkeys(self.warnings)),
             notes=tuple(dict.fromkeys(self.notes)),
             placements=tuple(lab.placements),
             divergence=self._divergence,
             subject=lab.subject,
             outcome=outcome,
-            skipped=tuple(dict.fromkeys(self._skipped)),
+            skipped=tuple(dict.fromkeys(self.skipped)),
             hidden=tuple(dict.fromkeys(self._hidden)),
             reason=reasons[0] if outcome in {"nothing compared", "repaired"} else "",
         )
+
+    def _unentered(self, sites: Sequence[Entered]) -> Iterator[Entered]:
+        """The bodies that no run compares, but for sides of which only the other one can run."""
+        compared = {site.holder for site in sites if site.draw in self._compared}
+        for site in (each for each in sites if each.draw not in self._compared):
+            fails = site.draw is not None and self._lab.fails("original", site.draw)
+            why = "and fails on all inputs tried" if fails else "and no run compares it"
+            self.leave_out(f"the {site.text} is other, or steered otherwise, {why}")
+            if not fails or site.holder not in compared:
+                yield site
 
     def _runs_alone(self, runs: Sequence[Run]) -> bool:
         """Whether the rewritten model runs at every level, and the original nowhere."""
@@ -334,14 +333,15 @@ class Judgement:
         wanted = sum(len(self._lab.draws_for(level)) for level in self._lab.levels)
         return 0 < len(alone) == len(self._lab.draws) and len(alone + full) == len(runs) == wanted
 
+    # Running
+
     def _case(
         self, provider: str, level: Optimisation, sample: int, subject: str, oracle: Oracle
     ) -> Case:
         return Case(self._lab, self._tolerance, provider, level, sample, subject, oracle)
 
-    def _across(self, provider: str) -> list[Run]:
+    def _compare_across(self, provider: str) -> None:
         """Compare the original on another provider with itself on the CPU, as a warning only."""
-        runs = []
         here = self._lab.results("original", provider, "off")
         for sample, home in enumerate(self._lab.results("original", CPU, "off")):
             if home.error or here[sample].error:
@@ -350,39 +350,29 @@ class Judgement:
             run = self._case(provider, "off", sample, "original", oracle).run()
             if not run.ok:
                 told = f"differ in {differing(run.comparisons)} of the original already"
-                self._warnings.append(f"{provider} and the CPU {told}")
-            runs.append(run)
-        return runs
+                self.warnings.append(f"{provider} and the CPU {told}")
+            self.runs.append(run)
 
     def _oracle(self, provider: str, sample: int) -> Oracle | None:
         """The expected result for one set of inputs; None if neither model runs."""
-        lab = self._lab
-        results = {name: lab.results(name, provider, "off")[sample] for name in lab.sources}
-        ours = results["original"]
+        lab, draw = self._lab, self._lab.draws[sample]
+        ours = lab.results("original", provider, "off")[sample]
         if not ours.error:
             return Oracle("original", ours)
-        if provider != CPU:
-            home = lab.results("original", CPU, "off")[sample]
-            if not home.error:
-                self._warnings.append(f"the original does not run on {provider}: {ours.error}")
-                return Oracle("original on the CPU", home, foreign=True)
-        if not (theirs := results[lab.subject]).error:
-            if outputs := evaluated(lab.proto("original"), lab.draws[sample].feeds):
-                self._warnings.append(
-                    f"{RUNTIME} does not run the original ({ours.error}); onnx's reference "
-                    "evaluator ran it instead"
-                )
-                return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
-            return Oracle("rewritten", theirs)
-        self.run_none([each.error for each in results.values()], provider, lab.draws[sample].label)
-        return None
-
-    def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
-        """Report that no model runs on some inputs."""
-        if all(map(self._lab.unloaded, self._lab.sources.values())):
-            inputs, hint = "any inputs", ""
-        told = "; ".join(dict.fromkeys(whys))
-        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
+        theirs = lab.results(lab.subject, provider, "off")[sample]
+        home = lab.results("original", CPU, "off")[sample]
+        worse = theirs.late or (theirs.crashed and not ours.crashed)
+        if not home.error and (worse or not theirs.error):
+            self.warnings.append(f"the original does not run on {provider}: {ours.error}")
+            return Oracle("original on the CPU", home, foreign=True)
+        if theirs.error:
+            self.run_none((ours.error, theirs.error), provider, draw.label)
+            return None
+        if outputs := evaluated(lab.proto("original"), draw.feeds):
+            told = "onnx's reference evaluator ran it instead"
+            self.warnings.append(f"{RUNTIME} does not run the original ({ours.error}); {told}")
+            return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
+        return Oracle("rewritten", theirs)
 
     def _plain(self, provider: str, sample: int) -> tuple[list[Run], Oracle | None]:
         """Runs without optimisation on one set of inputs, and the expected result for full."""
@@ -397,19 +387,15 @@ class Judgement:
             why = case.result("original").error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
             seconds = math.nan, case.found.seconds
-            run = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
-            run = replace(run, ok=True, excused=True)
-            self._note_excused([run])
-            return [*runs, run], oracle
+            alone = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
+            return [*runs, self._weighed(replace(alone, ok=True, excused=True))], oracle
         if oracle.name == "original":
             run = self._steady(run, sample)
-        if run.ok:
-            return [*runs, run], oracle
-        if better := next(filter(None, (excuse(case, run) for excuse in BETTER)), ""):
-            self._warnings.append(better)
+        if not run.ok and (better := _first(BETTER, case, run)):
+            self.warnings.append(better)
             return [*runs, replace(run, note=better, ok=True)], Oracle("rewritten", case.found)
         wrong = [each.output for each in run.comparisons if not each.ok]
-        if wrong and oracle.name == "original" and self._divergence is None:
+        if not run.ok and wrong and oracle.name == "original" and self._divergence is None:
             draw = lab.draws[sample]
             self._divergence = first_difference(lab, wrong, draw, provider, self._tolerance)
         return [*runs, run], oracle
@@ -417,40 +403,42 @@ class Judgement:
     def _optimised(self, provider: str, sample: int, oracle: Oracle | None) -> list[Run]:
         """The runs of one set of inputs with full optimisation."""
         referred = self._referred(provider, "full", sample)
-        run = None
+        runs = [*referred.values()]
+        own, run = referred.get("original"), None
         if self._lab.subject == "rewritten" and oracle is not None:
             run = self._deployed(self._case(provider, "full", sample, "rewritten", oracle))
-        runs = [*referred.values()]
-        own = referred.get("original")
         if own is not None and not own.ok and (run is None or run.ok):
             note = "with full optimisation the original differs from the reference"
-            self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
+            self.warnings.append(f"{_OPTIMISER}: {note}")
             runs = [
                 each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
                 for each in runs
             ]
-        return runs if run is None else [*runs, run]
+        return [self._weighed(each) for each in (*runs, *([] if run is None else [run]))]
 
     def _deployed(self, case: Case) -> Run:
         """Compare the rewritten model at full optimisation with the original without."""
         run, ours, exact = case.run(), case.result("original"), case.result("original", level="off")
-        theirs = f"{RUNTIME}'s own optimiser"
         if ours.error and not exact.error:
             why = f"with full optimisation the original does not run: {ours.error}"
-            self._warnings.append(f"{theirs}: {why}")
+            self.warnings.append(f"{_OPTIMISER}: {why}")
         elif run.ok and not exact.error:
             own = replace(case, subject="original", oracle=Oracle("", exact)).run()
             if not own.ok:
                 note = "full optimisation computes the rewritten model as it says, but "
                 note += f"{differing(own.comparisons)} of the original otherwise than it says"
-                self._warnings.append(f"{theirs}: {note}")
+                self.warnings.append(f"{_OPTIMISER}: {note}")
         run = self._steady(run, case.sample)
         if run.ok:
             return run
-        if note := next(filter(None, (excuse(case, run) for excuse in EXCUSES)), ""):
-            self._warnings.append(f"{theirs}: {note}")
+        if note := _first(EXCUSES, case, run):
+            self.warnings.append(f"{_OPTIMISER}: {note}")
             return replace(run, note=note, ok=True, excused=True)
-        return _blamed(case, run)
+        if case.found.error:
+            return replace(run, note=f"with full optimisation only {run.note}")
+        changed = differing(case.worse(run) or run.comparisons)
+        note = run.note or f"full optimisation changes {changed} of the rewritten model only"
+        return replace(run, note=f"{note}; the original does not run" if ours.error else note)
 
     def _referred(self, provider: str, level: Optimisation, sample: int) -> dict[str, Run]:
         """Each model compared with the reference, if there is one."""
@@ -468,15 +456,14 @@ class Judgement:
             if run.excused:
                 self._not_compared(provider, (), run.note)
         if "original" not in runs:
-            self._warnings.append(
-                f"the original does not run on {provider}, so it was not compared with the "
-                f"reference: {results['original'].error}"
-            )
+            why = f"the original does not run on {provider}, so it was not compared with the "
+            self.warnings.append(f"{why}reference: {results['original'].error}")
         elif lab.subject == "rewritten" and level == "off" and not runs["original"].ok:
-            self._warnings.append(
-                f"the original differs from the reference on {provider}, whatever the rewrite does"
-            )
+            told = f"the original differs from the reference on {provider}"
+            self.warnings.append(f"{told}, whatever the rewrite does")
         return runs
+
+    # What does not repeat
 
     def _steady(self, run: Run, sample: int) -> Run:
         """A run without the outputs that the original itself does not compute twice alike.
@@ -513,15 +500,17 @@ class Judgement:
         note = run.note if kept else "no output of the original repeats"
         return replace(run, comparisons=kept, ok=ok, note=note)
 
-    def _note_compared(self, runs: Sequence[Run], oracles: Sequence[Oracle | None]) -> None:
+    # What is evidence
+
+    def _note_compared(self, found: Sequence[tuple[Sequence[Run], Oracle | None]]) -> None:
         """Note the inputs of which runs are evidence: whatever output varies does so in each."""
-        values = [each.result.outputs if each else {} for each in oracles]
+        values = [oracle.result.outputs if oracle else {} for _, oracle in found]
         even = [{name for name, value in each.items() if is_flat([value])} for each in values]
         varying = {
             name for each, flat in zip(values, even, strict=True) for name in each.keys() - flat
         }
-        for draw, flat in zip(self._lab.draws, even, strict=True):
-            mine = [r for r in runs if r.inputs == draw.label and r.subject == self._lab.subject]
+        for draw, (runs, _), flat in zip(self._lab.draws, found, even, strict=True):
+            mine = [each for each in runs if each.subject == self._lab.subject]
             if any(not run.ok or (run.tells and flat.isdisjoint(varying)) for run in mine):
                 self._compared.add(draw)
 
@@ -534,28 +523,25 @@ class Judgement:
         values = {name: [each[name] for each in seen if name in each] for name in names}
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if given and all(map(is_discrete, given))]
-        loose = [name for (where, name), is_loose in self._loose.items() if is_loose]
+        loose = [name for (_, name), is_loose in self._loose.items() if is_loose]
         mute = [*dict.fromkeys((*flat, *chosen, *loose))]
         if not mute:
             return False
         lacking, lab = [*flat], self._lab
         if lab.subject == "rewritten":
-            ran = [each.name == "original" if each else False for each in oracles]
-            draws = [draw for draw, did in zip(lab.draws, ran, strict=True) if did]
+            pairs = zip(lab.draws, oracles, strict=True)
+            draws = [draw for draw, each in pairs if each is not None and each.name == "original"]
             told = of_changed_operators(
                 lab, mute, draws or lab.draws[:1], provider, self._tolerance
             )
+            asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
             if told.divergence is not None:
-                self._warnings.append(
-                    f"outputs {few(mute, _LISTED)} do not tell the models apart; changed operators "
-                    "were compared, and they differ"
-                )
+                self.warnings.append(f"{asked}were compared, and they differ")
                 self._divergence = told.divergence
                 return True
             if told.telling:
                 self.notes.append(
-                    f"outputs {few(mute, _LISTED)} hardly tell models apart; changed operators "
-                    f"were compared, with optimisation off: {told.telling} agree"
+                    f"{asked}were compared, with optimisation off: {told.telling} agree"
                 )
             few_of = [name for name in chosen if all(map(_is_few, values[name]))]
             lacking = [name for name in told.lacking if name in {*flat, *few_of}]
@@ -570,21 +556,22 @@ class Judgement:
         """Report outputs of which no comparison is evidence."""
         self._silent.update(outputs)
         self.leave_out(said, provider)
-        self._hidden.append(self._skipped[-1].text)
+        self._hidden.append(self.skipped[-1].text)
 
-    def _marked(self, run: Run) -> Run:
-        """A run at full optimisation; flat if its outputs are no evidence by themselves."""
-        if not run.tells or not self._flat.issuperset(_names(run)):
-            return run
-        note = run.note or "no evidence: the outputs are the same for any data, or nearly"
-        return replace(run, flat=True, note=note)
+    def _weighed(self, run: Run) -> Run:
+        """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
+        if run.tells and self._flat.issuperset(_names(run)):
+            note = run.note or "no evidence: the outputs are the same for any data, or nearly"
+            run = replace(run, flat=True, note=note)
+        if (run.excused or run.flat) and run.subject == self._lab.subject:
+            where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+            self.skipped.append(Skipped(run.note, where))
+        return run
 
-    def _note_excused(self, runs: Iterable[Run]) -> None:
-        """Report as not compared what was excused, or is the same for any data."""
-        for run in runs:
-            if (run.excused or run.flat) and run.subject == self._lab.subject:
-                where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-                self._skipped.append(Skipped(run.note, where))
+
+def _first(excuses: Iterable[Excuse], case: Case, run: Run) -> str:
+    """What the first of some excuses says that holds; empty if none does."""
+    return next(filter(None, (excuse(case, run) for excuse in excuses)), "")
 
 
 def _is_other_kind(seen: Comparison) -> bool:

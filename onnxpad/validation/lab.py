@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import onnx
@@ -27,26 +27,22 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
+from onnxpad.validation.channels import inlined
 from onnxpad.validation.compare import compare
 from onnxpad.validation.draw import (
     Draw,
-    Input,
     Interface,
     draw,
-    inlined,
     other_choices,
     other_data,
     size_choices,
-    small_choices,
     steered,
-    steered_sizes,
-    steerings,
+    steered_first,
 )
 from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Placement
 
 _SAME_NAMES = Pairing()
-_OTHER, _SMALLEST = 1, 2  # the samples whose sizes are other than the first's, and the smallest
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
 MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
@@ -133,14 +129,6 @@ def ask(
     return Execution(tuple(every), places)
 
 
-def _steered(
-    inputs: Sequence[Input], seed: int
-) -> Iterator[tuple[dict[str, Array], dict[str, int]]]:
-    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
-        first = draw(inputs, sizes, seed)
-        yield from steered_sizes(inputs, steerings(inputs, first.feeds))
-
-
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
     try:
         outputs, seconds = session.timed(pairing.fed(inputs).feeds)
@@ -163,14 +151,19 @@ def _noise(first: Result, second: Result) -> dict[str, float]:
     return apart
 
 
-def _with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> bytes:
+def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    asked = [onnx.ValueInfoProto(name=name) for name in names]
-    # Serialized messages one after the other are merged: their lists are joined.
-    addition: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
-    data = payload(model)
+    data, further = payload(model), payload(further_outputs(model, names))
     assert isinstance(data, bytes)
-    return data + addition
+    assert isinstance(further, bytes)
+    return data + further
+
+
+def further_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+    """Tensors that are no outputs yet as a model to merge: the lists of both are joined."""
+    known = {output.name for output in model.graph.output}
+    asked = [onnx.ValueInfoProto(name=name) for name in names if name not in known]
+    return onnx.ModelProto(graph=onnx.GraphProto(output=asked))
 
 
 class Lab:
@@ -242,29 +235,27 @@ class Lab:
             for provider in dict.fromkeys((CPU, *providers)):
                 self._planned = self._made + samples + 1
                 self._begin(f"{name} model, optimisation off")
-                found, results, why = self._accepted(name, provider, samples, seed)
+                found, why = self._accepted(name, provider, samples, seed)
                 if found:
-                    self.draws = found
+                    self.draws, results = zip(*found, strict=True)
                     # Elsewhere noise and places are wanted too, and a session for each draw.
                     if provider == CPU and not self.model.random:
-                        self._known[name, CPU, "off"] = self._with_shares(results)
+                        self._known[name, CPU, "off"] = results
                     return name, "; ".join(dict.fromkeys(whys.values()))
                 whys.setdefault(name, why)
         return "", "; ".join(dict.fromkeys(whys.values()))
 
     def _accepted(
         self, name: str, provider: str, samples: int, seed: int
-    ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
-        """Draw inputs of different sizes until a model runs on them, with optimisation off.
+    ) -> tuple[list[tuple[Draw, Result]], str]:
+        """Inputs of different sizes on which a model runs with optimisation off, or why none does.
 
         Where sizes are open there are two samples or more, the second with another batch and sizes
-        of the other parity. The third has the smallest sizes on which the model runs. The last has
-        the sizes of the first with other data, negative where the type allows. After a run that
-        does not end in time no other sizes are drawn.
+        of the other parity. The last has the sizes of the first with other data, negative where the
+        type allows. After a run that does not end in time no other sizes are drawn.
         """
         inputs, pairing = self.model.inputs, self.pairings[name]
-        draws: list[Draw] = []
-        results: list[Result] = []
+        found: list[tuple[Draw, Result]] = []
         taken: list[Mapping[str, int]] = []
         steering: Mapping[str, Array] = {}  # without which the model does not run
         why = ""
@@ -276,36 +267,32 @@ class Lab:
                 raise LimitError(result.error)
             self._ran()
             why = why or result.error
-            if not result.error:
-                draws.append(fed)
-                results.append(result)
+            found.extend([] if result.error else [(fed, result)])
             return not result.error
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
                 fresh = size_choices(inputs)
                 for number in range(max(2, samples)):
-                    first: Iterable[Mapping[str, int]] = ()
-                    if number == _SMALLEST:
-                        first = small_choices(inputs)
-                    elif number == _OTHER and taken:
-                        first = other_choices(inputs, taken[0])
+                    other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
-                    asked = chain(first, fresh, again) if number < max(1, samples) else first
+                    asked = chain(other, fresh, again) if number < max(1, samples) else other
                     tries = ((steering, sizes) for sizes in asked)
-                    for values, sizes in chain(tries, () if number else _steered(inputs, seed)):
+                    for values, sizes in chain(
+                        tries, () if number else steered_first(inputs, seed)
+                    ):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []
                             break
-                if draws and (other := other_data(inputs, draws[0], seed)) is not None:
-                    runs(session, steered(other, steering, again=True))
+                if found and (last := other_data(inputs, found[0][0], seed)) is not None:
+                    runs(session, steered(last, steering, again=True))
         except LimitError:
-            if not draws:
+            if not found:
                 raise
         except EngineError as error:
-            return (), (), str(error)
-        return tuple(draws), tuple(results), why
+            return [], str(error)
+        return found, why
 
     def add(self, draws: Sequence[Draw]) -> None:
         """Run on further inputs too."""
@@ -330,13 +317,18 @@ class Lab:
             if found.results[-1].late and ours is not None and not ours[-1].late:
                 with pool.longer(_PATIENCE):
                     found = self._asked(name, provider, level)
-            self._known[key] = self._with_shares(found.results)
+            self._known[key] = found.results
             if found.places and level == "off":
                 elsewhere = (node for node, place in found.places.items() if place != provider)
                 self.placements.append(
                     Placement(provider, name, len(found.places), tuple(elsewhere))
                 )
         return self._known[key]
+
+    def fails(self, name: str, draw: Draw) -> bool:
+        """Whether a model fails on some of the inputs, on the CPU with optimisation off."""
+        results = zip(self.draws, self.results(name, CPU, "off"), strict=True)
+        return any(each is draw and bool(result.error) for each, result in results)
 
     def values(
         self,
@@ -356,8 +348,7 @@ class Lab:
         model, pairing = self.proto(name), self.pairings[name]
         own = [pairing.outputs.get(each, each) for each in tensors]
         wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
-        outputs = {output.name for output in model.graph.output}
-        source = _with_outputs(model, [each for each in wanted if each not in outputs])
+        source = with_outputs(model, wanted)
         folder, runs = folder_of(self.sources[name], self.folder), []
         try:
             for some in [[each] for each in draws] if drawn(model) and anew else [draws]:
@@ -386,16 +377,6 @@ class Lab:
             anew=self.model.random,
             ran=self._ran,
         )
-
-    def _with_shares(self, results: Iterable[Result]) -> tuple[Result, ...]:
-        """Results that allow some roundings of 1 for outputs between 0 and 1."""
-        return tuple(
-            replace(each, noise={
-                name: each.noise.get(name, 0.0) + self.model.shares.get(name, 0.0)
-                for name in {*each.noise, *self.model.shares}
-            })
-            for each in results
-        )  # fmt: skip
 
     def _begin(self, step: str) -> None:
         """Report a step of which no run is made yet."""

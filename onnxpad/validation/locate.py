@@ -13,15 +13,14 @@ import numpy as np
 import onnx
 from msgspec import Struct
 from msgspec.structs import replace
-from onnx import AttributeProto, TensorProto, numpy_helper
+from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import is_external
-from onnxpad.graph.nodes import read_value
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.runtimes.sessions import Value
 from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
-from onnxpad.validation.draw import Draw
+from onnxpad.validation.draw import Draw, constant_of
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.names import KINDS, read_by
 from onnxpad.validation.result import Comparison, Divergence
@@ -62,7 +61,8 @@ class _Nodes:
         """What computes a tensor: all of the node but its name; or a constant, unless in a file."""
         if name not in self.made:
             held = self.held.get(name)
-            return held and ([*held.dims], held.data_type) if _is_far(held) else held
+            far = held is not None and is_external(held)
+            return held and ([*held.dims], held.data_type) if far else held
         node = self.made[name]
         inputs = [self._known.get(each, each) for each in node.input]
         attributes = sorted(each.SerializeToString() for each in node.attribute)
@@ -73,10 +73,6 @@ class _Nodes:
         node = self.made[name]
         name = node.name or f"<{next(filter(None, node.output), '')}>"
         return f"{name} ({node.op_type})"
-
-
-def _is_far(held: TensorProto | None) -> bool:
-    return held is not None and is_external(held)
 
 
 def first_difference(
@@ -309,47 +305,29 @@ def _operands(
 
 
 def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
-    """An input of a node in words, and its numbers if it is a constant; else None.
+    """An input of a node in words, and its type, shape and numbers if it is a constant; else None.
 
-    Of those in files, or in a damaged tensor, type and shape stand for the numbers.
+    Numbers are left out of those in files, or in a damaged tensor.
     """
-    node, held = nodes.made.get(name), nodes.held.get(name)
-    if node is not None and node.op_type == "Constant" and len(node.attribute) == 1:
-        value = onnx.helper.get_attribute_value(node.attribute[0])
-        if isinstance(value, int | float | list):
-            kind = np.int64 if "int" in node.attribute[0].name else np.float32
-            value = numpy_helper.from_array(np.asarray(value, kind))
-        held = value if isinstance(value, TensorProto) else None
+    node = nodes.made.get(name)
+    held = nodes.held.get(name) if node is None else constant_of(node)
     if held is None:
-        words = "an input of the model" if name else "absent"
-        return (words if node is None else f"computed by {nodes.label(name)}"), None
-    kind = KINDS.get(held.data_type, "unknown")
-    words, numbers = f"a constant {kind} {list(held.dims)}", b""
+        made = "an input of the model" if node is None else f"computed by {nodes.label(name)}"
+        return made if name else "absent", None
+    kind, shape, values = KINDS.get(held.data_type, "unknown"), [*held.dims], None
     with suppress(ValueError, TypeError, KeyError, IndexError):
-        if not is_external(held):
-            values = np.asarray(numpy_helper.to_array(held))
-            numbers = values.tobytes()
-            if values.size <= _SHORT and values.dtype.kind in "biuf":
-                words = f"constant {values.tolist()}"
-    return words, (kind, [*held.dims], numbers)
+        values = None if is_external(held) else np.asarray(numpy_helper.to_array(held))
+    if values is not None and values.size <= _SHORT and values.dtype.kind in "biuf":
+        return f"constant {values.tolist()}", (kind, shape, values.tobytes())
+    numbers = b"" if values is None else values.tobytes()
+    return f"a constant {kind} {shape}", (kind, shape, numbers)
 
 
 def _attributes(node: onnx.NodeProto) -> str:
     """Attributes sorted by name, such as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
-    texts = []
-    for attribute in sorted(node.attribute, key=lambda each: each.name):
-        value: object = read_value(attribute)
-        if isinstance(value, bytes):
-            value = value.decode(errors="replace")
-        elif attribute.ref_attr_name:
-            value = f"@{attribute.ref_attr_name}"
-        elif attribute.HasField("t"):
-            kind = KINDS.get(attribute.t.data_type, "unknown")
-            value = f"{kind} {shape_text(attribute.t.dims)}"
-        elif isinstance(value, AttributeProto):
-            value = "(graph)" if value.HasField("g") or value.graphs else "?"
-        texts.append(f"{attribute.name}={value}")
-    text = ", ".join(texts)
+    every = sorted(node.attribute, key=lambda each: each.name)
+    shown = (str(onnx.helper.printable_attribute(each)) for each in every)
+    text = ", ".join(each.replace(" = ", "=", 1) for each in shown)
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."
 
 

@@ -13,9 +13,9 @@ from onnxpad.errors import UsageError
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
-from onnxpad.validation.branches import entering
+from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned, shaped
+from onnxpad.validation.draw import UndrawableError, outline, pinned, shaped
 from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
@@ -98,7 +98,7 @@ def validate_models(
     lab = Lab(sources, model, folder, pairing, progress)
     remarks = [*notes, *moved, *pairing.notes, *found.notes]
     judgement = Judgement(lab, tolerance or Tolerance(), found.expected, remarks)
-    sites = list[tuple[str, Draw | None]]()
+    sites = list[Entered]()
     runs = ""
     if uncompared:
         judgement.leave_out(uncompared)

@@ -186,7 +186,7 @@ class TestLibrary:
         result.raise_for_failure()
         assert any("input 'input' 1x3x56x79 as 1x56x79x3" in note for note in result.notes)
 
-    def test_open_sizes_are_also_odd_even_and_smallest(self) -> None:
+    def test_open_sizes_are_also_odd_and_even(self) -> None:
         path = MODELS / "dynamic_keras.onnx"
         result = onnxpad.validate(path, path, samples=4)
         result.raise_for_failure()
@@ -197,7 +197,6 @@ class TestLibrary:
         ]
         sides = {side for size in sizes for side in size}
         assert {side % 2 for side in sides} == {0, 1}
-        assert min(sides) == 1  # nothing in this network asks for more
         assert len(set(sizes)) == 4
 
     def test_sizes_are_drawn_as_they_are_given(self) -> None:

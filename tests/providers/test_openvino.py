@@ -6,7 +6,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -16,6 +15,7 @@ import onnxpad
 from onnxpad.runtimes.onnxruntime.provider_rows import plugins
 from onnxpad.runtimes.providers import chosen
 from tests.support import EXPORTED
+from tests.validation.planted import nodes, of_model
 
 if "openvino" not in plugins():
     pytest.skip("onnxruntime-ep-openvino is not installed", allow_module_level=True)
@@ -41,49 +41,19 @@ def test_a_model_agrees_with_itself(path: Path) -> None:
     assert bool(apart) <= any("differ in output" in line for line in found.warnings)
 
 
-def moved(node: onnx.NodeProto) -> bool:
-    for attribute in node.attribute:
-        if attribute.name == "pads" and any(attribute.ints) and node.op_type == "Conv":
-            half = len(attribute.ints) // 2
-            axis = next(i for i, pad in enumerate(attribute.ints) if pad) % half
-            begin = attribute.ints[axis] > 0
-            attribute.ints[axis] += -1 if begin else 1
-            attribute.ints[axis + half] += 1 if begin else -1
-            return True
-    return False
-
-
-def other_side(node: onnx.NodeProto) -> bool:
-    sides = {b"SAME_UPPER": b"SAME_LOWER", b"SAME_LOWER": b"SAME_UPPER"}
-    for attribute in node.attribute:
-        if attribute.name == "auto_pad" and attribute.s in sides:
-            attribute.s = sides[attribute.s]
-            return True
-    return False
-
-
-def rounded_otherwise(node: onnx.NodeProto) -> bool:
-    for attribute in node.attribute:
-        if attribute.name == "ceil_mode" and attribute.i:
-            attribute.i = 0
-            return True
-    return False
-
-
-PLANTED: list[Callable[[onnx.NodeProto], bool]] = [moved, other_side, rounded_otherwise]
+KINDS = ("moved", "other_side", "rounded")
 
 
 def faulty(path: Path) -> list[tuple[str, onnx.ModelProto, onnx.NodeProto]]:
     """The model with each kind of fault at the first node that shows it on the CPU."""
-    found = []
-    for plant in PLANTED:
-        for number in range(len(onnx.load(path, load_external_data=False).graph.node)):
-            model = onnx.load(path)
-            node = model.graph.node[number]
-            if plant(node) and onnxpad.validate(path, model).validation.outcome == "failed":
-                found.append((plant.__name__, model, node))
-                break
-    return found
+    found: dict[str, tuple[str, onnx.ModelProto, onnx.NodeProto]] = {}
+    for each in of_model(path.stem, onnx.load(path)):
+        kind = each.fault.__name__
+        if each.place == "main" and kind in KINDS and kind not in found:
+            model = each.wrong()
+            if onnxpad.validate(path, model).validation.outcome == "failed":
+                found[kind] = kind, model, nodes(model)[each.number][0]
+    return [*found.values()]
 
 
 @pytest.mark.parametrize(

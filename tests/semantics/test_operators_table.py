@@ -19,7 +19,6 @@ from onnxpad.semantics.operators import (
     laid_out,
 )
 from onnxpad.semantics.rows import FLOATS, lowest
-from onnxpad.validation.draw import _WEIGHTS
 from tests.support.rows import each_row
 
 
@@ -98,16 +97,6 @@ def test_a_row_is_as_its_schema_says(row: Operator) -> None:
         if name in latest.attributes and not row.row.domain and name not in first.attributes:
             versions = (each for each in SCHEMAS[row.key] if name in each.attributes)
             assert row.since(name) == next(versions).since_version
-
-
-def test_inputs_are_drawn_for_the_channels_of_every_weight() -> None:
-    """Validation has a table of its own, as it shares nothing with what rewrites."""
-    weights = {
-        row.op_type: (row.inputs.weight, row.weight_layout.channels)
-        for row in OPERATORS.values()
-        if row.weight_layout is not None
-    }
-    assert weights == {op: _WEIGHTS[op] for op in weights}
 
 
 def test_the_lowest_of_each_type_is_that_of_numpy() -> None:

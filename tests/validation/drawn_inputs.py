@@ -23,7 +23,6 @@ from onnxpad.validation.draw import (
     outline,
     pinned,
     size_choices,
-    small_choices,
 )
 from tests.support import parsed
 from tests.support.lines import Lines
@@ -49,10 +48,9 @@ def said(line: str) -> str:
         parts.append(f"{each.name} {each.elem_type} {_shape(each.shape)}{bound}")
     choices = [*size_choices(fed)]
     parts.append(f"sizes {_sizes(choices)}")
-    small = [*small_choices(fed)]
     others = (islice(other_choices(fed, taken), 9) for taken in choices[:2] if choices[0])
     parts += (f"others {_sizes(each)}" for each in others)
-    fitting = [sizes for sizes in (*choices, *small) if _elements(fed, sizes) < _DRAWN]
+    fitting = [sizes for sizes in choices if _elements(fed, sizes) < _DRAWN]
     for sizes in fitting[:1]:
         first = draw(fed, sizes, 3)
         other = other_data(fed, first, 4)

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.validation.channels import inlined
 from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
     Draw,
@@ -19,12 +20,10 @@ from onnxpad.validation.draw import (
     _nth,
     describe,
     draw,
-    inlined,
     other_data,
     outline,
     shaped,
     size_choices,
-    small_choices,
 )
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -69,13 +68,6 @@ def test_limited_sizes_come_first_last_and_from_the_middle() -> None:
     assert sizes(Sizes(7, 7)) == [7]
     assert sizes(Sizes(40, (1 << 20) - 1))[:3] == [40, (1 << 20) - 1, (1 << 19) + 21]
     assert sizes(Sizes(40, 1 << 20))[:3] == [65, 64, 224]
-
-
-def test_small_sizes_are_tried_for_all_that_is_open() -> None:
-    small = range(1, 33)
-    assert [*small_choices([image("N", "H"), image("H", 2)])] == [{"N": n, "H": n} for n in small]
-    assert [*small_choices([image(1, 2)])] == []
-    assert [*small_choices([image("N", H=Sizes(1, 4))])] == []
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])

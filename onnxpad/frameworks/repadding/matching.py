@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 from msgspec.structs import replace
 from onnx import TensorProto
 
@@ -46,7 +45,7 @@ from onnxpad.frameworks.repadding.sites import (
     written_as,
 )
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
-from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
+from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.reading import Site
@@ -58,7 +57,7 @@ from onnxpad.semantics.layers import Pairs
 from onnxpad.validation.align import nearest
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
-from onnxpad.validation.lab import Result, ask
+from onnxpad.validation.lab import Result, ask, with_outputs
 
 _PARTLY = 0.25
 """Of the error, what may be left where padding explains a part of it."""
@@ -210,9 +209,8 @@ def _results(
 ) -> tuple[Result, ...]:
     """The outputs and recorded inner tensors of a model at a level of optimisation."""
     run, folder = graph.model.to_run()
-    model = onnx.ModelProto()
-    model.CopyFrom(read_proto(run))
-    add_outputs(model.graph, list(dict.fromkeys(name for each in found.inner for name in each)))
+    inner = dict.fromkeys(name for each in found.inner for name in each)
+    model = with_outputs(read_proto(run), inner)
     return ask(model, found.draws, CPU, level, folder=folder).results
 
 

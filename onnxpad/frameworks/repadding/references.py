@@ -12,6 +12,7 @@ from msgspec import Struct
 from onnxpad.frameworks.repadding.search import Trial
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.align import Moved, nearest
+from onnxpad.validation.compare import Tolerance, allowed, deviation
 
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
@@ -42,17 +43,15 @@ class Closeness(Struct, frozen=True):
         """Whether nobody said what is allowed."""
         return self.rtol is None and self.atol is None
 
-    def allowed(self, wanted: Array) -> npt.NDArray[np.float64]:
-        """The greatest difference allowed for each element."""
-        wide = np.abs(wanted.astype(np.float64))
+    def of(self, wanted: Array) -> Tolerance:
+        """What is allowed of an output, in numbers."""
         if not self.is_usual:
-            return (self.atol or 0.0) + (self.rtol or 0.0) * wide
-        if wanted.dtype.kind != "f" and wanted.dtype.isbuiltin != 2:
-            return np.zeros(wanted.shape)
-        if not wide.any():
-            return wide  # a reference of zeros does not tell what a small difference is
+            return Tolerance(self.rtol or 0.0, self.atol or 0.0)
+        is_float = wanted.dtype.kind == "f" or wanted.dtype.isbuiltin == 2
+        if not is_float or not wanted.astype(np.float64).any():
+            return Tolerance(0.0, 0.0)  # zeros do not tell what a small difference is
         share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), ROUNDINGS * self.noise)
-        return np.full(wanted.shape, share * spread(wanted))
+        return Tolerance(0.0, share * spread(wanted))
 
 
 ROUNDINGS = 4.0
@@ -85,14 +84,11 @@ def compared(target: Array, found: Array, closeness: Closeness) -> Trial:
         equal = bool(np.array_equal(target, found))
         apart_by = 0.0 if equal else math.inf
         return Trial(equal, 0.0, apart_by, None, apart_by)
-    with np.errstate(all="ignore"):
-        a, b = target.astype(np.float64), found.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        apart = np.where(same, 0.0, a - b)
-        if not np.isfinite(apart).all():
-            return _apart(0.0)
-        close = bool(np.all(np.abs(apart) <= closeness.allowed(target)))
-        missing = apart.reshape(-1) / spread(target)
+    apart = deviation(found, target)
+    if not np.isfinite(apart).all():
+        return _apart(0.0)
+    close = bool(np.all(np.abs(apart) <= allowed(target, closeness.of(target))))
+    missing = apart.reshape(-1) / spread(target)
     error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
     return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
 

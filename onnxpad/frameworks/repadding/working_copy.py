@@ -25,6 +25,7 @@ from onnxpad.runtimes.sessions import Array
 from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
+from onnxpad.validation.lab import further_outputs
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
 _CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its Pad, in every opset
@@ -120,15 +121,9 @@ def working_copy(
     copied = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del copy.graph.node[:]
     copy.graph.node.extend(copied)
-    add_outputs(copy.graph, outputs)
+    copy.MergeFrom(further_outputs(copy, outputs))
     build.finish(probes)
     return WorkingCopy(copy, tuple(kept), tuple(left), tuple(probes))
-
-
-def add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:
-    """Makes tensors outputs of a graph, unless they are already."""
-    known = {output.name for output in graph.output}
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
 
 
 class _Build:

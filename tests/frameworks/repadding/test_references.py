@@ -15,6 +15,7 @@ from onnxpad.frameworks.repadding.references import (
     trial,
     unrelated,
 )
+from onnxpad.validation import compare
 from tests.support.rows import each_row
 
 DEFAULT = Closeness()
@@ -59,7 +60,8 @@ def test_spread(values: Any, wanted: float) -> None:
     ],
 )
 def test_what_is_allowed(closeness: Closeness, wanted: Any, allowed: list[float]) -> None:
-    assert closeness.allowed(wanted).tolist() == pytest.approx(allowed, rel=1e-6, abs=0)
+    found = compare.allowed(wanted, closeness.of(wanted))
+    assert found.tolist() == pytest.approx(allowed, rel=1e-6, abs=0)
 
 
 @each_row(
