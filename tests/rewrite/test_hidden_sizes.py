@@ -12,7 +12,7 @@ HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, float c = {0}"
     ("opset", "node", "hides"),
     [
         (17, "Pad (x, p)", False), (17, "Pad (x, q)", True), (17, "Pad (x, p, c)", False),
-        (17, "Pad (x, p, s)", False), (17, "Pad (w, p)", False), (18, "Pad (x, p, , a)", False),
+        (17, "Pad (x, p, s)", False), (17, "Pad (w, p)", False), (18, "Pad (x, p, , a)", True),
         (11, "Pad (x, q)", True), (10, "Pad <pads = [0, 1, 0, 1]> (x)", False),
         (17, "Slice (x, one, one)", False), (17, "Slice (x, a, one)", True),
         (17, "Slice (x, one, a)", True), (17, "Slice (x, one, one, a)", True),
