@@ -94,16 +94,3 @@ def test_pytest_shows_the_message_and_not_this_module(tmp_path: Path) -> None:
     assert "AssertionError: net.onnx: warning PAD201 p (Pad): Pad H 0+1" in done.stdout.replace(
         "<p>", "p"
     )
-
-
-@pytest.mark.night
-def test_pytest_shows_no_module_of_the_package_where_it_cannot_ask(tmp_path: Path) -> None:
-    (tmp_path / "test_net.py").write_text(
-        "from onnxpad.testing import assert_clean, assert_equivalent\n\n"
-        "def test_net():\n    assert_clean('none.onnx')\n\n"
-        "def test_both():\n    assert_equivalent('none.onnx', 'none.onnx')\n"
-    )
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_net.py"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.count("ModelError: none.onnx does not exist") >= 2
-    assert "onnxpad/api" not in done.stdout

@@ -22,6 +22,10 @@ EXACTNESS = dict.fromkeys(WRONG, np.inf) | {name: 0.05 for name in NAMES if QUAN
 """How far from its framework an export is; 1e-5 where nothing is said. See models/README.md."""
 
 
+HIDDEN = {"ceil_pool_torchscript": {"/Pad"}}
+"""`Pad`s whose amounts stay computed: they hide a size that shape inference gets wrong."""
+
+
 @cache
 def original(name: str) -> onnx.ModelProto:
     return onnx.load(MODELS / f"{name}.onnx")

@@ -18,6 +18,7 @@ from onnxpad.frameworks.fitting.padded import padded_operators, takes_nearest
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory import sites_in
+from onnxpad.padding.crops import Crops
 from onnxpad.padding.reading import Site, SiteReader, added
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
@@ -56,15 +57,17 @@ def named_by_match(context: Context) -> dict[str, Flat | None]:
 @pytest.mark.parametrize("path", one_in(3, zip(EXPORTED)), ids=lambda path: path.stem)
 def test_commands_name_the_same_padding(path: Path) -> None:
     for context in contexts(Graph.read(path)):
-        reader = SiteReader(context.graph, context.analysis)
+        crops = (Crops(context.graph, context.analysis, op) for op in context.transposed())
+        taken = {id(node) for each in crops for node in each.taking()[0].taken}
+        reader = SiteReader(context.graph, context.analysis, taken)
         sites = {context.label(op.node): reader.of(op) for op in context.windows()}
         shown, varied = named_by_show(context), named_by_match(context)
         fitted = {each.label: each for each in padded_operators([context])[0]}
         assert shown.keys() >= sites.keys()
-        for crops in map(reader.of, context.transposed()):
-            assert shown[crops.label][1] == flat(crops.own)
-            if crops.label in fitted:
-                assert fitted[crops.label].padding.crop == crops.own
+        for each in map(reader.of, context.transposed()):
+            assert shown[each.label][1] == flat(each.own)
+            if each.label in fitted:
+                assert fitted[each.label].padding.crop == each.own
         for label, site in sites.items():
             total, own = shown[label]
             assert own == flat(site.own)
