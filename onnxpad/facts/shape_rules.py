@@ -518,7 +518,12 @@ def of_row(row: Row) -> ShapeRule:
         weights = shape if place is None else call.shape(place) if call.has(place) else None
         if weights is None or len(weights) != len(shape):
             weights = (Unknown("a weight of unknown shape"),) * len(shape)
-        sizes = _sizes(call, row, data)
+        notes, key = call.node.notes, (of_row, data, weights[2:])
+        sizes: Shape | None = notes.get(key)  # the analyses of other domains ask it again
+        if sizes is None:
+            sizes = _sizes(call, row, data)
+            if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
+                notes[key] = sizes
         if place is not None:  # a weight that scatters has the channels of one group
             groups = call.of("group", 1)
             channels = (weights[1] * groups if row.transposed else weights[0],)
