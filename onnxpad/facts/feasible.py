@@ -1,8 +1,8 @@
 """The open sizes at which a graph runs, and the domains of sizes that proofs are tried in.
 
-Concat, Reshape and broadcasting operators need axes that fit each other: a U-Net that halves its
-data, doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size
-at which such an operator stops is infeasible, provided that every output of the graph needs it. A
+Concat and broadcasting operators need axes that fit each other: a U-Net that halves its data,
+doubles it and joins both runs only at even sizes. A window needs data that it fits in. A size at
+which such an operator stops is infeasible, provided that every output of the graph needs it. A
 graph is analysed for ever fewer sizes, so that a proof can use the weakest assumptions.
 """
 
@@ -37,7 +37,7 @@ from onnxpad.facts import (
 from onnxpad.facts.shape_rules import BROADCASTING, Call
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node
-from onnxpad.semantics.moving import at_least, product
+from onnxpad.semantics.moving import at_least
 from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import auto_pad_of
@@ -109,18 +109,6 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
-def _reshaped(call: Call) -> Conditions:
-    """The condition that a Reshape keeps the number of elements; equal sizes cancel first."""
-    shape, result = call.shape_of(0), call.result_shape()
-    before, after = list(shape), list(result or ())
-    for size in shape:
-        if size in after:
-            before.remove(size)
-            after.remove(size)
-    if result is not None:
-        yield equal(product(before), product(after))
-
-
 def _windowed(call: Call, row: Operator) -> Conditions:
     """Conditions that a window operator runs.
 
@@ -144,8 +132,6 @@ def conditions_of(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
             yield from _windowed(call, row)
         elif call.op == "Concat":
             yield from _concatenated(call)
-        elif call.op == "Reshape":
-            yield from _reshaped(call)
         elif call.op in BROADCASTING and call.version >= 7:
             yield from _fitting(call.shapes())
     except (ModelError, UnreadError):
@@ -263,10 +249,8 @@ def analysed_domains(
         if sizes:
             found.append(analysed(replace(each.domain, needed={**each.domain.needed, **sizes})))
     if stops is not None and (domain.declared or domain.given):
-        original = graph.pristine()
-        told = in_words(feasible_sizes(original, Analysis(original))[0])
         raise MismatchError(
             f"the model does not run at the sizes given: node {graph.label(stops)!r} "
-            f"({stops.op}) stops there; give others{f', as {told}' if told else ''}"
+            f"({stops.op}) stops there; give others"
         )
     return tuple(found)

@@ -157,7 +157,9 @@ def given_domain(
     """
     recorded = recorded or Recorded()
     by_input = shapes_given(shapes)
-    wanted = dict(_fixed_by_shapes(graph, by_input))
+    wanted: dict[Place, Sizes] = {}
+    for place, sizes in _fixed_by_shapes(graph, by_input):
+        _agree(wanted, place, sizes)
     axes = {at: name for at, name in labels_of(graph).items() if at[0] not in graph.initializers}
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
@@ -196,8 +198,6 @@ def _fixed_by_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Iterator[tupl
         if name not in fed:
             told = f"there is no input {name!r} to give a shape; there is {_known(fed)}"
             raise _lacking("shapes", name, told + meant(name, fed))
-        if not given and name in read:
-            raise MismatchError(f"input {name!r} is given two shapes, one of them without its name")
         dtype, declared = graph.inputs[name]
         if not dtype:
             raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")

@@ -519,7 +519,7 @@ def of_row(row: Row) -> ShapeRule:
         if weights is None or len(weights) != len(shape):
             weights = (Unknown("a weight of unknown shape"),) * len(shape)
         notes, key = call.node.notes, (of_row, data, weights[2:])
-        sizes: Shape | None = notes.get(key)  # networks repeat the same few windows
+        sizes: Shape | None = notes.get(key)  # the analyses of other domains ask it again
         if sizes is None:
             sizes = _sizes(call, row, data)
             if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
