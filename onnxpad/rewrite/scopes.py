@@ -181,7 +181,9 @@ class _Finder:
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
         else:
-            context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(context)
+            context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(
+                graph, context.analysis
+            )
         self.found.append(context)
         self._enter(context)
 

@@ -349,12 +349,13 @@ def test_a_branch_that_never_runs_teaches_nothing() -> None:
 COMPUTED = "int32[8] f = {0, 0, 0, 1, 0, 0, 0, 0}"
 
 
-def test_computed_amounts_stay_before_a_branch_that_never_runs() -> None:
+@pytest.mark.parametrize("nodes", ["k = Squeeze (r, one) z = Conv (r, w)", "z = Add (r, five)"])
+def test_computed_amounts_stay_before_a_branch_that_never_runs(nodes: str) -> None:
     """Once they were constant, onnxruntime would know the size that the branch reads."""
-    dead = branch("k = Squeeze (r, one) z = Conv (r, w)").replace("Identity (x)", "Identity (r)")
+    dead = branch(nodes).replace("Identity (x)", "Identity (r)")
     model = graph(
         f"g = Cast <to = 7> (f) r = Pad (x, g) {dead}",
-        held=f"{COMPUTED}, {W}, int64[1] one = {{1}}",
+        held=f"{COMPUTED}, {W}, int64[1] one = {{1}}, float[5] five = {{1, 2, 3, 4, 5}}",
         inputs="float[1, 2, 9, 8] x, bool on",
     )
     result = onnxpad.fix(model, validate=False)

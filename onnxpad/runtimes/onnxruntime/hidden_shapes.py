@@ -16,7 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, starmap
 from typing import NamedTuple
 
 import onnx
@@ -171,14 +171,13 @@ def runs_otherwise(graph: Graph, opset: int) -> str:
     return ""
 
 
-def misjudged(context: Context) -> str:
+def misjudged(graph: Graph, analysis: Analysis) -> str:
     """Why the runtime must not learn more about the shapes in a graph; empty if it may.
 
     When it loads a model, it refuses one with a node that shape inference refuses, such as a
     Squeeze of an axis of 3, although a branch with it may never be taken. And it allocates the
     results of a body in the shapes that are inferred, which is sometimes wrong.
     """
-    graph, analysis = context.graph, context.analysis
     with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
         for node in islice(graph.nodes, NODES):
             if _is_asked(graph, node) and _inferred(graph, analysis, node) is None:
@@ -209,15 +208,21 @@ def at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
         yield from ((tensor, hazard) for tensor in owner.inputs if tensor.name)
 
 
-def _may_mislead(graph: Graph, node: Node) -> bool:
-    """Whether a body of a node, which is in no context, may declare or lead to a wrong shape."""
+def _may_mislead(graph: Graph, analysis: Analysis, node: Node) -> bool:
+    """Whether a body of a node, which is in no context, may declare or lead to a wrong shape.
+
+    Or whether it may hold a node that is refused.
+    """
     if node.op not in WITH_BODIES or not graph.is_standard(node):
         return False
     claims = list[Sequence[object]]()
     with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
         claims += (n for body in graph.bodies(node) for _, n in body.claims("output", "input"))
     is_declared = any(int in map(type, sizes) for sizes in claims)
-    return is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node))
+    if is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node)):
+        return True
+    bodies = [(body, Analysis(body, outer=analysis)) for body in graph.bodies(node)]
+    return any(starmap(misjudged, bodies))
 
 
 def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
@@ -365,7 +370,7 @@ class Misjudged:
             if inside is not None:
                 if any(each._context.closed or each._is_wrong() for each in inside):
                     yield node
-            elif _may_mislead(graph, node) or _is_untold(graph, analysis, node):
+            elif _may_mislead(graph, analysis, node) or _is_untold(graph, analysis, node):
                 yield node
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             # Where engines differ on a size, only a body that hands it on does harm.
