@@ -290,8 +290,8 @@ class FixAmounts(Pass):
             message, amounts = f"Pad ({pad.mode}) {kept}", pad.constant_amounts
             if amounts is None:
                 if elsewhere is None:  # the Pads that need not be computed
-                    resolved = map(context.sites.resolves, context.windows())
-                    elsewhere = {id(other.node) for other in resolved if other is not None}
+                    same = filter(context.sites.same_of, context.windows())
+                    elsewhere = {id(graph.origin(op.data).producer) for op in same}
                 is_same = id(pad.node) in elsewhere
                 if context.wanted(pad.node).dynamic == "pad" or not is_same:
                     why = context.sites.wording.amounts(pad)

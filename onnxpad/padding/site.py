@@ -190,8 +190,7 @@ class Sites:
         """Raises where a `Pad` does what no attribute says, such as to copy or to crop."""
         amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
         constants, mode = pad.constant_amounts, pad.mode
-        is_lowest = op.operator.padding is Fill.LOWEST
-        if mode != "constant" and (mode == "wrap" or constants is None or not is_lowest):
+        if mode != "constant":
             raise RefusalError(Reason.COPIES_DATA, f"it copies data ({mode})", mode=mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank
@@ -265,10 +264,6 @@ class Sites:
         if wrong is not None:
             said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
-
-    def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is SAME."""
-        return None if self.same_of(op) is None else self.pad_before(op)
 
     def plan(self, op: WindowOp, style: str) -> Padding:
         """The operator's own padding in a style, or a refusal."""

@@ -25,7 +25,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import Facts, refine
-from onnxpad.proof.term import Copied, DiffersError, Term
+from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import (
     ExtentPairs,
@@ -315,13 +315,9 @@ class Judge:
         """The data behind a `Pad`."""
         amounts = pad.extents_over(op.rank)
         assert amounts is not None
-        if pad.mode != "constant":
-            return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        if pad.value is None:
-            layer = Layer(amounts, Operand(self._reader.opaque(pad.node.inputs[2])))
-        else:
-            layer = Layer(amounts, fill_of(pad.value))
-        return self._reader.terms.padded(data, layer)
+        fill = pad.value
+        known = Operand(self._reader.opaque(pad.node.inputs[2])) if fill is None else fill_of(fill)
+        return self._reader.terms.padded(data, Layer(amounts, known))
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""
