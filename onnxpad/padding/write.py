@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.size import Sizes, symbol
+from onnxpad.arithmetic.size import symbol
 from onnxpad.arithmetic.window import odd_side, same_of, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.facts import Analysis
@@ -168,8 +168,7 @@ class AmountsFormula(Struct, frozen=True):
 def formula_of(op: WindowOp) -> AmountsFormula | None:
     """The formula of SAME's amounts, at every size; None where none gives them."""
     odd, moduli, surplus, kept = odd_side(op.auto_pad), list[int](), list[int](), list[Any]()
-    sizes = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
-    pairs = [same_pads(*each, odd=odd) for each in zip(sizes, op.windows, strict=True)]
+    pairs = [same_pads(symbol("size"), window, odd=odd) for window in op.windows]
     known = [all(isinstance(pair[side], int) for pair in pairs) for side in (0, 1)]
     split: Split = "odd at end" if odd == "end" else "odd at begin"
     if any(known):  # all else is on the other side
