@@ -218,7 +218,7 @@ _JUDGED: Final = (
       for case in ("Pad Conv, value 5", "Pad AveragePool, ceil_mode", "Pad AveragePool, wide",
                    "Pad MaxPool, 5 behind Relu", "Pad QLinearConv, one off")),
     _mutant("every Pad is taken to write 0", "Pad Conv, value 0.5", CERTIFY, Judge._behind,
-            "fill_of(pad.value)", "fill_of(0)"),
+            "fill_of(fill)", "fill_of(0)"),
     _mutant("no crop is proved", "ConvTranspose Pad, 5", CERTIFY, Crops.check,
             "refine(self._reader.read(new), was, self._facts, at)", "pass"),
 )

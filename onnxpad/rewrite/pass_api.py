@@ -538,7 +538,6 @@ class PadBefore(SitePass):
         pad, label = context.sites.pad_before(op), context.graph.label(op.node)
         assert pad is not None
         known, how = pad.over(op.rank), "computed " * (pad.constant_amounts is None)
-        named = () if known is None else op.operator.layout.named(known)
-        amounts = " " * bool(named) + ", ".join("{} {}+{}".format(*each) for each in named)
+        amounts = "" if known is None else f" {op.operator.layout.text(known)}"
         said = f"{how}Pad{amounts} before {op.node.op} {label!r}"
         return pad.node, said, {"before": context.label(op.node)}

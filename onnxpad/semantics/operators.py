@@ -104,6 +104,11 @@ class Layout(Struct, frozen=True, eq=False):
         return tuple([one for axis, one in enumerate(each) if axis not in spatial])
 
     @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
+    def text(self, amounts: Pairs) -> str:
+        """Amounts of a `Pad` for people, as `C 0+3, H 1+2, W 0+1`."""
+        return ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.named(amounts))
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
     def named(self, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
         """Amounts of a `Pad` with the names of their axes: those of batch and channels if any."""
         rank = len(amounts)
