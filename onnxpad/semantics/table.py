@@ -95,11 +95,11 @@ class PadOp(Struct, frozen=True):
     @property
     def constant_amounts(self) -> Pairs | None:
         """The amounts where all are numbers."""
-        return numbers_of(self.amounts)
+        return _numbers(self.amounts)
 
     def over(self, rank: int) -> Pairs | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
-        return numbers_of(self.extents_over(rank))
+        return _numbers(self.extents_over(rank))
 
     def extents_over(self, rank: int | None) -> ExtentPairs | None:
         """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
@@ -109,6 +109,10 @@ class PadOp(Struct, frozen=True):
         return over_axes(amounts, self.axes, rank)
 
 
+_numbers = lru_cache(maxsize=1024)(numbers_of)  # networks repeat the same few paddings
+
+
+@lru_cache(maxsize=1024)
 def over_axes(
     amounts: ExtentPairs, axes: tuple[int, ...] | None, rank: int | None
 ) -> ExtentPairs | None:
