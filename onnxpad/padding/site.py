@@ -181,7 +181,7 @@ class Sites:
         self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
-        unit = replace(pad, axes=None, amounts=amounts)
+        unit = replace(pad, axes=None, amounts=amounts, constant_amounts=amounts)
         bare = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
         then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
         self.judge.check(bare, unit, then, self.trust)
