@@ -76,10 +76,6 @@ class QuasiAffine(Struct, frozen=True, order=True, cache_hash=True):
         ]
         return min(min(first), min(last)), max(max(first), max(last))
 
-    def is_zero(self) -> bool:
-        """Whether every value is 0."""
-        return not any(self.values)
-
 
 def support(f: QuasiAffine) -> range:
     """Return the closest range that holds every index where f is 1; f is 0 or 1 everywhere."""

@@ -322,7 +322,7 @@ def _apply(operation: Callable[..., _Known], *operands: _Known) -> _Known:
 
 
 def _known(constant: int, terms: Mapping[Symbol, QuasiAffine]) -> _Known:
-    kept = sorted(term for term in terms.items() if not term[1].is_zero())
+    kept = sorted(term for term in terms.items() if any(term[1].values))
     return Size(constant, tuple(kept)) if kept else constant
 
 

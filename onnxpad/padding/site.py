@@ -181,7 +181,7 @@ class Sites:
         self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
-        unit = replace(pad, axes=None, amounts=amounts)
+        unit = replace(pad, axes=None, amounts=amounts, constant_amounts=amounts)
         bare = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
         then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
         self.judge.check(bare, unit, then, self.trust)
@@ -190,8 +190,7 @@ class Sites:
         """Raises where a `Pad` does what no attribute says, such as to copy or to crop."""
         amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
         constants, mode = pad.constant_amounts, pad.mode
-        is_lowest = op.operator.padding is Fill.LOWEST
-        if mode != "constant" and (mode == "wrap" or constants is None or not is_lowest):
+        if mode != "constant":
             raise RefusalError(Reason.COPIES_DATA, f"it copies data ({mode})", mode=mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank

@@ -351,11 +351,6 @@ class WindowOp(_Slides, frozen=True):
             return None if dtype is None else lowest(dtype)
         return self.zero
 
-    @property
-    def is_dilated(self) -> bool:
-        """Whether any dilation is not 1."""
-        return any(window.dilation != 1 for window in self.windows)
-
 
 class TransposedOp(_Slides, frozen=True):
     """The node of a transposed convolution."""

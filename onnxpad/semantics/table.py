@@ -78,7 +78,8 @@ def row_of(graph: Graph, node: Node) -> Row | None:
 class PadOp(Struct, frozen=True):
     """A `Pad` node, according to the specification.
 
-    Without axes it pads all in order; amounts and the value are None where they are not known.
+    Without axes it pads all in order; amounts and the value are None where they are not known, and
+    the constant amounts unless all are numbers.
     """
 
     node: Node
@@ -86,20 +87,17 @@ class PadOp(Struct, frozen=True):
     axes: tuple[int, ...] | None
     amounts: ExtentPairs | None
     value: float | int | None
+    constant_amounts: Pairs | None = None
 
     @property
     def data(self) -> Tensor:
         """The tensor that is padded."""
         return self.node.inputs[0]
 
-    @property
-    def constant_amounts(self) -> Pairs | None:
-        """The amounts where all are numbers."""
-        return numbers_of(self.amounts)
-
     def over(self, rank: int) -> Pairs | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
-        return numbers_of(self.extents_over(rank))
+        known = self.constant_amounts
+        return None if known is None else over_axes(known, self.axes, rank)  # type: ignore[return-value]
 
     def extents_over(self, rank: int | None) -> ExtentPairs | None:
         """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
@@ -109,6 +107,10 @@ class PadOp(Struct, frozen=True):
         return over_axes(amounts, self.axes, rank)
 
 
+_numbers = lru_cache(maxsize=1024)(numbers_of)  # networks repeat the same few paddings
+
+
+@lru_cache(maxsize=1024)
 def over_axes(
     amounts: ExtentPairs, axes: tuple[int, ...] | None, rank: int | None
 ) -> ExtentPairs | None:
@@ -146,7 +148,8 @@ def pad_of(call: Call) -> PadOp:
             raise UnreadError("the value of a Pad is of another type than the data")
         value = 0 if filler is None else call.element(2)
     value = 0 if is_plain_zero(value) else value
-    return PadOp(call.node, mode, axes, amounts if axes_known else None, value)
+    amounts = amounts if axes_known else None
+    return PadOp(call.node, mode, axes, amounts, value, _numbers(amounts))
 
 
 def amounts_of(call: Call) -> tuple[ExtentPairs | None, tuple[int, ...] | None, bool]:

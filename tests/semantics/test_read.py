@@ -70,7 +70,6 @@ def test_defaults_of_a_window() -> None:
     assert (op.auto_pad, op.pads, op.pads_written) == ("NOTSET", ((0, 0), (0, 0)), False)
     assert (op.ceil_mode, op.count_include_pad, op.zero) == (False, False, 0)
     assert (op.data.name, op.rank, op.axes) == ("x", 4, (2, 3))
-    assert not op.is_dilated
     assert not op.read.has_indices
 
 
@@ -82,7 +81,6 @@ def test_attributes_of_a_window() -> None:
     assert [(w.kernel, w.stride, w.dilation) for w in op.windows] == [(2, 4, 1), (3, 5, 2)]
     assert (op.auto_pad, op.pads, op.pads_written) == ("NOTSET", ((1, 0), (0, 2)), True)
     assert op.ceil_mode
-    assert op.is_dilated
     assert op.read.has_indices
     average: WindowOp = read("AveragePool", "x", kernel_shape=[2, 3], count_include_pad=1)
     assert average.count_include_pad
