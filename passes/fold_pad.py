@@ -29,14 +29,15 @@ class FoldPad(PadBefore):
         float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
     ## When it is exact
-    The amounts are known and not negative, batch and channels are not padded, the mode is constant,
-    and the value is the operator's own:
+    The amounts are known and not negative, batch and channels are not padded, the mode is constant
+    (but see MaxPool), and the value is the operator's own:
     - Conv, FusedConv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
     - ConvInteger, QLinearConv: the zero point of the data, one constant number; 0 without one.
     - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They must not have had
       uncounted padding, as they count it afterwards (`count_include_pad=1`).
-    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below. Nothing
-      reads the Indices, no window reads nothing but padding, and the data is not certain to
+    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below, or mode
+      `edge` or `reflect` where each window that reads a copy of an element reads the element too.
+      Nothing reads the Indices, no window reads nothing but padding, and the data is not certain to
       be infinite: that it is finite is assumed where nothing says so.
 
     A pool's pads stay below its kernel, and the data without the `Pad` is never empty. With
@@ -58,7 +59,7 @@ class FoldPad(PadBefore):
         if pad is None:
             return None
         known, style = pad.over(op.rank), context.style_of(op.node)
-        fills = pad.mode == "constant"
+        fills = pad.mode == "constant" or op.operator.padding is Fill.LOWEST
         if style == "pad" and fills and known is not None and min(map(min, known)) >= 0:
             return None  # the style wants it in a Pad, whatever its value
         try:

@@ -190,7 +190,8 @@ class Sites:
         """Raises where a `Pad` does what no attribute says, such as to copy or to crop."""
         amounts, known, layout = pad.extents_over(op.rank), pad.over(op.rank), op.operator.layout
         constants, mode = pad.constant_amounts, pad.mode
-        if mode != "constant":
+        is_lowest = op.operator.padding is Fill.LOWEST
+        if mode != "constant" and (mode == "wrap" or constants is None or not is_lowest):
             raise RefusalError(Reason.COPIES_DATA, f"it copies data ({mode})", mode=mode)
         if constants is not None and pad.axes is None and amounts is None:
             axes, needs = len(constants), op.rank

@@ -19,6 +19,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import written
 from onnxpad.proof.term import (
     Applied,
+    Copied,
     Equal,
     Slid,
     Source,
@@ -298,6 +299,8 @@ class Reader:
                 return data
             if (layer := _layer(call, pad, amounts, args)) is not None:
                 return self.terms.padded(data, layer)
+            if pad.mode != "constant" and _is_plain(amounts):
+                return self.terms.make(Copied(pad.mode, amounts), (data,))
             axes = None
         kept, value = args, None
         if amounts is not None:

@@ -25,12 +25,13 @@ from onnxpad.facts.shape_rules import KEEPING
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use, upstream
 from onnxpad.proof.read import Reader
-from onnxpad.proof.term import DiffersError, Equal, Slid, Spread, Stepped, Term
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (
     Comparison,
     Sizes,
     blind_axis,
     compare,
+    reads_originals,
 )
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
@@ -193,10 +194,49 @@ def windows(pair: Pair) -> Found | None:
     return equal, _arguments(pair)
 
 
+def copied(pair: Pair) -> Found | None:
+    """Around the data of a maximum, a copy never wins where its original is read too.
+
+    The `Pad` that copies is then one of values that never win. Where data holds NaN, kernels differ
+    on the order of what they compare.
+    """
+    new, old, facts = pair.new.head, pair.old.head, pair.facts
+    if not (isinstance(new, Slid) and isinstance(old, Slid)):
+        return None
+    form, pad = old.form, pair.old.args[0]
+    if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
+        return None
+    if not form.compares or pad.layers or any(crops(each.amounts) for each in old.layers):
+        return None  # what is cropped may be an original
+    reader, data = facts.reader, pad.args[0]
+    layer = Layer(pad.head.amounts, LEAST)
+    padded = reader.terms.padded(data, layer, *old.layers)
+    bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
+    if bare.args[0] is not pair.new.args[0]:
+        return None
+    window = replace(old, layers=merged((layer, *old.layers)))
+    sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
+    if not reads_originals(window, pad.head, sizes, dtype):
+        raise DiffersError(
+            f"it copies data ({pad.head.mode}), and a window may read a copy without its original",
+            Reason.COPIES_DATA,
+            mode=pad.head.mode,
+        )
+    found = windows(replace(pair, old=reader.terms.padded(bare, *pair.old.layers)))
+    if found is None:
+        return None
+    equal, further = found
+    if dtype in FLOATS:
+        facts.check_finite(data)
+        _check_zeros(pair, dtype, facts.bound(data))
+        equal = replace(equal, assumptions=equal.assumptions | {Assumption.FINITE_DATA})
+    return replace(equal, rule="copied"), further
+
+
 RULES: Mapping[type, tuple[Rule, ...]] = {
     Spread: (scattered,),
     Stepped: (steps,),
-    Slid: (windows,),
+    Slid: (copied, windows),
 }
 """The rules in their order by what the original is; `congruent` and `layers` come first."""
 

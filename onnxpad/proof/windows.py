@@ -30,10 +30,11 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.arithmetic.window import Window, meets_data
 from onnxpad.finding import Assumption, Trust
-from onnxpad.proof.term import DiffersError, Equal, Slid
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
 from onnxpad.semantics.layers import (
     EXCLUDED,
+    ExtentPair,
     Layer,
     Layers,
     Operand,
@@ -116,6 +117,44 @@ def canonical(
 def divides_by_all(engine: str, form: WindowForm) -> bool:
     """Whether an average divides by its whole kernel even where that reaches past all padding."""
     return engine == ONNXRUNTIME and divides_by_kernel(form)
+
+
+def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | None) -> bool:
+    """Whether each window that reads a copy of an element reads that element too.
+
+    The engines place the copies outside of the data: `edge` repeats the first and the last element,
+    `reflect` mirrors the elements beside these. A window without gaps reads all between two
+    elements that it reads.
+    """
+    form = window.form
+    amounts = [copied.amounts[axis] for axis in form.spatial]
+    for engine in ENGINES:
+        places = placed(engine, window, sizes, dtype)
+        if places is None:
+            continue
+        defined = runs_where(places)
+        reach = canonical(engine, window, places, sizes, defined).axes
+        axes = zip(form.axes, amounts, reach, sizes, defined, strict=True)
+        if not all(_read_beside(copied.mode, *each) for each in axes):
+            return False
+    return True
+
+
+def _read_beside(
+    mode: str, axis: Window, copies: ExtentPair, read: Reach, size: Extent, some: Extent
+) -> bool:
+    """Whether windows read originals beside the copies on an axis, at the sizes that count.
+
+    Only data that is longer than what is mirrored counts: a `Pad` mirrors no other.
+    """
+    reach = axis.extent - 1
+    if mode == "reflect":
+        some = minimum(some, less_equal(maximum(*copies), size - 1))
+    for count, past in zip(copies, (-read.start, read.last - (size - 1)), strict=True):
+        spans = past + count if mode == "reflect" else past
+        if count and always(where(some, less_equal(spans, reach), 1)) is not True:
+            return False
+    return copies == (0, 0) or (mode != "wrap" and axis.dilation == 1)
 
 
 def known_sizes(sizes: Sizes) -> tuple[int | None, ...]:

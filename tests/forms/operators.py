@@ -136,7 +136,8 @@ QUESTIONS: Final = (
     Question(title="a value known only at run time", given=("c",)),
     Question(title="a zero point known only at run time", given=("z",), only=_ZERO_POINTS),
     Question(title="amounts known only at run time", given=("p",)),
-    Question(title="mode edge, reflect or wrap", pad='mode = "edge"'),
+    Question(title="mode reflect, a copy read without its original", pad='mode = "reflect"'),
+    Question(title="mode edge, each copy read beside its original", pad='mode = "edge"'),
     Question(title="amounts on batch or channels", amounts=(0, 0), channels=(0, 1)),
     Question(title="an amount as large as the kernel", amounts=(1, 3)),
     Question(

@@ -18,6 +18,11 @@ POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 FOLDS = [
     pytest.param(
+        one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=PADS),
+        one("y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"),
+        id="copies that never win",
+    ),
+    pytest.param(
         one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}"),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W),
         id="conv",
@@ -499,3 +504,12 @@ def test_stays(before: object, reason: str) -> None:
     assert {change.code for change in result.changes} <= {"PAD701"}  # which guards what stays
     assert reason in {f.reason_code for f in result.findings if f.code in {"PAD201", "PAD205"}}
     assert all(f.severity == "info" for f in result.findings)
+
+
+def test_of_copies_that_never_win_a_part_stays_in_a_pad() -> None:
+    edge = one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=PADS)
+    result = onnxpad.fix(edge, style="symmetric")
+    pad, pool = result.model.graph.node
+    assert (pad.op_type, [*pool.attribute[-1].ints]) == ("Pad", [1, 1, 1, 1])
+    assert result.ok
+    assert "mode" not in str(pad.attribute) or pad.attribute[0].s == b"constant"

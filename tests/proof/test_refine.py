@@ -337,6 +337,12 @@ RULES = {
         "y = ConvTranspose <pads = [0, -1], strides = [2]> (x, t)",
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",
     ),
+    "copied": (
+        ('b = Pad (s, p_0_1_0_0) a = Pad <mode = "reflect"> (b, p_0_0_0_1)'
+        " y = MaxPool <kernel_shape = [1, 3], strides = [1, 2]> (a)"),
+        ("b = Pad (s, p_0_1_0_0) y = MaxPool <kernel_shape = [1, 3], pads = [0, 0, 0, 1],"
+        " strides = [1, 2]> (b)"),
+    ),
     "windows": (
         "a = Pad (x, p_1_1) c = Conv (a, w3) y = Sigmoid (c)",
         "c = Conv <pads = [1, 1]> (x, w3) y = Sigmoid (c)",
@@ -369,7 +375,7 @@ def test_steps_over_equal_operands_may_lose_a_sign() -> None:
 def test_the_rules_and_their_order() -> None:
     rules = chain.from_iterable(refining.RULES.values())
     assert [rule.__name__ for rule in rules] == [
-        "scattered", "steps", "windows",
+        "scattered", "steps", "copied", "windows",
     ]  # fmt: skip
 
 

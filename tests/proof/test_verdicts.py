@@ -9,6 +9,7 @@ from tests.support import ROOT
 DECIDING: Final = ("proof", "semantics")
 ELSEWHERE: Final = {
     # There is no padding to propose, whatever the proof would say of it.
+    "COPIES_DATA": {"site", "report_pad"},
     "CROPS": {"site", "crops", "pads"},
     "FILL_DIFFERS": {"pads"},
     "MAY_BE_EMPTY": {"crops"},
