@@ -59,14 +59,15 @@ class Entered(Struct, frozen=True):
     draw: Draw | None
 
 
-class _Digests(Struct):
+class _Digests:
     """Digests of all that the bodies of a model are computed from, by place, with it in words.
 
     The data of constants in files is looked at where there is a folder.
     """
 
-    folder: Path | None
-    found: dict[_Place, tuple[str, bytes]]
+    def __init__(self, folder: Path | None) -> None:
+        self.found: dict[_Place, tuple[str, bytes]] = {}
+        self._folder = folder
 
     def of(
         self,
@@ -105,8 +106,8 @@ class _Digests(Struct):
         """The digest of a constant, whatever its name."""
         plain = onnx.TensorProto()
         plain.CopyFrom(tensor)
-        if self.folder is not None and is_external(tensor):
-            plain = internal(tensor, self.folder)
+        if self._folder is not None and is_external(tensor):
+            plain = internal(tensor, self._folder)
         plain.ClearField("name")
         plain.ClearField("doc_string")
         return _digest([plain.SerializeToString()])
@@ -137,7 +138,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     for name, model in models.items():
         known = {own: each.encode() for each, own in lab.pairings[name].inputs.items()}
         meaning = [each.SerializeToString() for each in (*model.opset_import, *model.functions)]
-        digests = _Digests(None if here else places[name], {})
+        digests = _Digests(None if here else places[name])
         digests.of(model.graph, ChainMap(known), meaning)
         bodies[name] = digests.found
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))
