@@ -104,10 +104,12 @@ class _Digests:
 
     def _held(self, tensor: onnx.TensorProto) -> bytes:
         """The digest of a constant, whatever its name."""
+        if self._folder is not None and is_external(tensor):
+            tensor = internal(tensor, self._folder)
+        if tensor.raw_data:
+            return _digest([str((tensor.data_type, *tensor.dims)).encode(), tensor.raw_data])
         plain = onnx.TensorProto()
         plain.CopyFrom(tensor)
-        if self._folder is not None and is_external(tensor):
-            plain = internal(tensor, self._folder)
         plain.ClearField("name")
         plain.ClearField("doc_string")
         return _digest([plain.SerializeToString()])
@@ -116,7 +118,8 @@ class _Digests:
 def _digest(parts: Iterable[bytes]) -> bytes:
     found = sha256()
     for part in parts:
-        found.update(len(part).to_bytes(8, "big") + part)
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
     return found.digest()
 
 
