@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 _NAMED = 3
 """Nodes that fell back that are named."""
 
-_LONGEST = 20.0
-"""Seconds after which no other layout is tried."""
-
 
 class ValidationResult(ValidateReport, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
@@ -190,43 +187,31 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.relaid import inputs_relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    given, tries = [Graph.read(model) for model in models], []
-    for other, moved in inputs_relaid(*models) if len(models) > 1 else [(None, ())]:
-        graphs = given if other is None or not moved else [given[0], Graph.read(other)]
-        domain, both, padding = _compared(graphs, shapes, dims)
-        with kinds.limited(run_timeout, *graphs):
-            found = validate_models(
-                models[0],
-                other,
-                samples=samples,
-                seed=seed,
-                providers=names,
-                sizes=domain.given,
-                shapes=domain.declared,
-                inputs=inputs,
-                reference=reference,
-                limits=both.limits,
-                tolerance=Tolerance(rtol, atol),
-                progress=progress,
-                notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
-                moved=moved,
-            )
-        tries.append((found, graphs, both, padding, moved))
-        none = not any(each.elements for run in found.runs for each in run.comparisons)
-        if found.outcome != "failed" or not none or perf_counter() - start > _LONGEST:
-            break
-    found, graphs, both, padding, moved = tries[0 if none else -1]
+    graphs = [Graph.read(model) for model in models]
+    domain, both, padding = _compared(graphs, shapes, dims)
+    with kinds.limited(run_timeout, *graphs):
+        found = validate_models(
+            *models,
+            samples=samples,
+            seed=seed,
+            providers=names,
+            sizes=domain.given,
+            shapes=domain.declared,
+            inputs=inputs,
+            reference=reference,
+            limits=both.limits,
+            tolerance=Tolerance(rtol, atol),
+            progress=progress,
+            notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
+        )
     unproven = tuple(_unproven(found, names, fallback=fallback))
     warnings = (*found.warnings, *both.warnings, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
-    if moved and found.divergence is not None and not found.divergence.comparison.elements:
-        found = replace(found, divergence=None)  # an inner tensor of the other layout
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))

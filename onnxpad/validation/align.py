@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from operator import eq
 
 import numpy as np
 from msgspec import Struct
@@ -92,19 +91,6 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
     return min([fit, *moved] if fit else moved, key=lambda way: distance(way.array, other))
 
 
-def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
-    """Where the channels of a shape may be moved to give another one; None stands for nowhere.
-
-    A name stands for any size, so those count in which most sizes and names are known to agree.
-    """
-    rank = len(shape)
-    ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
-    for way in Moved if rank > 2 else ():
-        ways[way] = _agreeing([shape[axis] for axis in way.order(rank)], wanted)
-    most = max(0, *ways.values())
-    return [way for way, agreeing in ways.items() if agreeing == most] or [None]
-
-
 def distance(one: Array, other: Array) -> float:
     """The mean absolute difference of two arrays of numbers of the same shape."""
     with np.errstate(all="ignore"):
@@ -112,18 +98,12 @@ def distance(one: Array, other: Array) -> float:
         return float(np.mean(np.nan_to_num(apart)))
 
 
-def _agreeing(shape: Shape, wanted: Shape) -> int:
-    """How many sizes and names of two shapes are known to agree; -1 if the shapes do not fit."""
-    if len(shape) != len(wanted):
-        return -1
-    pairs = zip(shape, wanted, strict=True)
-    known = [one == also for one, also in pairs if isinstance(one, int) and isinstance(also, int)]
-    return sum(map(eq, shape, wanted)) if all(known) else -1
-
-
 def fits(shape: Shape, wanted: Shape) -> bool:
-    """Whether two shapes may be of one tensor."""
-    return _agreeing(shape, wanted) >= 0
+    """Whether two shapes may be of one tensor; an open size fits any."""
+    return len(shape) == len(wanted) and all(
+        one == also or not (isinstance(one, int) and isinstance(also, int))
+        for one, also in zip(shape, wanted, strict=True)
+    )
 
 
 def _resized(array: Array, shape: Shape) -> Array | None:

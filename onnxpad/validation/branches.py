@@ -59,14 +59,15 @@ class Entered(Struct, frozen=True):
     draw: Draw | None
 
 
-class _Digests(Struct):
+class _Digests:
     """Digests of all that the bodies of a model are computed from, by place, with it in words.
 
     The data of constants in files is looked at where there is a folder.
     """
 
-    folder: Path | None
-    found: dict[_Place, tuple[str, bytes]]
+    def __init__(self, folder: Path | None) -> None:
+        self.found: dict[_Place, tuple[str, bytes]] = {}
+        self._folder = folder
 
     def of(
         self,
@@ -103,10 +104,12 @@ class _Digests(Struct):
 
     def _held(self, tensor: onnx.TensorProto) -> bytes:
         """The digest of a constant, whatever its name."""
+        if self._folder is not None and is_external(tensor):
+            tensor = internal(tensor, self._folder)
+        if tensor.raw_data:
+            return _digest([str((tensor.data_type, *tensor.dims)).encode(), tensor.raw_data])
         plain = onnx.TensorProto()
         plain.CopyFrom(tensor)
-        if self.folder is not None and is_external(tensor):
-            plain = internal(tensor, self.folder)
         plain.ClearField("name")
         plain.ClearField("doc_string")
         return _digest([plain.SerializeToString()])
@@ -115,7 +118,8 @@ class _Digests(Struct):
 def _digest(parts: Iterable[bytes]) -> bytes:
     found = sha256()
     for part in parts:
-        found.update(len(part).to_bytes(8, "big") + part)
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
     return found.digest()
 
 
@@ -137,7 +141,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     for name, model in models.items():
         known = {own: each.encode() for each, own in lab.pairings[name].inputs.items()}
         meaning = [each.SerializeToString() for each in (*model.opset_import, *model.functions)]
-        digests = _Digests(None if here else places[name], {})
+        digests = _Digests(None if here else places[name])
         digests.of(model.graph, ChainMap(known), meaning)
         bodies[name] = digests.found
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))

@@ -166,13 +166,20 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     """
     uses = _Uses(model)
     inputs = [uses.input(value) for value in _fed(model.graph)]
-    if not any(isinstance(size, str) for each in inputs for size in each.shape[1:]):
+    if not any(_opens_channels(each.shape) for each in inputs):
         return tuple(inputs)
     known = channels(model)
     return tuple(
         replace(each, shape=tuple(known.get(str(dim), dim) for dim in each.shape))
         for each in inputs
     )
+
+
+def _opens_channels(shape: Sequence[int | str]) -> bool:
+    """Whether channels may be open: not if the others are, and one that may be theirs is not."""
+    opened = sum(isinstance(size, str) for size in shape[1:])
+    fixed = any(isinstance(size, int) for size in (*shape[1:2], *shape[-1:]))
+    return opened > 0 and not (fixed and opened == len(shape) - 2)
 
 
 def shaped(

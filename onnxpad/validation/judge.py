@@ -8,7 +8,7 @@ model, so a difference counts only if the original does not show it too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -267,11 +267,12 @@ class Judgement:
         for sample in range(len(lab.draws_for("full"))):
             self.runs += self._optimised(provider, sample, oracles[sample])
 
-    def leave_out(self, why: str, where: str = "") -> None:
-        """Report what is not compared."""
+    def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
+        """Report what is not compared, or of an `output` is no evidence."""
         self._reasons.append(why)
         self.warnings.append(f"not compared: {why}")
         self.skipped.append(Skipped(why, where))
+        self._hidden += [self.skipped[-1].text] if output else []
 
     def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
         """Report that no model runs on some inputs."""
@@ -454,7 +455,7 @@ class Judgement:
         }
         for run in runs.values():
             if run.excused:
-                self._not_compared(provider, (), run.note)
+                self.leave_out(run.note, provider, output=True)
         if "original" not in runs:
             why = f"the original does not run on {provider}, so it was not compared with the "
             self.warnings.append(f"{why}reference: {results['original'].error}")
@@ -486,7 +487,7 @@ class Judgement:
                 self._loose[run.provider, name] = loose
                 if loose:
                     said = f"output {name!r} of the original does not repeat: two runs of it differ"
-                    self._not_compared(run.provider, (), said)
+                    self.leave_out(said, run.provider, output=True)
         return self._without_loose(run)
 
     def _without_loose(self, run: Run) -> Run:
@@ -549,14 +550,9 @@ class Judgement:
         if lacking:
             why = "the same for any data or hold few classes, indices or truths"
             said = f"outputs {few(lacking, _LISTED)} are {why}, and no changed operator tells more"
-            self._not_compared(provider, lacking, said)
+            self._silent.update(lacking)
+            self.leave_out(said, provider, output=True)
         return False
-
-    def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
-        """Report outputs of which no comparison is evidence."""
-        self._silent.update(outputs)
-        self.leave_out(said, provider)
-        self._hidden.append(self.skipped[-1].text)
 
     def _weighed(self, run: Run) -> Run:
         """A run, flat if its outputs are no evidence by themselves; reported if it is none."""

@@ -295,9 +295,9 @@ class Lab:
         return found, why
 
     def add(self, draws: Sequence[Draw]) -> None:
-        """Run on further inputs too."""
+        """Run on further inputs too; those with other data of an earlier draw stay the last."""
         if draws:
-            self.draws += tuple(draws)
+            self.draws = tuple(sorted((*self.draws, *draws), key=lambda each: each.again))
             self._known.clear()
 
     def plan(self, providers: Sequence[str]) -> None:

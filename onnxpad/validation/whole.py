@@ -20,7 +20,6 @@ from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.names import Pairing, paired
-from onnxpad.validation.relaid import outputs_relaid
 from onnxpad.validation.result import Validation, not_validated
 
 _HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
@@ -41,7 +40,6 @@ def validate_models(
     tolerance: Tolerance | None = None,
     progress: Progress | None = None,
     notes: Sequence[str] = (),
-    moved: Sequence[str] = (),
     folder: Path | None = None,
     repairs: bool = False,
     given: Source | None = None,
@@ -57,8 +55,7 @@ def validate_models(
 
     Without `rewritten` the original is compared with the `reference`. `sizes` are those admitted
     for open dimensions, by name, and `limits` those that the models' metadata allows, by axis of an
-    input. `moved` are remarks on inputs of the rewritten model that were moved; its outputs then
-    are too. That the rewritten model runs alone is a repair where it `repairs`: an operator that
+    input. That the rewritten model runs alone is a repair where it `repairs`: an operator that
     keeps the original from running was changed, and the specification certifies all changes. It has
     to load if `given` does, or else the original. `uncompared` is why nothing is compared.
 
@@ -70,7 +67,8 @@ def validate_models(
             inputs given is outside of `limits`.
     """
     for provider in providers:
-        require_provider(provider)
+        if provider != CPU:
+            require_provider(provider)
     folder = folder_of(original) if folder is None else folder
     sources = {"original": with_bodies(original)}
     if rewritten is not None:
@@ -96,7 +94,7 @@ def validate_models(
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, pairing, progress)
-    remarks = [*notes, *moved, *pairing.notes, *found.notes]
+    remarks = [*notes, *pairing.notes, *found.notes]
     judgement = Judgement(lab, tolerance or Tolerance(), found.expected, remarks)
     sites = list[Entered]()
     runs = ""
@@ -117,13 +115,6 @@ def validate_models(
         draws, sites = entering(lab, steering)
         lab.add(draws)
     if runs:
-        if moved:
-            wanted = lab.results("original", CPU, "off")[0].outputs
-            draw = lab.draws[0]
-            sources["rewritten"], lines = outputs_relaid(
-                sources["rewritten"], draw, wanted, pairing=pairing, folder=folder
-            )
-            judgement.notes += lines
         lab.plan(providers)
         for provider in providers:
             judgement.judge(provider)

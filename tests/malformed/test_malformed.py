@@ -204,4 +204,4 @@ def test_a_difference_at_a_reference_that_is_none_is_told() -> None:
         model.graph.node[0].attribute[0].ref_attr_name = "none"
     found = onnxpad.validate(before, after)
     assert found.outcome == "failed"
-    assert "alpha=0.5" in str(found)
+    assert "alpha=0.1" in str(found)

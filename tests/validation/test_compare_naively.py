@@ -106,32 +106,3 @@ def ulps(one: Any, other: Any) -> int:
         bits = int(np.asarray(each).view(kind))
         ranks.append(bits if bits >= 0 else -(bits & np.iinfo(kind).max))
     return abs(ranks[0] - ranks[1])
-
-
-def naive_strays(pairs: Any, kind: str, tolerance: Tolerance, noise: float) -> list[Any]:
-    """The first axis with a slice that strays, the slice that differs most, and in which pair."""
-    if tolerance.atol is not None:
-        return []
-    rank = pairs[0][0].ndim
-    relative, absolute = DEFAULTS[kind]
-    relative = relative if tolerance.rtol is None else tolerance.rtol
-    whole = max(float(np.abs(before).max()) for before, _ in pairs)
-    for axis in sorted({min(1, rank - 1), rank - 1}):
-        far = []
-        for index in range(pairs[0][0].shape[axis]):
-            wide = np.float32 if kind == "float16" else np.dtype(kind).type
-            sides = [
-                (np.take(a, index, axis).astype(wide), np.take(b, index, axis).astype(wide))
-                for a, b in pairs
-            ]
-            total = sum(a.size for a, _ in sides)
-            scale = max(float(np.abs(a).max()) for a, _ in sides)
-            gaps = [float(np.abs(b - a).max()) for a, b in sides]
-            excess = max(float((np.abs(b - a) - relative * np.abs(a)).max()) for a, b in sides)
-            rounding = 2 * float(np.finfo(kind).eps) * whole
-            if total >= 64 and excess > absolute * scale + 2 * noise and max(gaps) > rounding:
-                far.append((max(gaps), index, gaps.index(max(gaps))))
-        if far:
-            _, index, sample = max(far, key=lambda each: each[0])
-            return [(axis, index, sample)]
-    return []
