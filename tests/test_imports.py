@@ -250,7 +250,7 @@ LEAVES: Final = (
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
-    "report.show_json", "report.ci",
+    "report.ci",
     "report.diff", "report.manual",
     "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",

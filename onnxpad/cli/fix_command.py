@@ -174,9 +174,9 @@ def fix(
 
         write_page(html, fix_page(report))
     if form is Format.JSON:
-        from onnxpad.report.json import fix_json
+        from onnxpad.report.json import json_of
 
-        write(fix_json(report))
+        write(json_of(report))
     elif quiet and report.is_quiet_success:
         pass
     elif difference is not None:
