@@ -243,7 +243,7 @@ LEAVES: Final = (
     "report.documents.match_document", "report.documents.repad_document",
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
-    "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
+    "page", "report.documents.cards", "report.window_drawing",
     "report.axis_svg",
     # Models as other packages hold them.
     "api.ir_model",

@@ -12,14 +12,14 @@ from onnxpad.page.markup import NOTHING, Html, join
 from onnxpad.report import CheckReport, FixReport, ShowReport, ValidateReport
 from onnxpad.report.documents import Picture
 from onnxpad.report.documents.check_document import check_document
-from onnxpad.report.documents.fix_in_full import fix_with_pictures
+from onnxpad.report.documents.fix_document import fix_document
 from onnxpad.report.documents.show_document import show_document
 from onnxpad.report.documents.validation_document import validate_document
 
 
 def fix_page(report: FixReport) -> str:
     """The page of a `fix`."""
-    return page_of(fix_with_pictures(report), drawn)
+    return page_of(fix_document(report, "page"), drawn)
 
 
 def check_page(report: CheckReport) -> str:

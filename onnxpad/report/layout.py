@@ -331,7 +331,11 @@ class Screen(Struct, frozen=True):
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections."""
-    sections = (list(screen.block_lines(group.blocks)) for group in document.groups)
+    heads = ([marked(group.title, "strong")] * bool(group.title) for group in document.groups)
+    sections = (
+        list(screen.block_lines([*head, *group.blocks]))
+        for head, group in zip(heads, document.groups, strict=True)
+    )
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 

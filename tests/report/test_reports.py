@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from onnxpad.report.documents.check_document import (
     LINES_A_GROUP,
     findings_text,
 )
+from onnxpad.report.documents.fix_document import fix_document
 from onnxpad.report.documents.fix_document import fix_text as short_text
-from onnxpad.report.documents.fix_in_full import fix_in_full
 from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.json import json_of
 from onnxpad.report.layout import Screen, cells, text_of
@@ -55,7 +56,7 @@ def in_json(record: Any) -> list[str]:
 
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """The whole report, without broken lines."""
-    return text_of(fix_in_full(report), Screen(None, paint))
+    return text_of(fix_document(report, "full"), Screen(None, paint))
 
 
 def whole(report: ValidateReport, paint: Paint = plain) -> str:
@@ -160,9 +161,7 @@ class TestFixText:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
         painted = fix_text(report, marked)
         assert "\x1b[" in painted
-        for code in ("32", "1;31", "1", "2", "0"):
-            painted = painted.replace(f"\x1b[{code}m", "")
-        assert painted == fix_text(report)
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == fix_text(report)
 
 
 FOLDED: dict[str, Any] = {
@@ -184,7 +183,7 @@ class TestShortText:
         report = fixed(changes=(change(**FOLDED),), findings=findings)
         for text in (
             short_text(report, Screen(width)),
-            text_of(fix_in_full(report), Screen(width)),
+            text_of(fix_document(report, "full"), Screen(width)),
         ):
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):

@@ -95,12 +95,12 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
 
 
 def _card(group: Sequence[PaddingSite], result: ShowReport, *, is_open: bool) -> Group:
-    from onnxpad.report.documents.cards import members, times
+    from onnxpad.report.documents.cards import members
 
     first = group[0]
     written = f", written as {shown(first.written)}" if _pads(first) else ""
     fate = f" {marked(_fate(first), 'info')}" if _fate(first) else ""
-    count = marked(times(len(group)), "info")
+    count = marked(f"{len(group):,} x", "info")
     variants = sorted(grouped(group, _alike), key=len, reverse=True)
     blocks: list[Block] = []
     for variant in variants[:_IN_FULL]:
