@@ -244,7 +244,6 @@ LEAVES: Final = (
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
     "page", "report.documents.cards", "report.window_drawing",
-    "report.axis_svg",
     # Models as other packages hold them.
     "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.

@@ -22,7 +22,6 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import (
-    ChangeGroup,
     amounts_in_words,
     beside,
     change_groups,
@@ -33,11 +32,9 @@ from onnxpad.report.text import (
     grouped,
     kept_as_asked,
     labelled,
-    now_in_words,
     remarks,
     shown,
     unrequested,
-    was_in_words,
 )
 
 GROUPS = 6
@@ -145,34 +142,22 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
     if not changes:
         return []
     groups = change_groups(changes)
-    rows: list[Sequence[Cell]] = [
-        [
-            f"{len(group.changes):,}",
-            *_was_and_now(group),
-            NodeNames(
-                [shown(each.node) for each in group.changes], [*filter(None, [_amounts(group)])]
-            ),
-        ]
-        for group in groups[:GROUPS]
-    ]
+    rows: list[Sequence[Cell]] = []
+    for group in groups[:GROUPS]:
+        (was, now), first = group[0].forms, group[0]
+        if first.told[0] != first.before:  # both read alike
+            was = first.told[0]
+        # Each of the amounts stays on one line.
+        amounts = "; ".join(e.replace(" ", UNBREAKABLE) for e in amounts_in_words(group))
+        names = NodeNames([shown(each.node) for each in group], [*filter(None, [amounts])])
+        was = shown(was) + " (does not run)" * first.repairs
+        rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
     blocks: list[Block] = [Table(["", "was", "is now", "begin+end by axis, where"], rows)]
     if rest := groups[GROUPS:]:
-        count = counted(sum(len(group.changes) for group in rest), "change")
+        count = counted(sum(map(len, rest)), "change")
         said = f"and {count} of {counted(len(rest), 'other kind')}; --verbose has them"
         blocks.append(Line(said))
     return blocks
-
-
-def _was_and_now(group: ChangeGroup) -> tuple[Cell, Cell]:
-    """How a group was written, and is now; what the pass says where both read alike."""
-    was, now = was_in_words(group), now_in_words(group)
-    first = group.changes[0]
-    return (was, now) if first.told[0] == first.before else (shown(first.told[0]), now)
-
-
-def _amounts(group: ChangeGroup) -> str:
-    """The amounts of a group, each of which stays on one line."""
-    return "; ".join(each.replace(" ", UNBREAKABLE) for each in amounts_in_words(group))
 
 
 def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
@@ -374,20 +359,20 @@ def _change_cards(changes: Sequence[Change]) -> Iterator[Block]:
         yield Picture("legend")
     drawn = 0
     for place, group in enumerate(change_groups(changes)):
-        first = group.changes[0]
+        first = group[0]
         # A pass of a user's own may tell no forms.
-        forms = (group.was.form, group.now.form) if any(first.forms) else first.told
-        repair = f"{marked('repair', 'warning')} " if group.repairs else ""
+        forms = first.forms if any(first.forms) else first.told
+        repair = f"{marked('repair', 'warning')} " if first.repairs else ""
         blocks: list[Block] = []
-        if group.repairs:
+        if first.repairs:
             blocks.append(f"Repairs: {RUNTIME} does not run these operators as they were")
-        varieties = sorted(grouped(group.changes, _variety), key=len, reverse=True)
+        varieties = sorted(grouped(group, _variety), key=len, reverse=True)
         for alike in varieties:
             card = _change_card(alike, is_drawn=drawn < _DRAWN)
             blocks += [card] if varieties[1:] else card.blocks
             drawn += 1
-        became = _became(len(group.changes), *forms) if varieties[1:] else card.title
-        title = f"{became} {repair}{marked(group.code, 'faint')}"
+        became = _became(len(group), *forms) if varieties[1:] else card.title
+        title = f"{became} {repair}{marked(first.code, 'faint')}"
         yield Group(title, blocks, is_open=place == 0)
 
 
