@@ -165,7 +165,7 @@ def _marked(role: str, text: str) -> Html:
 
 def _table(block: Table, longest: int) -> Html:
     rows = [[_cell(cell, longest) for cell in row] for row in block.rows]
-    return table(block.caption or " ", block.heads, rows)
+    return table(" ", block.heads, rows)
 
 
 def _cell(cell: Cell, longest: int) -> Html:

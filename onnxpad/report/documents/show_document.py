@@ -29,7 +29,6 @@ from onnxpad.report.documents import (
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
-_LABEL = 13
 _MOST_ADVICE = 2
 _MOST_NAMED = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
@@ -174,20 +173,17 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
     rows: list[Sequence[Cell]] = []
     for name, group in forms:
         site = group[0]
-        cells = [
-            shown(name),
-            _amounts(site),
-            shown(site.written) if _pads(site) else "",
-            f"x {len(group):,}",
-            _fits(site) or "-" if _pads(site) else "",
-        ]
-        fate = f"{_fate(site)}: " if _fate(site) else ""
-        named = fate or (_pads(site) and len(forms) <= _MOST_NAMED)
+        fits = _fits(site) or "-" if _pads(site) else ""
+        said = "; ".join(filter(None, [fits, _fate(site)]))
+        named = _fate(site) or (_pads(site) and len(forms) <= _MOST_NAMED)
         names = [shown(each.node) for each in group] if named else []
-        narrow = f"fits {_fits(site)}; " if site.convention else ""
-        rows.append([*cells, NodeNames(names, [fate], narrow)])
-    heads = ["operator", "padding", "written as", "", "fits", ""]
-    return Table(heads, rows, is_listing=True)
+        rows.append(
+            [
+                *(shown(name), _amounts(site), shown(site.written) if _pads(site) else ""),
+                *(f"x {len(group):,}", NodeNames(names, [said] if said else [])),
+            ]
+        )
+    return Table(["operator", "padding", "written as", "", "fits, where"], rows)
 
 
 def _amounts(site: PaddingSite) -> str:
@@ -262,7 +258,7 @@ def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
         text = command_text(advice, result.model, result.targets)
         text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
         rows.append(("" if place else "what to do", text))
-    return Pairs(rows, _LABEL)
+    return Pairs([(marked(label, "faint"), text) for label, text in rows])
 
 
 def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
