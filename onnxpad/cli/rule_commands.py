@@ -116,10 +116,9 @@ def targets(
     named = {name: load(name) for name in names or ()}
     found = [*named.values()] or every()
     if form is Format.JSON:
-        from onnxpad.report.json import TargetFacts, TargetList, json_of
+        from onnxpad.report.json import TargetList, json_of
 
-        facts = (TargetFacts(each, each if names else None) for each in found)
-        write(json_of(TargetList(tuple(facts))))
+        write(json_of(TargetList(tuple(found), in_full=bool(names))))
     else:
         from onnxpad.report.documents.target_documents import target_document, targets_document
         from onnxpad.report.layout import text_of

@@ -41,24 +41,6 @@ def axis_picture(name: str, axis: AxisAnswer) -> Html:
     return _figure(name, axis, f"padded {axis.begin} before and {axis.end} after")
 
 
-def legend() -> Html:
-    """The meaning of the colours in pictures of axes."""
-    keys = (("data", "data"), ("padding", "padding"))
-    items = [
-        el("li", _key(f'<rect class="{kind}" x="1" y="1" width="16" height="16"/>', 18), esc(name))
-        for kind, name in keys
-    ]
-    taps = "".join(f'<circle class="tap" cx="{x}" cy="9" r="4"/>' for x in (5, 17, 29))
-    bar = f'<line class="bar" x1="5" y1="9" x2="29" y2="9"/>{taps}'
-    items.append(el("li", _key(bar, 34), esc("a window, and what it reads")))
-    return el("ul", *items, class_="legend", aria_label="In the pictures")
-
-
-def _key(shape: str, width: int) -> Html:
-    box = f"0 0 {width} 18"
-    return el("svg", Html(shape), aria_hidden="true", viewBox=box, width=width, height=18)
-
-
 def _drawn(axis: Mapping[str, Any]) -> tuple[str, AxisAnswer] | None:
     """The axis at its size, or at one of an open size, which is told; None if none is known."""
     cases = axis.get("cases")

@@ -6,7 +6,7 @@ from onnxpad.arithmetic.window import Window, output_size
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import AxisPadding, PaddingSite, known_number
-from onnxpad.page.axis_pictures import axis_picture, axis_pictures, legend
+from onnxpad.page.axis_pictures import axis_picture, axis_pictures
 from onnxpad.page.document_page import page_of
 from onnxpad.page.markup import NOTHING, Html, join
 from onnxpad.report import CheckReport, FixReport, ShowReport, ValidateReport
@@ -44,8 +44,6 @@ def drawn(picture: Picture) -> Html:
             return axis_pictures(change.certificate.facts)
         case PaddingSite() as site:
             return _site(site)
-        case "legend":
-            return legend()
     return NOTHING
 
 

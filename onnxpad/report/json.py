@@ -18,7 +18,7 @@ from msgspec import Struct
 from onnxpad import __version__
 from onnxpad.finding import Assumption, Page, Severity
 from onnxpad.reasons import Reason
-from onnxpad.report import CheckReport, FileReport
+from onnxpad.report import CheckReport
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.explanation import ExplainReport
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
-
-
-class CheckedFile(Struct, frozen=True):
-    """One file of a `check`, and how many of its findings fail it."""
-
-    file: FileReport
-    failing: int
 
 
 class RulePages(Struct, frozen=True):
@@ -49,17 +42,11 @@ class RulePages(Struct, frozen=True):
         return {reason.value: reason.meaning for reason in Reason}
 
 
-class TargetFacts(Struct, frozen=True):
-    """A target, in full with its cells, runs and facts."""
-
-    target: Target
-    in_full: Target | None = None
-
-
 class TargetList(Struct, frozen=True):
-    """The result of `targets`."""
+    """The result of `targets`, of those asked for by name with cells, runs and facts."""
 
-    targets: tuple[TargetFacts, ...]
+    found: tuple[Target, ...]
+    in_full: bool
 
 
 class Failed(Struct, frozen=True):
@@ -234,6 +221,7 @@ def _sides(name: str) -> Computed:
 
 
 _SIDES = ("before", "after")
+_LONG = ("cells", "runs", "facts")
 _WAY = (
     "{'pads': tuple[tuple[int, int], ...], 'output_padding': tuple[int, ...], "
     "'pytorch': str, 'keras': str, 'onnx': str}"
@@ -289,13 +277,17 @@ VIEWS: Mapping[str, View] = {
     "CheckReport": told(
         "style=options.style trust=options.trust convention? html? fail_on files summary",
         files=(
-            "list[CheckedFile]",
-            lambda it: [CheckedFile(each, len(each.failing(it.fail_on))) for each in it.files],
+            "tuple[FileReport, ...]",
+            lambda it: [
+                {**_fields(each), "failing": len(each.failing(it.fail_on))} for each in it.files
+            ],
         ),
         summary=("Mapping[str, int]", _summary),
     ),
-    "CheckedFile": told("*file failing"),
-    "FileReport": told("path error? findings notes warnings ~config"),
+    "FileReport": told(
+        "path error? failing findings notes warnings ~config",
+        failing=("int", lambda it: len(it.failing())),
+    ),
     # validate
     "ValidateReport": told(
         "original rewritten? inputs? reference? outcome providers seconds unproven next? html? "
@@ -372,10 +364,23 @@ VIEWS: Mapping[str, View] = {
     # the others
     "Diagnosis": told("ok ..."),
     "RulePages": told("rules reasons ~words?"),
-    "TargetList": told("targets"),
-    "TargetFacts": told("*target ~cells=in_full.cells ~runs=in_full.runs ~facts=in_full.facts"),
+    "TargetList": told(
+        "targets",
+        targets=(
+            "tuple[Target, ...]",
+            lambda it: [
+                {
+                    key: value
+                    for key, value in _fields(each).items()
+                    if it.in_full or key not in _LONG
+                }
+                for each in it.found
+            ],
+        ),
+    ),
     "Target": told(
-        "name title version measured read *standing spell notes", standing=("Standing", _standing)
+        "name title version measured read *standing spell notes ~cells ~runs ~facts",
+        standing=("Standing", _standing),
     ),
     "Cell": told("... when known_by - when", when=("Mapping[str, object]", _when)),
     "Failed": told(

@@ -47,7 +47,6 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _END = "\x1b[0m"
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
-_SHORTEST = 4
 _LEAST = 24
 """Columns that the last column of a table has at least."""
 _WIDEST = 10_000
@@ -122,21 +121,6 @@ def _beginning(name: str, width: int) -> str:
         if used > width:
             return name[:place]
     return name
-
-
-def pattern_of(name: str, room: int) -> str:
-    """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
-
-    >>> pattern_of("net/block/conv", 20), pattern_of("net/block/conv", 12)
-    ('net/block/conv', '*/block/conv')
-    >>> pattern_of("畳み込み層の名前です", 13)
-    '*層の名前です'
-    """
-    if cells(name) <= room or room < _SHORTEST:
-        return name
-    end = _beginning(name[::-1], room - 1)[::-1]
-    slash = end.find("/")
-    return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
@@ -340,4 +324,4 @@ def _first_of(names: Sequence[str], room: int | None) -> str:
         if room is None or cells(line) <= room:
             return line
     more = line.removeprefix(names[0])
-    return pattern_of(names[0], max(12, (room or 0) - cells(more))) + more
+    return shortened_to(names[0], max(12, (room or 0) - cells(more))) + more

@@ -64,7 +64,7 @@ def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
 
 
 def _head(explanation: ExplainReport) -> list[Block]:
-    head = f"{marked(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
+    head = marked(question_text(explanation), "strong")
     about = explanation.about
     if about is None:
         return [head]
@@ -77,12 +77,8 @@ def _head(explanation: ExplainReport) -> list[Block]:
 
 def question_text(explanation: ExplainReport) -> str:
     """The operator with its sizes and windows, such as `conv of 224x160: kernel 3x3`."""
-    return f"{explanation.question.op} {_sizes_text(explanation)}"
-
-
-def _sizes_text(explanation: ExplainReport) -> str:
     question, windows = explanation.question, explanation.windows
-    told = [f"of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
+    told = [f"{question.op} of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
     told.append(f"stride {by([window.stride for window in windows])}")
     if question.is_dilated:
         told.append(f"dilation {by([window.dilation for window in windows])}")
@@ -364,7 +360,7 @@ def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
 
 def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
     """The need of the output size on one axis."""
-    window, is_pool = explanation.windows[place], explanation.op in {"maxpool", "avgpool"}
+    window = explanation.windows[place]
     if not need.totals:
         return f"No padding gives {need.output} from {need.size}: {_limit(need, explanation.op)}"
     told = f"{need.output} from {need.size} needs begin + end"
@@ -382,10 +378,7 @@ def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
         if some and not (ceil_mode and window.stride == 1):
             text = " or ".join(_sums(each, window.kernel) for each in some)
             parts.append(f"{'with ceil_mode, ' if ceil_mode else ''}{text}")
-    least, kernel = min(each.least for each in need.totals), window.kernel
-    front = f" A pool's own pads are below its kernel, {kernel}: the rest takes a Pad in front."
-    front = front if is_pool and least > 2 * (kernel - 1) else ""
-    return f"{told} {'; '.join(parts)}; without padding it is {need.bare}.{front}"
+    return f"{told} {'; '.join(parts)}; without padding it is {need.bare}."
 
 
 def _limit(need: Need, op: Op) -> str:

@@ -74,7 +74,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         "Left as asked": [*_as_asked(asked), *finding_cards(asked)],
     }
     head = [*_above(report), *_trust(report, with_runs=False), *_next(report)]
-    groups = [Group("", [*head, _options(report)])]
+    groups = [Group("", head)]
     groups += [Group(title, blocks) for title, blocks in parts.items() if blocks]
     groups += validation_groups(found) if found is not None else []
     return Document("fix", report.name, [*groups, Group("", [*_ending(report, is_brief=False)])])
@@ -292,17 +292,8 @@ def _within(share: float) -> str:
 def _nothing_stays(report: FixReport) -> Iterator[str]:
     options = report.options
     is_told = report.changes or options.is_for_targets
-    if not is_told or report.findings or report.undone or options.select or options.ignore:
-        return
-    _, after = report.counts
-    left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
-    left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
-    is_one = after.pads + after.auto_pads == 1
-    verb, them = ("is", "it") if is_one else ("are", "them")
-    takes = "takes" if report.options.is_for_targets else "writes"
-    style = f"{verb} as {report.options.goal} {takes} {them}"
-    rest = f"; {' and '.join(left)} {style}" if left else ""
-    yield f"Stays as it is: nothing{rest}"
+    if is_told and not (report.findings or report.undone or options.select or options.ignore):
+        yield "Stays as it is: nothing that could be changed"
 
 
 def _ending(report: FixReport, *, is_brief: bool) -> Iterator[str]:
@@ -344,19 +335,8 @@ def _next(report: FixReport) -> Iterator[str]:
         yield marked(next_line(report.next, in_memory=report.delivery.in_memory), "strong")
 
 
-def _options(report: FixReport) -> str:
-    """The options that decide what is rewritten."""
-    asked = report.options
-    said = [asked.goal, f"open sizes: {asked.dynamic}"]
-    said += [name for name, value in asked.decisive.items() if value is True]
-    said += [f"trust {asked.trust}"] if asked.trust else []
-    return marked(f"Asked for: {', '.join(said)}", "faint")
-
-
 def _change_cards(changes: Sequence[Change]) -> Iterator[Block]:
     """All changes, a card for each kind, the most frequent ones first."""
-    if changes:
-        yield Picture("legend")
     drawn = 0
     for place, group in enumerate(change_groups(changes)):
         first = group[0]

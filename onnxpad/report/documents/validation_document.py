@@ -325,7 +325,7 @@ def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
     if comparison.ulp is not None and all_of_them:
         parts.append(f"{comparison.ulp:,} ulp")
     if comparison.cosine is not None and all_of_them:
-        parts.append(f"cosine {_share(comparison.cosine)}")
+        parts.append(f"cosine {comparison.cosine:.9g}")
     if comparison.argmax is not None and (all_of_them or comparison.ok):
         parts.append(f"argmax agrees in {100 * comparison.argmax:.4g} %")
     if comparison.special:
@@ -333,14 +333,3 @@ def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
     if comparison.noise:
         parts.append(f"two runs of one model differ by {comparison.noise:.3g}")
     return ", ".join(parts)
-
-
-def _share(value: float) -> str:
-    """A number up to 1, never rounded to 1 unless it is 1.
-
-    >>> _share(1.0), _share(0.999999999), _share(0.5)
-    ('1', '1 - 1e-09', '0.5')
-    """
-    if value == 1 or value < 0.999:
-        return f"{value:.4g}"
-    return f"1 - {1 - value:.1g}"
