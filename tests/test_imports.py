@@ -243,14 +243,13 @@ LEAVES: Final = (
     "report.documents.match_document", "report.documents.repad_document",
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
-    "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
-    "report.axis_svg",
+    "page", "report.documents.cards", "report.window_drawing",
     # Models as other packages hold them.
     "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
-    "report.show_json", "report.ci",
+    "report.ci",
     "report.diff", "report.manual",
     "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",

@@ -55,11 +55,11 @@ def test_the_example_is_a_valid_model(text: str) -> None:
 
 
 def test_the_json_of_a_certificate_is_described() -> None:
-    from onnxpad.report.json import fix_json
+    from onnxpad.report.json import json_of
 
     result = onnxpad.fix(onnx.parser.parse_model(BEFORE), validate=False)
     (described,) = re.findall(r"^A `certificate` has .*?`facts`", pages()["json"], re.M | re.S)
-    for change in json.loads(fix_json(result))["changes"]:
+    for change in json.loads(json_of(result))["changes"]:
         assert all(f"`{name}`" in described for name in change["certificate"])
 
 

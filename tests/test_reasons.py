@@ -13,7 +13,7 @@ from onnxpad.errors import without_names
 from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.json import check_json, rules_json
+from onnxpad.report.json import RulePages, json_of
 from tests.random_models.draw import draw_model
 from tests.support import PADS, ROOT, STYLES, W, one
 
@@ -35,7 +35,7 @@ def test_codes_are_short_words_with_a_meaning() -> None:
 
 
 def test_the_list_is_in_the_json_of_rules() -> None:
-    told = json.loads(rules_json(()))["reasons"]
+    told = json.loads(json_of(RulePages(())))["reasons"]
     assert told == {reason.value: reason.meaning for reason in Reason}
 
 
@@ -82,9 +82,7 @@ CASES = [
 @pytest.mark.parametrize(("body", "given", "code", "facts"), CASES, ids=[c[2] for c in CASES])
 def test_codes_and_facts(body: str, given: str, code: str, facts: dict[str, object]) -> None:
     findings = onnxpad.check(one(body, initializers=f"{W}, {given}")).findings
-    report = check_json(
-        CheckReport(Options(), onnxpad.Severity.WARNING, (FileReport("m", findings),))
-    )
+    report = json_of(CheckReport(Options(), onnxpad.Severity.WARNING, (FileReport("m", findings),)))
     (told, *_) = [
         each for each in json.loads(report)["files"][0]["findings"] if each["reason_code"] == code
     ]
@@ -139,7 +137,7 @@ def all_coded(model: onnx.ModelProto, **options: str) -> None:
         assert bool(finding.reason_code) == bool(finding.reason)
         assert not finding.reason_code or finding.reason_code in set(Reason)
         file = FileReport("", (finding,))
-        json.loads(check_json(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
+        json.loads(json_of(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
 
 
 @pytest.mark.parametrize("seed", [1002, 1013, 1026, 1052])

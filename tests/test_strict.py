@@ -4,7 +4,7 @@ import pytest
 
 import onnxpad
 from onnxpad.finding import Assumption, Certificate
-from onnxpad.report.documents.fix_document import _assumptions, assumed
+from onnxpad.report.documents.fix_document import _assumptions
 from tests.support import one
 
 NAMED, PROBED, DATA = Assumption.DECLARED, Assumption.NOT_PROBED, Assumption.FINITE_DATA
@@ -36,8 +36,6 @@ def test_the_report_says_which_changes_strict_accepts() -> None:
     (change,) = strict.changes
     assert change.certificate.assumptions
     assert not change.certificate.refused
-    said = [(name, strictly) for name, strictly, _ in assumed(strict.changes)]
-    assert said == [(each, "accepts") for each in change.certificate.assumptions]
     lines = [*_assumptions(strict.changes)]
-    assert len(lines) == len(said)
+    assert len(lines) == len(change.certificate.assumptions)
     assert all("(--strict accepts; onnxpad docs proofs)" in line for line in lines)

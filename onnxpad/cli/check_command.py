@@ -196,9 +196,9 @@ def _rendered(report: "CheckReport", form: CheckFormat) -> str:
         from onnxpad.report.ci.sarif import check_sarif
 
         return check_sarif(report)
-    from onnxpad.report.json import check_json
+    from onnxpad.report.json import json_of
 
-    return check_json(report)
+    return json_of(report)
 
 
 def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "SharedSizes") -> str:

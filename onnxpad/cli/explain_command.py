@@ -106,9 +106,9 @@ def explain(
         **options_given(options),
     )
     if form is Format.JSON:
-        from onnxpad.report.json import explain_json
+        from onnxpad.report.json import json_of
 
-        write(explain_json(found))
+        write(json_of(found))
     else:
         from onnxpad.report.documents.explain_document import explain_text
 

@@ -174,24 +174,19 @@ def fix(
 
         write_page(html, fix_page(report))
     if form is Format.JSON:
-        from onnxpad.report.json import fix_json
+        from onnxpad.report.json import json_of
 
-        write(fix_json(report))
+        write(json_of(report))
     elif quiet and report.is_quiet_success:
         pass
     elif difference is not None:
         from onnxpad.report.diff import painted
 
         write(painted(difference, painter()))
-    elif verbose:
-        from onnxpad.report.documents.fix_in_full import fix_in_full
-        from onnxpad.report.layout import text_of
-
-        write(text_of(fix_in_full(report), screen()))
     else:
         from onnxpad.report.documents.fix_document import fix_text
 
-        write(fix_text(report, screen()))
+        write(fix_text(report, screen(), "full" if verbose else "brief"))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(delivery.html)
     if outcome is Outcome.INVALID:

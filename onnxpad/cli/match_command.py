@@ -114,9 +114,9 @@ def match(
     delivery = Delivery(written=str(target) if written else "", data=tuple(map(str, data)))
     report = replace(result, delivery=delivery)
     if form is Format.JSON:
-        from onnxpad.report.json import match_json
+        from onnxpad.report.json import json_of
 
-        write(match_json(report))
+        write(json_of(report))
     elif not (quiet and report.is_quiet_success):
         from onnxpad.report.documents.match_document import match_text
 

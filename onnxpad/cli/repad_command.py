@@ -154,9 +154,9 @@ def repad(
     )
     report = replace(result, delivery=delivery)
     if form is Format.JSON:
-        from onnxpad.report.json import repad_json
+        from onnxpad.report.json import json_of
 
-        write(repad_json(report))
+        write(json_of(report))
     elif not (quiet and report.is_quiet_success):
         from onnxpad.report.documents.repad_document import repad_text
 

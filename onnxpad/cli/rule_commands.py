@@ -38,9 +38,9 @@ def rule(
     words, rest = _words(codes, pages.keys()) if codes else ([], list(pages))
     chosen = [pages[code] for code in expand_codes("", rest, pages.keys())]
     if form is Format.JSON:
-        from onnxpad.report.json import rules_json
+        from onnxpad.report.json import RulePages, json_of
 
-        write(rules_json(chosen, dict(words)))
+        write(json_of(RulePages(tuple(chosen), dict(words))))
         return 0
     from onnxpad.report.documents.rule_documents import (
         rule_document,
@@ -116,9 +116,9 @@ def targets(
     named = {name: load(name) for name in names or ()}
     found = [*named.values()] or every()
     if form is Format.JSON:
-        from onnxpad.report.json import targets_json
+        from onnxpad.report.json import TargetList, json_of
 
-        write(targets_json(found, in_full=bool(names)))
+        write(json_of(TargetList(tuple(found), in_full=bool(names))))
     else:
         from onnxpad.report.documents.target_documents import target_document, targets_document
         from onnxpad.report.layout import text_of
@@ -136,14 +136,13 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
     from onnxpad.doctor.examine import examine
 
     found = examine()
-    code = 0 if found.ok else 1
     if form is Format.JSON:
-        from onnxpad.report.json import doctor_json
+        from onnxpad.report.json import json_of
 
-        write(doctor_json(found, code))
+        write(json_of(found))
     else:
         from onnxpad.report.documents.rule_documents import doctor_document
         from onnxpad.report.layout import text_of
 
         write(text_of(doctor_document(found), screen()))
-    return code
+    return found.exit_code

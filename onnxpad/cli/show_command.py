@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from onnxpad.cli.options import (
     Format,
@@ -57,9 +58,9 @@ def show(
 
         write_page(html, show_page(found))
     if form is Format.JSON:
-        from onnxpad.report.show_json import show_json
+        from onnxpad.report.json import json_of
 
-        write(show_json(found, str(html or "")))
+        write(json_of(replace(found, html=str(html or ""))))
     else:
         from onnxpad.report.documents.show_document import show_text
 

@@ -154,9 +154,9 @@ def validate(
 
         write_page(html, validate_page(report))
     if form is Format.JSON:
-        from onnxpad.report.json import validate_json
+        from onnxpad.report.json import json_of
 
-        write(validate_json(report))
+        write(json_of(report))
     elif not (quiet and report.is_quiet_success):
         from onnxpad.report.documents.validation_document import validate_text
 

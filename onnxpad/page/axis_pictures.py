@@ -1,136 +1,113 @@
-"""Windows over a padded axis as pictures; of an open size one for each of some remainders."""
+"""Windows over a padded axis as pictures: a row of cells, and lines below it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph
-from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
+from onnxpad.page.markup import Html, el, esc, join
 from onnxpad.report.text import counted
-from onnxpad.report.window_drawing import one_axis
+from onnxpad.report.window_drawing import DrawnRow, one_axis
 
 _CELLS = (32, 64, 128)
 _WIDTH = 640
 _EDGE = 4
-_PICTURES = 4
+_LANE = 13
+_CELL = 20
 
 
 def axis_pictures(facts: Mapping[str, object]) -> Html:
     """Pictures of the windows of a certificate; axes that are alike are drawn once."""
     axes = facts.get("axes")
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, AxisAnswer], list[str]] = {}
     for axis in axes if isinstance(axes, Sequence) else ():
-        groups.setdefault(repr(_without_names(axis)), []).append(axis)
-    return join(_pictures(group) for group in groups.values())
-
-
-def legend() -> Html:
-    """The meaning of the colours in pictures of axes."""
-    keys = (("data", "data"), ("padding", "padding"))
-    items = [
-        el("li", _key(f'<rect class="{kind}" x="1" y="1" width="16" height="16"/>', 18), esc(name))
-        for kind, name in keys
-    ]
-    taps = "".join(f'<circle class="tap" cx="{x}" cy="9" r="4"/>' for x in (5, 17, 29))
-    bar = f'<line class="bar" x1="5" y1="9" x2="29" y2="9"/>{taps}'
-    items.append(el("li", _key(bar, 34), esc("a window, and what it reads")))
-    return el("ul", *items, class_="legend", aria_label="In the pictures")
-
-
-def _key(shape: str, width: int) -> Html:
-    box = f"0 0 {width} 18"
-    return el("svg", Html(shape), aria_hidden="true", viewBox=box, width=width, height=18)
-
-
-def _without_names(axis: Mapping[str, Any]) -> dict[str, object]:
-    """The facts of an axis from which it is drawn."""
-    cases = axis.get("cases")
-    if isinstance(cases, Mapping):
-        kept = {key: cases[key] for key in ("modulus", "rows")}
-        return {**{key: axis[key] for key in ("kernel", "stride", "dilation")}, "cases": kept}
-    return {key: value for key, value in axis.items() if key != "axis"}
-
-
-def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
-    first = axes[0]
-    numbers = [str(axis["axis"]) for axis in axes]
-    which = f"axis {numbers[0]}" if len(axes) == 1 else f"axes {' and '.join(numbers)}"
-    drawn = _drawn(first)
-    if not drawn:
-        return NOTHING
-    pictures = [_figure(which, each, remainder) for remainder, each in drawn[:_PICTURES]]
-    if not isinstance(first.get("cases"), Mapping):
-        return join(pictures)
-    sizes = " and ".join(dict.fromkeys(repr(str(axis["size"])) for axis in axes))
-    said = paragraph(f"The size of {which} is open: {sizes}.", "faint")
-    return join([said, *pictures])
-
-
-def _drawn(axis: Mapping[str, Any]) -> list[tuple[str, AxisAnswer]]:
-    """The axis at its size, or at one size for each remainder, which is told in words.
-
-    Empty if that is not known.
-    """
-    kernel, cases = axis.get("kernel"), axis.get("cases")
-    if not isinstance(kernel, int):
-        return []
-    window = Window(kernel, axis["stride"], axis["dilation"])
-    if not isinstance(cases, Mapping):
-        numbers = axis["size"], axis["start"], axis["windows"]
-        rows = [("", *numbers)] if all(isinstance(each, int) for each in numbers) else []
-    else:
-        name, modulus = str(cases["of"]) or "size", int(cases["modulus"])
-        rows = [
-            (
-                f"{name} mod {modulus} is {row['at'] % modulus}, for example"
-                if modulus > 1
-                else "the same at every size, for example",
-                row["size"],
-                row["start"],
-                row["windows"],
-            )
-            for row in cases["rows"]
-        ]
-    return [
-        (said, AxisAnswer(size, window, -start, max(end, 0), windows))
-        for said, size, start, windows in rows
-        if (end := start + (windows - 1) * window.stride + window.extent - size) is not None
-    ]
+        if drawn := _drawn(axis):
+            groups.setdefault(drawn, []).append(str(axis["axis"]))
+    return join(
+        _figure(
+            f"axis {numbers[0]}" if len(numbers) == 1 else f"axes {' and '.join(numbers)}",
+            axis,
+            f"they reach {axis.begin} before the data and {axis.end} past it",
+            said,
+        )
+        for (said, axis), numbers in groups.items()
+    )
 
 
 def axis_picture(name: str, axis: AxisAnswer) -> Html:
     """A picture of the windows over one axis, which pads as much as it says."""
-    return _figure(name, axis, padded=f"padded {axis.begin} before and {axis.end} after")
+    return _figure(name, axis, f"padded {axis.begin} before and {axis.end} after")
 
 
-def _figure(which: str, axis: AxisAnswer, remainder: str = "", padded: str = "") -> Html:
-    """The picture of an axis; unless it is told how it is padded, how far its windows reach."""
-    padded = padded or f"they reach {axis.begin} before the data and {axis.end} past it"
+def _drawn(axis: Mapping[str, Any]) -> tuple[str, AxisAnswer] | None:
+    """The axis at its size, or at one of an open size, which is told; None if none is known."""
+    cases = axis.get("cases")
+    said, row = "", axis
+    if isinstance(cases, Mapping):
+        said, row = f" of the open size {str(axis['size'])!r}, for example", cases["rows"][0]
+    told = (axis.get("kernel"), row["size"], row["start"], row["windows"])
+    if not all(isinstance(each, int) for each in told):
+        return None
+    window = Window(axis["kernel"], axis["stride"], axis["dilation"])
+    size, start, windows = row["size"], row["start"], row["windows"]
+    end = start + (windows - 1) * window.stride + window.extent - size
+    return said, AxisAnswer(size, window, -start, max(end, 0), windows)
+
+
+def _figure(which: str, axis: AxisAnswer, padded: str, example: str = "") -> Html:
+    """The picture of an axis, with how far its windows reach or how it is padded."""
     found = next((each for cells in _CELLS if (each := one_axis(axis, cells))), None)
     window = axis.window
     stride = f", stride {window.stride}" if window.stride > 1 else ""
     dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
-    when = f": {remainder}" if remainder else ""
     said = (
-        f"{which[:1].upper()}{which[1:]}{when or ':'} {counted(axis.size, 'element')}, "
+        f"{which[:1].upper()}{which[1:]}{example}: {counted(axis.size, 'element')}, "
         f"{counted(axis.output, 'window')} of {window.kernel}{stride}{dilation}; {padded}"
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")
     columns, row = found
     cell = min(20.0, (_WIDTH - 2 * _EDGE) / len(columns))
-    width, height = 2 * _EDGE + cell * len(columns), axis_height(row) + 4
+    lanes = 1 + max((lane for lane, _ in row.windows), default=0)
+    width, height = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)
     picture = el(
         "svg",
         el("title", esc(f"Windows over {which}")),
         el("desc", esc(said)),
-        Html("".join(axis_svg(row, AxisPlace(columns, cell, _EDGE), 1))),
+        Html("".join(_shapes(row, columns, cell))),
         role="img",
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=f"{width:g}",
-        height=f"{height:g}",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
     )
     return el("figure", el("figcaption", esc(said)), picture)
+
+
+def _shapes(row: DrawnRow, columns: Sequence[int | None], cell: float) -> Iterator[str]:
+    """The elements of a picture: all cells of a kind are one path, as are all windows."""
+    kinds: dict[str, str] = {}
+    texts: list[str] = []
+    real = [at for at in columns if at is not None and row.kind(at) == "data"]
+    ends = {*real[:1], *real[-1:]} if real and len(str(real[-1])) * 6.5 <= cell else set()
+    for place, at in enumerate(columns):
+        x, middle = _EDGE + place * cell, _EDGE + (place + 0.5) * cell
+        if at is None or at in ends:
+            kind, text = ("faint", "…") if at is None else ("number", str(at))
+            where = f'x="{middle:g}" y="{_CELL - 5}" class="{kind}" text-anchor="middle"'
+            texts.append(f"<text {where}>{text}</text>")
+        if at is not None and (kind := row.kind(at)) != "nothing":
+            wide, high = max(cell - 1, 1), _CELL - 1
+            path = f"M{x + 0.5:g} 1.5h{wide:g}v{high}h-{wide:g}z"
+            kinds[kind] = kinds.get(kind, "") + path
+    yield from (f'<path class="{kind}" d="{path}"/>' for kind, path in kinds.items())
+    yield from texts
+    bars = taps = ""  # taps are the round ends of lines without length
+    for lane, read in row.windows:
+        y = _CELL + 9 + lane * _LANE
+        middles = [f"{_EDGE + (columns.index(tap) + 0.5) * cell:g}" for tap in read]
+        bars += f"M{middles[0]} {y}H{middles[-1]}"
+        taps += "".join(f"M{middle} {y}h0" for middle in middles)
+    yield f'<path class="bar" d="{bars}"/>'
+    yield f'<path class="taps" stroke-width="{min(8, cell):g}" d="{taps}"/>'

@@ -61,7 +61,8 @@ def page_of(document: Document, draw: Draw) -> str:
         *head,
         contents,
     )
-    foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
+    foot = f"Made by onnxpad {__version__}. In pictures, dashed cells are padding, a bar is a "
+    foot += "window, its dots what it reads. This page loads nothing and runs no script."
     body = el(
         "body",
         el("a", esc("Skip to the report"), class_="skip", href="#report"),
@@ -165,7 +166,7 @@ def _marked(role: str, text: str) -> Html:
 
 def _table(block: Table, longest: int) -> Html:
     rows = [[_cell(cell, longest) for cell in row] for row in block.rows]
-    return table(block.caption or " ", block.heads, rows)
+    return table(block.heads, rows)
 
 
 def _cell(cell: Cell, longest: int) -> Html:

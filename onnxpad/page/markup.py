@@ -12,7 +12,6 @@ Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
 NOTHING = Html("")
-_VOID = {"br", "wbr"}
 MOST_NAMES = 2000
 """Names that one list shows; `--format json` has all of them."""
 
@@ -37,8 +36,6 @@ def el(name: str, *content: Html, **attributes: str | int | None) -> Html:
         for key, value in attributes.items()
         if value is not None
     )
-    if name in _VOID:
-        return Html(f"<{name}{written}>")
     return Html(f"<{name}{written}>{''.join(content)}</{name}>")
 
 
@@ -52,21 +49,15 @@ def code(text: object) -> Html:
     return el("code", esc(text))
 
 
-def paragraph(text: str, kind: str | None = None) -> Html:
-    """A paragraph of plain text."""
-    return el("p", esc(text), class_=kind)
-
-
 def badge(text: str, kind: str) -> Html:
     """A word on a coloured ground: `good`, `warn`, `bad` or `plain`."""
     return el("span", esc(text), class_=f"badge {kind}")
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
+def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
     """A table that scrolls sideways where it is wider than the page.
 
     Args:
-        caption: What it shows; read out before it.
         head: The titles of the columns.
         rows: The cells; the first of each row is its heading.
     """
@@ -81,12 +72,11 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Html]]) -> 
     )
     content = el(
         "table",
-        el("caption", esc(caption)),
         el("thead", el("tr", *titles)),
         el("tbody", join(body)),
     )
     # Focusable, so that it scrolls by keyboard too.
-    return el("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
 
 
 def folded(summary: Html, *content: Html, is_open: bool = False, kind: str | None = None) -> Html:
@@ -103,7 +93,9 @@ def names(items: Sequence[str], noun: str, *, most: int = 3) -> Html:
     listed = [el("li", code(item)) for item in items[:MOST_NAMES]]
     rest = len(items) - len(listed)
     more = (
-        paragraph(f"and {counted(rest, noun)} more; --format json lists all") if rest else NOTHING
+        el("p", esc(f"and {counted(rest, noun)} more; --format json lists all"))
+        if rest
+        else NOTHING
     )
     return folded(
         esc(counted(len(items), noun)), el("ul", join(listed), class_="names"), more, kind="names"

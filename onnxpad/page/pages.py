@@ -6,20 +6,20 @@ from onnxpad.arithmetic.window import Window, output_size
 from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import AxisPadding, PaddingSite, known_number
-from onnxpad.page.axis_pictures import axis_picture, axis_pictures, legend
+from onnxpad.page.axis_pictures import axis_picture, axis_pictures
 from onnxpad.page.document_page import page_of
 from onnxpad.page.markup import NOTHING, Html, join
 from onnxpad.report import CheckReport, FixReport, ShowReport, ValidateReport
 from onnxpad.report.documents import Picture
 from onnxpad.report.documents.check_document import check_document
-from onnxpad.report.documents.fix_in_full import fix_with_pictures
+from onnxpad.report.documents.fix_document import fix_document
 from onnxpad.report.documents.show_document import show_document
 from onnxpad.report.documents.validation_document import validate_document
 
 
 def fix_page(report: FixReport) -> str:
     """The page of a `fix`."""
-    return page_of(fix_with_pictures(report), drawn)
+    return page_of(fix_document(report, "page"), drawn)
 
 
 def check_page(report: CheckReport) -> str:
@@ -44,8 +44,6 @@ def drawn(picture: Picture) -> Html:
             return axis_pictures(change.certificate.facts)
         case PaddingSite() as site:
             return _site(site)
-        case "legend":
-            return legend()
     return NOTHING
 
 

@@ -63,9 +63,6 @@ details.names summary { color: var(--accent); }
 ul.names { margin: .4rem 0; padding-left: 1.2rem; max-height: 24rem; overflow-y: auto; }
 figure { margin: 1rem 0; }
 figcaption { color: var(--faint); font-size: .9rem; margin-bottom: .35rem; }
-ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem;
-  color: var(--faint); font-size: .9rem; }
-ul.legend svg { display: inline-block; vertical-align: -4px; margin-right: .5rem; }
 svg { display: block; max-width: 100%; height: auto; }
 svg text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
 svg .faint { fill: var(--faint); }
@@ -74,14 +71,12 @@ svg .data { fill: var(--data); stroke: var(--paper); }
 svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
 svg .taps { stroke: var(--window); stroke-linecap: round; }
-svg .tap { fill: var(--window); }
 dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem;
   margin: .75rem 0; font-size: .92rem; }
 dl.facts dt { color: var(--faint); grid-column: 1; overflow-wrap: anywhere; }
 dl.facts dd { margin: 0; grid-column: 2; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
-caption { text-align: left; color: var(--faint); padding-bottom: .35rem; font-size: .9rem; }
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }

@@ -429,6 +429,7 @@ class ShowReport(Struct, frozen=True):
         model: Path of the model as given; empty if it was given in memory.
         targets: The targets asked for.
         config: As for `FixReport`.
+        html: Path of the page written; empty if none was asked for.
     """
 
     sites: tuple[PaddingSite, ...]
@@ -442,3 +443,4 @@ class ShowReport(Struct, frozen=True):
     model: str
     targets: tuple[str, ...] = ()
     config: Configured | None = None
+    html: str = ""

@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from msgspec import Struct
 from onnx import numpy_helper
 
-from onnxpad.file.proto_walk import bodies, function_label, named_bodies, qualified
+from onnxpad.file.proto_walk import function_label, named_bodies, qualified
 from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS = 16
@@ -32,24 +31,18 @@ _INTEGERS = {
     for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 }
 
-Item = onnx.ValueInfoProto | onnx.NodeProto
-Items = Mapping[str, Item]
 Held = onnx.GraphProto | onnx.FunctionProto
-Constants = Mapping[str, str]
 
 
-class _Side(Struct, frozen=True):
-    """One of the graphs.
+class _Line(NamedTuple):
+    """A line with the node's first output, and with its operator if it computes amounts.
 
-    Attributes:
-        items: Inputs and then nodes, in file order, by the key that matches them to the other side.
-        constants: Values to show, by name of the tensor.
-        amounts: Tensors that depend on no data, only on sizes, constants and initializers.
+    A node computes amounts if it depends on no data, only on sizes, constants and initializers.
     """
 
-    items: Items
-    constants: Mapping[str, str]
-    amounts: Set[str]
+    text: str
+    output: str = ""
+    operator: str = ""
 
 
 def unified_diff(
@@ -62,9 +55,8 @@ def unified_diff(
 ) -> str:
     """A unified diff without context lines; empty if nothing differs.
 
-    Nodes are matched by the name of their first output. The line numbers of a hunk count the inputs
-    and then the nodes, from 1, in each graph anew. The headings of hunks in bodies and functions
-    say where these are.
+    The line numbers of a hunk count the inputs and then the nodes, from 1, in each graph anew. The
+    headings of hunks in bodies and functions say where these are.
 
     Args:
         before: The graph as it was; long tensors may lack their elements.
@@ -74,13 +66,19 @@ def unified_diff(
         fold: Whether nodes that went away and no data passed through, such as those that computed
             the amounts of a `Pad`, are counted by operator in place of a line each.
     """
-    hunks = list(_all_hunks("", before, after, {}, {}))
-    for was, now in functions:
-        hunks += _all_hunks(function_label(was), was, now, {}, {})
-    if not hunks:
-        return ""
-    told = (hunk.text(fold=fold) for hunk in hunks)
-    return "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *told, ""))
+    hunks: list[str] = []
+    held: list[tuple[str, Held, Held]] = [
+        ("", before, after),
+    ]
+    held += [(function_label(was), was, now) for was, now in functions]
+    for place, was, now in held:
+        after_it = dict(_lines(place, now, {}))
+        for where, lines in _lines(place, was, {}):
+            if where in after_it:  # else its node has a line
+                hunks += _hunks(lines, after_it[where], shown(where), fold=fold)
+    return (
+        "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *hunks, "")) if hunks else ""
+    )
 
 
 def painted(diff: str, paint: Paint) -> str:
@@ -108,170 +106,88 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
 
 
 def input_text(value: onnx.ValueInfoProto) -> str:
-    """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
-    held = value.type.tensor_type
-    if not value.type.HasField("tensor_type"):
-        return shown(f"input {value.name}: {value.type.WhichOneof('value') or '?'}")
-    sizes = [
-        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
-        for dim in held.shape.dim
-    ]
-    shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
-    return shown(f"input {value.name}: {_type(held.elem_type)}{shape}")
+    """The declaration of an input, such as `input x[FLOAT, 1x3xheightx?]`."""
+    return shown(f"input {onnx.helper.printable_value_info(value).removeprefix('%')}")
 
 
-def _text(item: Item, constants: Mapping[str, str]) -> str:
-    return node_text(item, constants) if isinstance(item, onnx.NodeProto) else input_text(item)
-
-
-def _all_hunks(
-    place: str, before: Held, after: Held, outer: Constants, now_outer: Constants
-) -> Iterator[_Hunk]:
-    """The hunks of a graph, then of the bodies in it.
+def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[_Line]]]:
+    """The lines of a graph and of the bodies in it, by where they are: inputs, then nodes.
 
     Args:
         place: Where the graph is in the model; empty for the main graph.
-        before: The graph as it was.
-        after: The graph as it is.
-        outer: The constants of the graph around it, as it was.
-        now_outer: The constants of the graph around it, as it is.
+        graph: The graph.
+        outer: The constants of the graph around it.
     """
-    old, new = _side(before, outer), _side(after, now_outer)
-    yield from _hunks(old, new, shown(place))
-    for was, now in _aligned(old.items, new.items):
-        if isinstance(was, onnx.NodeProto) and isinstance(now, onnx.NodeProto) and was != now:
-            held = dict(named_bodies(now.attribute))
-            label = was.name or f"<{next(filter(None, was.output), was.op_type)}>"
-            for name, body in named_bodies(was.attribute):
-                if name in held and body != held[name]:
-                    where = f"{place} > " * bool(place) + f"{was.op_type} {label!r} > {name}"
-                    yield from _all_hunks(where, body, held[name], old.constants, new.constants)
-
-
-def _side(graph: Held, outer: Constants) -> _Side:
-    items: dict[str, Item] = {}
-    constants = dict(outer)
+    lines, inside, constants = list[_Line](), list[tuple[str, Held]](), dict(outer)
+    amounts: set[str] = set()  # tensors that depend on no data; what comes from outside may be data
     if isinstance(graph, onnx.GraphProto):
-        held_inside = {item.name for item in graph.initializer}
-        inputs = (value for value in graph.input if value.name not in held_inside)
-        items = {f"\0input {value.name}": value for value in inputs}
-        constants |= {item.name: _elements(item) for item in graph.initializer if _is_short(item)}
+        held = {item.name: item for item in graph.initializer}
+        constants |= {name: _elements(item) for name, item in held.items() if _is_short(item)}
+        amounts = held.keys() - {each.name for each in graph.input}
+        lines += [_Line(input_text(each)) for each in graph.input if each.name not in held]
     for node in graph.node:
-        name = next(filter(None, node.output), "")
+        outputs = [*filter(None, node.output)]
+        output = outputs[0] if outputs else ""
         if node.op_type == "Constant" and len(node.attribute) == 1:
-            (held,) = node.attribute
-            if held.name in {"value_int", "value_ints"} or _is_short(held.t):
-                constants[name] = _attribute(held)
-        items[name if name and name not in items else f"\0{len(items)}"] = node
-    return _Side(items, constants, _without_data(graph))
-
-
-def _without_data(graph: Held) -> set[str]:
-    """The tensors of a graph that depend on no data; what comes from outside is taken for data."""
-    found: set[str] = set()
-    if isinstance(graph, onnx.GraphProto):
-        found = {item.name for item in graph.initializer} - {each.name for each in graph.input}
-    for node in graph.node:
+            (value,) = node.attribute
+            if value.name in {"value_int", "value_ints"} or _is_short(value.t):
+                constants[output] = _attribute(value)
+        parts = [*named_bodies(node.attribute)]
         is_size = node.op_type in {"Shape", "Size"}
-        if is_size or (found.issuperset(filter(None, node.input)) and not any(bodies(node))):
-            found.update(node.output)
-    return found
+        if is_size or (amounts.issuperset(filter(None, node.input)) and not parts):
+            amounts.update(outputs)
+        counted = node.op_type != "Pad" and amounts.issuperset(outputs)
+        lines.append(_Line(node_text(node, constants), output, node.op_type if counted else ""))
+        above = f"{place} > " * bool(place)
+        label = node.name or f"<{output or node.op_type}>"
+        inside += [(f"{above}{node.op_type} {label!r} > {name}", body) for name, body in parts]
+    yield place, lines
+    for where, body in inside:
+        yield from _lines(where, body, constants)
 
 
-def _hunks(before: _Side, after: _Side, place: str) -> Iterator[_Hunk]:
-    """A hunk for each changed node, with the nodes removed or added right before it."""
-    altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
-    removed: list[tuple[str, str]] = []
-    added: list[str] = []
-    old = new = 0  # lines passed so far
-    for was, now in _aligned(before.items, after.items):
-        kept = _same(was, now, altered)
-        if was is not None and not kept:
-            gone = _operator_that_went(was, before.amounts) if now is None else ""
-            removed.append((f"-{_text(was, before.constants)}", gone))
-            old += 1
-        if now is not None and not kept:
-            added.append(f"+{_text(now, after.constants)}")
-            new += 1
-        if was is not None and now is not None and (removed or added):
-            yield _hunk(removed, added, old, new, place)
-            removed, added = [], []
-        old, new = old + kept, new + kept
-    if removed or added:
-        yield _hunk(removed, added, old, new, place)
-
-
-def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
-    """Whether an item is on both sides, is equal, and reads the same constants."""
-    if was is None or now is None:
-        return False
-    if isinstance(was, onnx.NodeProto) and not altered.isdisjoint(was.input):
-        return False
-    # A NaN is not equal to itself, but its bytes are.
-    if was == now or was.SerializePartialToString() == now.SerializePartialToString():
-        return True
-    return _text(was, {}) == _text(now, {}) and _without_bodies(was) == _without_bodies(now)
-
-
-def _without_bodies(item: Item) -> bytes:
-    """An item as bytes, apart from bodies, whose differences have hunks of their own."""
-    if not isinstance(item, onnx.NodeProto):
-        return bytes(item.SerializePartialToString())
-    copy = onnx.NodeProto()
-    copy.CopyFrom(item)
-    for attribute in copy.attribute:
-        attribute.ClearField("g")
-        attribute.ClearField("graphs")
-    return bytes(copy.SerializePartialToString())
-
-
-def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]]:
-    """Pairs of an item before and after, in the order of both graphs; None if it is missing.
-
-    Rewriting moves no node. One that moved all the same is shown as removed and added.
-    """
-    left, right = list(old), list(new)
-    moved: set[str] = set()
-    i = j = 0
-    while i < len(left) or j < len(right):
-        if i < len(left) and left[i] not in new:
-            yield old[left[i]], None
-            i += 1
-        elif j < len(right) and (right[j] not in old or right[j] in moved):
-            yield None, new[right[j]]
-            j += 1
-        elif left[i] == right[j]:
-            yield old[left[i]], new[right[j]]
-            i, j = i + 1, j + 1
-        else:
-            moved.add(left[i])
-            yield old[left[i]], None
-            i += 1
-
-
-class _Hunk(Struct, frozen=True):
-    """Lines under their heading.
-
-    Attributes:
-        heading: The heading.
-        removed: The lines removed, each with the operator if the node is counted, else empty.
-        added: The lines added.
-    """
-
-    heading: str
-    removed: list[tuple[str, str]]
-    added: list[str]
-
-    def text(self, *, fold: bool) -> str:
-        """The hunk; if `fold`, neighbouring nodes that computed amounts are one line."""
-        removed = []
-        for is_gone, run in groupby(self.removed, lambda line: bool(line[1])):
+def _hunks(
+    before: Sequence[_Line], after: Sequence[_Line], place: str, *, fold: bool
+) -> Iterator[str]:
+    """The hunks of a graph; if `fold`, neighbouring nodes that computed amounts are one line."""
+    left = {line.output for line in after}
+    for old, new in _changed(before, after):
+        spans = f"-{_span(old)} +{_span(new)}"
+        yield f"@@ {spans} @@{' ' * bool(place)}{place}"
+        removed = before[old.start : old.stop]
+        for is_gone, run in groupby(
+            removed, lambda line: bool(line.operator) and line.output not in left
+        ):
             lines = list(run)
             if fold and is_gone and len(lines) > 1:
-                removed.append(_counted([operator for _, operator in lines]))
+                yield _counted([line.operator for line in lines])
             else:
-                removed += [line for line, _ in lines]
-        return "\n".join((self.heading, *removed, *self.added))
+                yield from (f"-{line.text}" for line in lines)
+        yield from (f"+{line.text}" for line in after[new.start : new.stop])
+
+
+def _changed(before: Sequence[_Line], after: Sequence[_Line]) -> Iterator[tuple[range, range]]:
+    """The lines of both that differ, in the order of both: a line that moved went and came.
+
+    `difflib` takes time quadratic in the number of hunks, which a network has by the thousand.
+    """
+    here, there = ({line.text: at for at, line in enumerate(side)} for side in (before, after))
+    i = j = begin = begun = 0
+    while i < len(before) or j < len(after):
+        if i < len(before) and j < len(after) and before[i].text == after[j].text:
+            if i > begin or j > begun:
+                yield range(begin, i), range(begun, j)
+            i, j = i + 1, j + 1
+            begin, begun = i, j
+        elif i < len(before) and (
+            there.get(before[i].text, -1) < j
+            or (j < len(after) and here.get(after[j].text, -1) >= i)
+        ):
+            i += 1
+        else:
+            j += 1
+    if i > begin or j > begun:
+        yield range(begin, i), range(begun, j)
 
 
 def _counted(operators: Sequence[str]) -> str:
@@ -289,29 +205,15 @@ def _counted(operators: Sequence[str]) -> str:
     return f"-({' and '.join(many)} that nothing reads{told})"
 
 
-def _operator_that_went(item: Item, amounts: Set[str]) -> str:
-    """The operator of a node that computed amounts; empty for one on the way of data."""
-    if not isinstance(item, onnx.NodeProto) or item.op_type == "Pad":
-        return ""
-    return item.op_type if {*filter(None, item.output)} <= amounts else ""
-
-
-def _hunk(
-    removed: list[tuple[str, str]], added: list[str], old: int, new: int, place: str
-) -> _Hunk:
-    """Lines under their heading; `old` and `new` count the lines passed, including these."""
-    spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
-    return _Hunk(f"@@ {spans} @@{' ' * bool(place)}{place}", removed, added)
-
-
-def _span(end: int, length: int) -> str:
+def _span(lines: range) -> str:
     """A range of lines as diff writes it: an empty range is named by the line before it.
 
-    >>> _span(3, 1), _span(3, 2), _span(3, 0)
+    >>> _span(range(2, 3)), _span(range(1, 3)), _span(range(3, 3))
     ('3', '2,2', '3,0')
     """
-    begin = end - length
-    return f"{end}" if length == 1 else f"{begin + 1 if length else begin},{length}"
+    if len(lines) == 1:
+        return f"{lines.stop}"
+    return f"{lines.start + bool(lines)},{len(lines)}"
 
 
 def _attribute(item: onnx.AttributeProto) -> str:

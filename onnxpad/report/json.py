@@ -1,511 +1,483 @@
-"""Reports as JSON for other programs.
+"""Reports as JSON for other programs: the records that a report holds, each by its fields.
 
-`version` is the number of the schema. Within one version, fields may be added, but none changes or
-disappears. JSON has no NaN and no infinities: NaN is null, infinity the string "inf" or "-inf".
+`VIEWS` says what JSON has of a record; values and their schema are both read off it. `version` is
+the number of the schema. Within one version, fields may be added, but none changes or disappears.
+JSON has no NaN and no infinities: NaN is null, infinity the string "inf" or "-inf".
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec.structs import asdict
+from msgspec import Struct
 
 from onnxpad import __version__
-from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption, Page, Severity
+from onnxpad.finding import Assumption, Page, Severity
 from onnxpad.reasons import Reason
-from onnxpad.report import (
-    CheckReport,
-    Configured,
-    FileReport,
-    FixReport,
-    MatchReport,
-    RepadReport,
-    ValidateReport,
-)
-from onnxpad.validation.result import (
-    Comparison,
-    Divergence,
-    PaddingDifference,
-    Placement,
-    Run,
-    Validation,
-)
+from onnxpad.report import CheckReport
 
 if TYPE_CHECKING:
-    from onnxpad.doctor.diagnosis import Diagnosis
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
+    from onnxpad.inventory import PaddingSite
+    from onnxpad.targets.known_targets import Standing
     from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
 
-_RECORDS = (
-    *(Finding, Change, Page),
-    *(Validation, Run, Comparison, Placement, Divergence, PaddingDifference),
-)
-"""Records that are written by their fields, in whatever report; others are words."""
+
+class RulePages(Struct, frozen=True):
+    """The result of `rule`: rules, and entries of the glossary, if any were asked for."""
+
+    rules: tuple[Page, ...]
+    words: Mapping[str, str] | None = None
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Every reason with its meaning."""
+        return {reason.value: reason.meaning for reason in Reason}
 
 
-def fix_json(report: FixReport) -> str:
-    """The report of one `fix` as one JSON object, with a newline at the end."""
-    document = {
-        **head("fix", report.exit_code),
-        "model": report.name,
-        **report.options.decisive,
-        "outcome": report.outcome,
-        "written": report.delivery.written or None,
-        "older": report.delivery.older or None,
-        "data": list(report.delivery.data),
-        "check": report.delivery.check,
-        "counts": {
-            side: asdict(counts)
-            for side, counts in zip(("before", "after"), report.counts, strict=True)
-        },
-        "nodes_before": report.nodes_before,
-        "nodes_after": report.nodes_after,
-        "seconds": report.seconds,
-        "declared": report.declared,
-        "ranges": report.ranges,
-        "dims": {
-            name: {"first": sizes[0], "last": sizes[-1], "step": sizes.step}
-            for name, sizes in report.dims.items()
-        },
-        "diff": report.delivery.diff,
-        "changes": [_change(change) for change in report.changes],
-        "findings": [finding_fields(finding) for finding in report.findings],
-        "undone": [finding_fields(finding) for finding in report.undone],
-        "barred": [finding_fields(finding) for finding in report.barred],
-        "validation": report.compared,
-        "notes": report.notes,
-        "warnings": report.warnings,
-        "html": report.delivery.html or None,
-        "next": report.next and _next(report.next),
-        **config_fields(report.config),
-    }
-    return dumped(document)
+class TargetList(Struct, frozen=True):
+    """The result of `targets`, of those asked for by name with cells, runs and facts."""
+
+    found: tuple[Target, ...]
+    in_full: bool
 
 
-def check_json(report: CheckReport) -> str:
-    """The report of one `check` as one JSON object with a list of files."""
-    document = {
-        **head("check", report.exit_code),
-        "style": report.options.style,
-        "trust": report.options.trust,
-        "convention": report.convention or None,
-        "html": report.html or None,
-        "fail_on": report.fail_on,
-        "files": [_file(file, report.fail_on) for file in report.files],
-        "summary": {
-            "files": len(report.files),
-            "unreadable": sum(bool(file.error) for file in report.files),
-            "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
-            **{severity.value: report.count(severity) for severity in Severity},
-        },
-    }
-    return dumped(document)
+class Failed(Struct, frozen=True):
+    """The end of a command that has no report."""
+
+    command: str
+    exit_code: int
+    kind: str
+    message: str
 
 
-def validate_json(report: ValidateReport) -> str:
-    """The report of one `validate` as one JSON object."""
-    document = {
-        **head("validate", report.exit_code),
-        "original": report.original,
-        "rewritten": report.rewritten or None,
-        "inputs": report.inputs or None,
-        "reference": report.reference or None,
-        "outcome": report.outcome,
-        "providers": report.providers,
-        "seconds": report.seconds,
-        "unproven": report.unproven,
-        "next": report.next or None,
-        "html": report.html or None,
-        "validation": report.validation,
-        **config_fields(report.config),
-    }
-    return dumped(document)
+Computed = tuple[str, Callable[[Any], object]]
+"""A value that is no field: its type as text, and the function that gives it."""
 
 
-def match_json(report: MatchReport) -> str:
-    """The report of one `match` as one JSON object."""
-    from onnxpad.frameworks.repadding.verdict import Distinguishable, Repadded, Tried
+class Key(NamedTuple):
+    """A key of an object in JSON.
 
-    matching = report.matching
-    document = {
-        **head("match", report.exit_code),
-        "model": report.name,
-        "reference": report.reference,
-        "inputs": report.inputs or None,
-        "outcome": matching.outcome,
-        "reason": matching.reason or None,
-        "first": matching.first or None,
-        "convention": matching.by or None,
-        "error": {
-            "before": matching.before,
-            "after": matching.after,
-            "noise": matching.noise,
-        },
-        "nearest": matching.nearest,
-        "record": matching.record,
-        "layout": matching.layout,
-        "changes": matching.changes,
-        "distinguishable": matching.distinguishable,
-        "tried": matching.tried,
-        "left": [{"node": node, "reason": why} for node, why in matching.left],
-        "runs": matching.runs,
-        "stages": matching.stages,
-        "notes": matching.notes,
-        "written": report.delivery.written or None,
-        "data": report.delivery.data,
-        "seconds": report.seconds,
-    }
-    return dumped(document, Repadded, Distinguishable, Tried)
+    Attributes:
+        name: The key; empty if the keys of its value stand in its place.
+        source: The path of attributes to its value, or what computes it.
+        is_null: Whether an empty value is null.
+        is_open: Whether the key is left out where the value is null.
+    """
+
+    name: str
+    source: str | Computed
+    is_null: bool = False
+    is_open: bool = False
 
 
-def repad_json(report: RepadReport) -> str:
-    """The report of one `repad` as one JSON object."""
-    from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
-
-    difference = report.difference
-    document = {
-        **head("repad", report.exit_code),
-        "model": report.name,
-        "to": report.to,
-        "reference": report.reference or None,
-        "outcome": report.outcome,
-        "failure": report.failure or None,
-        "changes": report.changes,
-        "unchanged": report.unchanged,
-        "inputs": difference.inputs,
-        "outputs": difference.outputs,
-        "uncompared": difference.uncompared or None,
-        "validation": report.validation,
-        "declared": report.declared,
-        "written": report.delivery.written or None,
-        "older": report.delivery.older or None,
-        "data": report.delivery.data,
-        "seconds": report.seconds,
-        "notes": report.notes,
-        "warnings": report.warnings,
-        **config_fields(report.config),
-    }
-    return dumped(document, Rewritten, Unchanged, OutputChange)
+View = tuple[str, Mapping[str, Computed]]
 
 
-def explain_json(explanation: ExplainReport) -> str:
-    """The report of one `explain` as one JSON object."""
-    from onnxpad.frameworks.conventions.by_size import Deviation, Parting
-    from onnxpad.frameworks.conventions.table import source_of
+def told(keys: str, **computed: Computed) -> View:
+    """The keys of a record as text, and those among them that are computed.
+
+    A key is `key`, or `key=path` for another path of attributes. `?` at its end makes an empty
+    value null, `~` in front leaves out a null, and the keys of `*path` stand in its place. `...`
+    are the fields of the record but for those after `-`.
+    """
+    return keys, computed
+
+
+def keys_of(name: str, fields: tuple[str, ...]) -> Iterator[Key]:
+    """The keys that JSON has of a record, by the name of its class."""
+    keys, computed = VIEWS.get(name, ("...", {}))
+    listed, _, left_out = keys.partition(" - ")
+    for word in listed.split():
+        if word == "...":
+            yield from (Key(each, each) for each in fields if each not in left_out.split())
+            continue
+        key, _, path = word.lstrip("~*").rstrip("?").partition("=")
+        source = computed.get(key, path or key)
+        yield Key("" if word[0] == "*" else key, source, word[-1] == "?", word[0] == "~")
+
+
+def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> Mapping[str, object]:
+    """The lines that write a padding."""
     from onnxpad.frameworks.conventions.writing import written
 
-    question, windows, about = explanation.question, explanation.windows, explanation.about
-    found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
-    group = {name: names for names in explanation.agree for name in names}
-    document = {
-        **head("explain", explanation.exit_code),
-        "model": None if about is None else about.model or None,
-        "node": None if about is None else about.node,
-        "padded": None if about is None else about.padded or None,
-        "own": None if about is None else _own(explanation),
-        "op": explanation.op,
-        "size": explanation.size,
-        "kernel": [window.kernel for window in windows],
-        "stride": [window.stride for window in windows],
-        "dilation": [window.dilation for window in windows],
-        "padding": question.padding,
-        "output_padding": question.output_padding,
-        "output_size": None if explanation.reach is None else explanation.reach.output,
-        "reach": _reach(explanation),
-        "conventions": {
-            name: answer and {"pads": answer.pads, "output": answer.output}
-            for name, answer in explanation.conventions.items()
-        },
-        "agree": explanation.agree,
-        "refused": explanation.refused,
-        "classes": explanation.survey.classes,
-        "partings": explanation.survey.partings,
-        "about": {
-            name: {
-                "source": source_of(name),
-                "dilation": [axis.window.dilation for axis in answer.axes],
-                "output_padding": answer.output_padding,
-                "counts_padding": answer.counts,
-                **written(question, answer, group[name]),
-            }
-            for name, answer in found.items()
-        },
-    }
-    return dumped(document, Parting, Deviation)
+    return written(explanation.question, answer, names)
+
+
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """A padding with the lines that write it."""
+    lines = _lines(explanation, answer, *names)
+    return {"pads": answer.pads, "output_padding": answer.output_padding, **lines}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
     """The padding that a model has at a node, and the conventions that compute the same there."""
-    from onnxpad.frameworks.conventions.writing import written
-
     own = explanation.about and explanation.about.own
     if not own:
         return None
-    return {
-        "pads": own.pads,
-        "output": own.output,
-        "same": explanation.same_as_model,
-        "output_padding": own.output_padding,
-        **written(explanation.question, own),
-    }
+    way = _way(explanation, own)
+    return {**way, "output": own.output, "same": explanation.same_as_model}
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
     """The padding that gives the output size asked for; None if none was asked for."""
-    from onnxpad.frameworks.conventions.writing import written
-
     if (reach := explanation.reach) is None:
         return None
-
-    def told(answer: Answer, names: Sequence[str] = ()) -> dict[str, object]:
-        lines = written(explanation.question, answer, names)
-        return {"pads": answer.pads, "output_padding": answer.output_padding, **lines}
-
-    axes = [
-        {
-            "size": need.size,
-            "output": need.output,
-            "without_padding": need.bare,
-            "nearest": need.nearest,
-            "sums": [
-                {
-                    "least": each.least,
-                    "most": each.most,
-                    "begin": each.begin,
-                    "ceil_mode": each.ceil_mode,
-                }
-                for each in need.totals
-            ],
-        }
-        for need in reach.needs
-    ]
     return {
         "possible": reach.is_possible,
-        "axes": axes,
+        "axes": reach.needs,
         "conventions": {
-            name: [told(answer, [name]) for answer in answers]
+            name: [_way(explanation, answer, name) for answer in answers]
             for name, answers in reach.conventions.items()
         },
         "refused": reach.refused,
-        "explicit": None if reach.explicit is None else told(reach.explicit),
-        "changes": [
-            {
-                "axis": change.axis,
-                "what": change.what,
-                "now": change.now,
-                "least": change.least,
-                "most": change.most,
-            }
-            for change in reach.changes
-        ],
+        "explicit": None if reach.explicit is None else _way(explanation, reach.explicit),
+        "changes": reach.changes,
     }
 
 
-def doctor_json(found: Diagnosis, exit_code: int) -> str:
-    """The report of `doctor` as one JSON object."""
-    from onnxpad.doctor.diagnosis import Driver, Library, Package, Problem, Provider
+def _about(explanation: ExplainReport) -> dict[str, object]:
+    """Each convention that has an answer: where it is from, and the lines that write it."""
+    from onnxpad.frameworks.conventions.table import source_of
 
-    document = {**head("doctor", exit_code), "ok": found.ok, **_fields(found)}
-    return dumped(document, Driver, Library, Package, Problem, Provider)
-
-
-def rules_json(pages: Iterable[Page], words: Mapping[str, str] | None = None) -> str:
-    """Rules, each with its page, and every reason.
-
-    Args:
-        pages: The rules.
-        words: Entries of the glossary that were asked for.
-    """
-    reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
-    entries = {"words": dict(words)} if words else {}
-    return dumped({**head("rule", 0), "rules": list(pages), **reasons, **entries})
+    group = {name: names for names in explanation.agree for name in names}
+    return {
+        name: {
+            "source": source_of(name),
+            "dilation": [axis.window.dilation for axis in answer.axes],
+            "counts_padding": answer.counts,
+            "output_padding": answer.output_padding,
+            **_lines(explanation, answer, *group[name]),
+        }
+        for name, answer in explanation.conventions.items()
+        if answer is not None
+    }
 
 
-def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
-    """Targets as one JSON object: all that is known of them.
+def _read(name: str, kind: str, other: object = None) -> Computed:
+    """An attribute of the operator of a site."""
+    return kind, lambda site: site.read(name, other)
 
-    Args:
-        targets: They.
-        in_full: Whether cells, runs and facts are written too.
-    """
+
+def _known(value: object) -> int | None:
+    """A number that is known, or None."""
+    return value if isinstance(value, int) else None
+
+
+def _outer(site: PaddingSite) -> list[dict[str, object]]:
+    """The `Pad`s upstream of a site, or the site itself if it is one."""
+
+    def one(pad: PaddingSite) -> dict[str, object]:
+        mode, amounts = pad.read("mode"), pad.read("constant_amounts")
+        return {
+            "node": pad.names[0],
+            "mode": mode,
+            "value": pad.read("value") if mode == "constant" else None,
+            "pads": None if amounts is None else sum(zip(*amounts, strict=True), ()),
+            "axes": pad.read("axes"),
+            "source": pad.source or pad.problem,
+            "formula": pad.formula or None,
+            "steps": () if pad is site else pad.path,
+        }
+
+    return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
+
+
+def _standing(target: Target) -> Standing:
     from onnxpad.targets.known_targets import standing
 
-    document = [
-        {
-            "name": target.name,
-            "title": target.title,
-            "version": target.version,
-            "measured": target.measured,
-            "read": target.read,
-            **asdict(standing(target)),
-            "spell": list(target.spell),
-            "notes": list(target.notes),
-            **(
-                {
-                    "cells": [_cell(cell) for cell in target.cells],
-                    "runs": [asdict(run) for run in target.runs],
-                    "facts": [asdict(fact) for fact in target.facts],
-                }
-                if in_full
-                else {}
-            ),
-        }
-        for target in targets
-    ]
-    return dumped({**head("targets", 0), "targets": document})
+    return standing(target)
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
-    """A cell, its conditions written as in a file."""
-    when = {
-        name: list(each.values)
-        or {
-            key: bound
-            for key, bound in (("min", each.least), ("max", each.most))
-            if bound is not None
-        }
+def _when(cell: Cell) -> dict[str, object]:
+    """The conditions of a cell, as in a file."""
+    ends = {name: {"min": each.least, "max": each.most} for name, each in cell.when}
+    return {
+        name: list(each.values) or {key: end for key, end in ends[name].items() if end is not None}
         for name, each in cell.when
     }
-    return {**_fields(cell), "when": when, "known_by": cell.known_by}
 
 
-def error_json(command: str, exit_code: int, kind: str, message: str) -> str:
-    """The error of a command that has no report, as one JSON object."""
-    error = {"kind": kind, "message": message}
-    return dumped({**head(command, exit_code), "error": error})
-
-
-def head(command: str, exit_code: int) -> dict[str, object]:
-    """The fields that every report begins with."""
-    tool = {"name": "onnxpad", "version": __version__}
-    return {"version": SCHEMA, "tool": tool, "command": command, "exit_code": exit_code}
-
-
-def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
+def _summary(report: CheckReport) -> dict[str, int]:
     return {
-        "path": file.path,
-        "error": file.error or None,
-        "failing": len(file.failing(fail_on)),
-        "findings": [finding_fields(finding) for finding in file.findings],
-        "notes": file.notes,
-        "warnings": file.warnings,
-        **config_fields(file.config),
+        "files": len(report.files),
+        "unreadable": sum(bool(file.error) for file in report.files),
+        "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
+        **{severity.value: report.count(severity) for severity in Severity},
     }
 
 
-def config_fields(config: Configured | None) -> dict[str, object]:
-    """The configuration that held, as a field of a report; no field if none did."""
-    return {} if config is None else {"config": asdict(config)}
+def _sides(name: str) -> Computed:
+    """The number of a name before and after."""
+    numbers = "{'before': int, 'after': int}"
+    return numbers, lambda it: {side: getattr(getattr(it, side), name) for side in _SIDES}
 
 
-def finding_fields(finding: Finding) -> dict[str, object]:
-    """A finding, with whether `fix` rewrites it, and the option that asks for it as it is."""
-    return {
-        **_fields(finding),
-        "location": asdict(finding.location),
-        "fixable": finding.fixable,
-        "asked": finding.asked or None,
-    }
-
-
-def _next(found: NextOption) -> dict[str, object]:
-    pads, auto_pads, nodes = (
-        {"before": getattr(found.before, name), "after": getattr(found.after, name)}
-        for name in ("pads", "auto_pads", "nodes")
-    )
-    return {
-        "option": found.option,
-        "keywords": found.keywords,
-        "pads": pads,
-        "auto_pads": auto_pads,
-        "nodes": nodes,
-        "text": f"{found.option} would {found.gain}",
-        "hint": None,
-    }
-
-
-def _change(change: Change) -> dict[str, object]:
-    return {name: getattr(change, name) for name in CHANGE}
-
-
-def _codes(certificate: Certificate) -> list[str]:
-    return [each.code for each in certificate.assumptions if isinstance(each, Assumption)]
-
-
-def dumped(document: Mapping[str, object], *records: type) -> str:
-    """A report as text, with a newline at the end.
-
-    Args:
-        document: The report.
-        records: Further records in it that are written by their fields.
-    """
-    # ASCII with escapes is the same JSON on every console encoding.
-    return json.dumps(_plain(document, (*_RECORDS, *records)), indent=2, allow_nan=False) + "\n"
-
-
-CHANGE = (
-    *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
-    *("forms", "amounts", "repairs"),
+_SIDES = ("before", "after")
+_LONG = ("cells", "runs", "facts")
+_WAY = (
+    "{'pads': tuple[tuple[int, int], ...], 'output_padding': tuple[int, ...], "
+    "'pytorch': str, 'keras': str, 'onnx': str}"
 )
-"""The fields that JSON has of a change."""
+_OWN = f"({_WAY} | {{'output': tuple[int, ...], 'same': tuple[str, ...]}}, None)"
+_REACH = (
+    "({'possible': bool, 'axes': tuple[Need, ...], 'conventions': Mapping[str, object], "
+    f"'refused': Mapping[str, str], 'explicit': ({_WAY}, None), "
+    "'changes': tuple[NumberChange, ...]}, None)"
+)
+_OUTER = (
+    "[..., {'node': str, 'mode': str | None, 'value': float | int | str | None, "
+    "'pads': tuple[int, ...] | None, 'axes': tuple[int, ...] | None, 'source': str, "
+    "'formula': str | None, 'steps': tuple[PathNode, ...]}]"
+)
 
-WORDS = {
-    "skipped": "uncompared",
-    "totals": "pads",
-    "limits": "sizes",
-    **dict.fromkeys(
-        (
-            "drawn",
-            "is_pad",
-            "brief",
-            "data",
-            "elements",
-            "resized",
+VIEWS: Mapping[str, View] = {
+    # fix
+    "FixReport": told(
+        "model=name *options outcome written=delivery.written? older=delivery.older? "
+        "data=delivery.data check=delivery.check counts nodes_before nodes_after seconds declared "
+        "ranges dims diff=delivery.diff changes findings undone barred validation=compared notes "
+        "warnings html=delivery.html? next ~config",
+        counts=(
+            "{'before': Counts, 'after': Counts}",
+            lambda it: dict(zip(_SIDES, it.counts, strict=True)),
         ),
-        "",
+    ),
+    "Options": told(
+        "... ~target ~target_only - shapes dims trust_dim_names strict target target_only",
+        target=("str | tuple[str, ...]", lambda it: it.target if it.is_for_targets else None),
+        target_only=("bool", lambda it: it.target_only if it.is_for_targets else None),
+    ),
+    "Change": told(
+        "code node op_type before after certificate removed probe forms amounts repairs"
+    ),
+    "Certificate": told(
+        "statement sizes assumptions facts within assumption_codes",
+        assumption_codes=(
+            "list[str]",
+            lambda it: [each.code for each in it.assumptions if isinstance(each, Assumption)],
+        ),
+    ),
+    "Finding": told("... fixable asked? - brief"),
+    "NextOption": told(
+        "option keywords pads auto_pads nodes text",
+        pads=_sides("pads"),
+        auto_pads=_sides("auto_pads"),
+        nodes=_sides("nodes"),
+        text=("str", lambda it: f"{it.option} would {it.gain}"),
+    ),
+    # check
+    "CheckReport": told(
+        "style=options.style trust=options.trust convention? html? fail_on files summary",
+        files=(
+            "tuple[FileReport, ...]",
+            lambda it: [
+                {**_fields(each), "failing": len(each.failing(it.fail_on))} for each in it.files
+            ],
+        ),
+        summary=("Mapping[str, int]", _summary),
+    ),
+    "FileReport": told(
+        "path error? failing findings notes warnings ~config",
+        failing=("int", lambda it: len(it.failing())),
+    ),
+    # validate
+    "ValidateReport": told(
+        "original rewritten? inputs? reference? outcome providers seconds unproven next? html? "
+        "validation ~config"
+    ),
+    "Validation": told("... uncompared - skipped resized"),
+    "Run": told("... - drawn"),
+    "Comparison": told("... - elements"),
+    "Divergence": told("... - is_pad"),
+    "PaddingDifference": told("... pads - totals"),
+    # match and repad
+    "MatchReport": told(
+        "model=name reference inputs? *matching error written=delivery.written? "
+        "data=delivery.data seconds",
+        error=(
+            "{'before': float, 'after': float, 'noise': float}",
+            lambda it: {key: getattr(it.matching, key) for key in (*_SIDES, "noise")},
+        ),
+    ),
+    "Matching": told(
+        "outcome reason? first? convention=by? nearest record layout changes distinguishable tried "
+        "left runs stages notes",
+        left=(
+            "[..., {'node': str, 'reason': str}]",
+            lambda it: [{"node": node, "reason": why} for node, why in it.left],
+        ),
+    ),
+    "RepadReport": told(
+        "model=name to reference? outcome failure? changes unchanged inputs=difference.inputs "
+        "outputs=difference.outputs uncompared=difference.uncompared? validation declared "
+        "written=delivery.written? older=delivery.older? data=delivery.data seconds notes warnings "
+        "~config"
+    ),
+    # show
+    "ShowReport": told(
+        "model? asked ~targets? total sites conventions findings=others notes warnings html? "
+        "~config"
+    ),
+    "PaddingSite": told(
+        "node op_type domain scope kind written pads own_pads axes kernel stride=windows.stride "
+        "dilation=windows.dilation auto_pad ceil_mode count_include_pad output_padding "
+        "output_shape outer tensor? path readers conventions convention? findings fixable stays "
+        "problem? advice ~taken? ~known_by?",
+        written=("str", lambda it: it.written or "none"),
+        kernel=("list[int | None]", lambda it: [_known(each.kernel) for each in it.windows]),
+        auto_pad=(
+            "str | None",
+            lambda it: None if (said := it.read("auto_pad")) == "NOTSET" else said,
+        ),
+        ceil_mode=_read("ceil_mode", "bool", False),
+        count_include_pad=_read("count_include_pad", "bool", False),
+        output_padding=_read("output_padding", "tuple[int, ...]", ()),
+        output_shape=_read("output_shape", "tuple[int, ...] | None"),
+        outer=(_OUTER, _outer),
+    ),
+    "AxisPadding": told(
+        "axis name begin end size extent=told_size formula?",
+        begin=("int | None", lambda it: _known(it.pair[0])),
+        end=("int | None", lambda it: _known(it.pair[1])),
+        size=("int | None", lambda it: _known(it.extent)),
+    ),
+    # explain
+    "ExplainReport": told(
+        "model=about.model? node=about.node padded=about.padded? own op size kernel=windows.kernel "
+        "stride=windows.stride dilation=windows.dilation padding=question.padding "
+        "output_padding=question.output_padding output_size=reach.output reach conventions agree "
+        "refused classes=survey.classes partings=survey.partings about",
+        own=(_OWN, _own),
+        reach=(_REACH, _reach),
+        about=("Mapping[str, object]", _about),
+    ),
+    "Answer": told("pads output"),
+    "Need": told("size output without_padding=bare nearest sums=totals"),
+    # the others
+    "Diagnosis": told("ok ..."),
+    "RulePages": told("rules reasons ~words?"),
+    "TargetList": told(
+        "targets",
+        targets=(
+            "tuple[Target, ...]",
+            lambda it: [
+                {
+                    key: value
+                    for key, value in _fields(each).items()
+                    if it.in_full or key not in _LONG
+                }
+                for each in it.found
+            ],
+        ),
+    ),
+    "Target": told(
+        "name title version measured read *standing spell notes ~cells ~runs ~facts",
+        standing=("Standing", _standing),
+    ),
+    "Cell": told("... when known_by - when", when=("Mapping[str, object]", _when)),
+    "Failed": told(
+        "error",
+        error=(
+            "{'kind': str, 'message': str}",
+            lambda it: {"kind": it.kind, "message": it.message},
+        ),
     ),
 }
-"""The words that JSON has for facts, by field: the property with these, or none."""
+"""The keys that JSON has of records, by the name of the class; of others it has all fields."""
+
+COMMANDS = {
+    "FixReport": "fix",
+    "CheckReport": "check",
+    "ValidateReport": "validate",
+    "MatchReport": "match",
+    "RepadReport": "repad",
+    "ShowReport": "show",
+    "ExplainReport": "explain",
+    "RulePages": "rule",
+    "Diagnosis": "doctor",
+    "TargetList": "targets",
+    "Failed": "error",
+}
+"""The command of each report."""
 
 
-def _fields(value: Any) -> dict[str, object]:
-    names = (WORDS.get(name, name) for name in value.__struct_fields__)
-    return {name: getattr(value, name) for name in names if name}
+def json_of(report: Any) -> str:
+    """A report as one JSON object, with a newline at the end."""
+    head = {
+        "version": SCHEMA,
+        "tool": {"name": "onnxpad", "version": __version__},
+        "command": getattr(report, "command", COMMANDS[_name(report.__class__)]),
+        "exit_code": getattr(report, "exit_code", 0),
+    }
+    # ASCII with escapes is the same JSON on every console encoding.
+    return json.dumps({**head, **_fields(report)}, indent=2, allow_nan=False) + "\n"
 
 
-def _plain(value: object, records: tuple[type, ...]) -> object:
+@cache
+def _name(kind: type) -> str:
+    """The class of a record or of its base that has a view; else its own name."""
+    names = (each.__name__ for each in kind.__mro__)
+    return next((name for name in names if name in VIEWS), kind.__name__)
+
+
+@cache
+def _keys(kind: type) -> tuple[Key, ...]:
+    return tuple(keys_of(_name(kind), kind.__struct_fields__))  # type: ignore[attr-defined]
+
+
+def _fields(record: Any) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key in _keys(record.__class__):
+        source = key.source
+        value = _at(record, source) if isinstance(source, str) else source[1](record)
+        if key.is_null:
+            value = value or None
+        if not key.name:
+            found |= _fields(value)
+        elif value is not None or not key.is_open:
+            found[key.name] = _plain(value)
+    return found
+
+
+def _at(value: Any, path: str) -> Any:
+    """The value at a path of attributes; None behind a None, and a list of those of each item."""
+    for name in path.split("."):
+        if isinstance(value, tuple):
+            value = [getattr(each, name) for each in value]
+        else:
+            value = None if value is None else getattr(value, name)
+    return value
+
+
+def _plain(value: Any) -> object:
     """A value converted to JSON's types; evidence may hold values of any type."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, records) for key, item in value.items()}
-    if isinstance(value, Certificate):
-        return _plain({**_fields(value), "assumption_codes": _codes(value)}, records)
-    if isinstance(value, records):
-        return _plain(_fields(value), records)
-    if isinstance(value, set | frozenset):
-        return sorted((_plain(item, records) for item in value), key=str)
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            is_told = math.isinf(value)
+            return None if math.isnan(value) else str(float(value)) if is_told else float(value)
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case Struct():
+            return _fields(value)
+        case range():
+            return {"first": value[0], "last": value[-1], "step": value.step}
+        case set() | frozenset():
+            return sorted(map(_plain, value), key=str)
+        case Sequence() if not isinstance(value, bytes | bytearray):
+            return [*map(_plain, value)]
     tolist = getattr(value, "tolist", None)  # numpy's scalars and arrays, without importing it
-    if callable(tolist):
-        return _plain(tolist(), records)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_plain(item, records) for item in value]
-    return str(value)
-
-
-def _number(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return str(float(value)) if math.isinf(value) else float(value)
+    return _plain(tolist()) if callable(tolist) else str(value)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from onnxpad.errors import few
 from onnxpad.report.documents import (
     Block,
+    Cell,
     Document,
     Group,
     Line,
@@ -46,7 +47,6 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _END = "\x1b[0m"
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
-_SHORTEST = 4
 _LEAST = 24
 """Columns that the last column of a table has at least."""
 _WIDEST = 10_000
@@ -121,21 +121,6 @@ def _beginning(name: str, width: int) -> str:
         if used > width:
             return name[:place]
     return name
-
-
-def pattern_of(name: str, room: int) -> str:
-    """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
-
-    >>> pattern_of("net/block/conv", 20), pattern_of("net/block/conv", 12)
-    ('net/block/conv', '*/block/conv')
-    >>> pattern_of("畳み込み層の名前です", 13)
-    '*層の名前です'
-    """
-    if cells(name) <= room or room < _SHORTEST:
-        return name
-    end = _beginning(name[::-1], room - 1)[::-1]
-    slash = end.find("/")
-    return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
@@ -214,56 +199,21 @@ class Screen(Struct, frozen=True):
                 return [block.first + shorten(block.text, room, placeholder="...")]
             case Line():
                 return self.lines(block.text, block.first, block.rest)
-            case Pairs() if block.width:
-                leads = [marked(f"  {label:{block.width}}", "faint") for label, _ in block.rows]
-                rows = zip(leads, block.rows, strict=True)
-                return [line for lead, (_, text) in rows for line in self.lines(text, lead)]
             case Pairs():
-                names, texts = ([row[place] for row in block.rows] for place in (0, 1))
-                return self.pairs(names, texts)
+                return self.pairs(block.rows)
             case Table():
-                return self._listed(block) if block.is_listing else [self._filled(block)]
+                return self._table(block)
             case Tallies():
                 return self.lines(marked(counts_text(block), "strong"), "  ")
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _filled(self, table: Table) -> str:
-        """A table, with as many names in its last column as there is room for."""
-        begun = [
-            [_lines_of(cell.above if isinstance(cell, NodeNames) else cell) for cell in row]
-            for row in table.rows
-        ]
-        room = self.last_column(table.heads, begun)
-        rows = [
-            [
-                [*cell.above, _first_of(cell.names, room)] if isinstance(cell, NodeNames) else cell
-                for cell in row
-            ]
-            for row in table.rows
-        ]
-        return self.table(table.heads, rows)
-
-    def _listed(self, table: Table) -> Iterator[str]:
-        rows = [([str(cell) for cell in texts], named) for *texts, named in table.rows]
-        every = [table.heads[:-1], *(texts for texts, _ in rows)]
-        widths = [max(map(cells, column)) for column in zip(*every, strict=True)]
-        is_narrow = self.width is not None and sum(widths) + 2 * (len(widths) - 1) > self.width
-        if is_narrow:
-            widths = widths[:-1]
-        yield marked(_padded(every[0], widths), "faint")
-        for texts, named in rows:
-            yield _padded(texts, widths)
-            if isinstance(named, NodeNames) and named.names:
-                lead = [" " * (widths[0] + 2), named.narrow * is_narrow, *named.above]
-                yield marked(_fitting(named.names, "".join(lead), self.width or _WIDEST), "faint")
-
-    def pairs(self, names: Sequence[str], texts: Sequence[str], widest: int = 40) -> list[str]:
+    def pairs(self, rows: Sequence[tuple[str, str]], widest: int = 40) -> list[str]:
         """Names with a text each; the texts are aligned, except after very long names."""
-        column = max((w for name in names if (w := cells(name)) <= widest), default=0)
+        column = max((w for name, _ in rows if (w := cells(name)) <= widest), default=0)
         found: list[str] = []
-        for name, text in zip(names, texts, strict=True):
+        for name, text in rows:
             first = f"  {name}{' ' * max(0, column - cells(name))}  "
             if self.width is None or cells(first) + _LEAST <= self.width:
                 found += self.lines(text, first)
@@ -271,46 +221,39 @@ class Screen(Struct, frozen=True):
                 found += self.lines(f"{name}  {text}", "  ", "      ")
         return found
 
-    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]) -> str:
-        """A table; its last column takes the room that the others leave, and cells are wrapped.
-
-        Args:
-            heads: The heads of the columns; all empty for a table without.
-            rows: The cells of each row; a cell of several lines is a sequence.
-        """
-        drawn = [[_lines_of(cell) for cell in row] for row in rows]
-        if self.width is not None:
-            limits = self._limits(heads, drawn)
-            drawn = [
-                [
-                    [part for line in cell for part in wrapped(line, limit, "", "  ")]
-                    for cell, limit in zip(row, limits, strict=True)
-                ]
-                for row in drawn
-            ]
+    def _table(self, table: Table) -> Iterator[str]:
+        """A table whose last column takes the room that the others leave; cells are wrapped."""
+        begun = [[_lines_of(cell) for cell in row] for row in table.rows]
+        limits = self._limits(table.heads, begun)
+        for row, drawn in zip(table.rows, begun, strict=True):
+            for cell, lines, limit in zip(row, drawn, limits, strict=True):
+                if isinstance(cell, NodeNames) and cell.names:
+                    lines.append(_first_of(cell.names, limit))
+                lines[:] = [part for line in lines for part in wrapped(line, limit, "", "  ")]
+        heads = [[[marked(each, "faint")] for each in table.heads]] if any(table.heads) else []
         widths = [
-            max([cells(head), *(cells(line) for row in drawn for line in row[place])])
-            for place, head in enumerate(heads)
+            max(cells(line) for cell in column for line in cell)
+            for column in zip(*heads, *begun, strict=True)
         ]
-        gap = 2
-        head = [[f"{self.paint(each, 'faint')}"] for each in heads]
-        return "\n".join(
-            line
-            for row in ([head] if any(heads) else []) + drawn
-            for line in _row(row, widths, gap)
-        )
+        for row in [*heads, *begun]:
+            for index in range(max(map(len, row))):
+                line = ""
+                for cell, width in zip(row, widths, strict=True):
+                    text = cell[index] if index < len(cell) else ""
+                    space = " " * (width - cells(text))
+                    is_number = text.replace(",", "").isdigit()
+                    line += f"  {space}{text}" if is_number else f"  {text}{space}"
+                yield line.rstrip()
 
-    def last_column(
+    def _limits(
         self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]
-    ) -> int | None:
-        """The width of the last column of a table; None where lines are never broken."""
-        return None if self.width is None else self._limits(heads, rows)[-1]
-
-    def _limits(self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> list[int]:
+    ) -> list[int | None]:
         """The width of each column: the widest are narrowed until the last one has room.
 
-        No column is narrower than its longest word.
+        No column is narrower than its longest word. None where lines are never broken.
         """
+        if self.width is None:
+            return [None for _ in heads]
         columns = [
             [head, *(line for row in rows for line in row[place])]
             for place, head in enumerate(heads)
@@ -319,7 +262,7 @@ class Screen(Struct, frozen=True):
         # From the second line of a cell on, words stand two columns further right.
         least = [word + 2 if word else 0 for word in words]
         before = [max(map(cells, each)) for each in columns[:-1]]
-        room = (self.width or 0) - 2 * len(heads)
+        room = self.width - 2 * len(heads)
         wanted = max(_LEAST, words[-1])
         while sum(before) + wanted > room:
             broad = [place for place, width in enumerate(before) if width > least[place]]
@@ -331,7 +274,11 @@ class Screen(Struct, frozen=True):
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections."""
-    sections = (list(screen.block_lines(group.blocks)) for group in document.groups)
+    heads = ([marked(group.title, "strong")] * bool(group.title) for group in document.groups)
+    sections = (
+        list(screen.block_lines([*head, *group.blocks]))
+        for head, group in zip(heads, document.groups, strict=True)
+    )
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
@@ -363,26 +310,11 @@ UNBROKEN = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
 
 
-def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False))
-    return "  ".join(padded).rstrip()
-
-
-def _fitting(names: Sequence[str], lead: str, width: int) -> str:
-    """As many of the first names as one line has room for, at least one, and how many more."""
-    line, left = lead, len(names)
-    for place, whole in enumerate(names):
-        more = f" and {left - 1:,} more" if left > 1 else ""
-        name = pattern_of(whole, width - len(lead) - len(more))
-        comma = ", " if place else ""
-        if place and len(line) + len(comma) + len(name) + len(more) > width:
-            break
-        line, left = f"{line}{comma}{name}", left - 1
-    return f"{line} and {left:,} more" if left else line
-
-
-def _lines_of(cell: str | Sequence[str]) -> list[str]:
-    return [cell] if isinstance(cell, str) else list(cell)
+def _lines_of(cell: Cell) -> list[str]:
+    """The lines of a cell, without names."""
+    if isinstance(cell, NodeNames):
+        return [*cell.above]
+    return [cell] if isinstance(cell, str) else [*cell]
 
 
 def _first_of(names: Sequence[str], room: int | None) -> str:
@@ -392,16 +324,4 @@ def _first_of(names: Sequence[str], room: int | None) -> str:
         if room is None or cells(line) <= room:
             return line
     more = line.removeprefix(names[0])
-    return pattern_of(names[0], max(12, (room or 0) - cells(more))) + more
-
-
-def _row(row: Sequence[Sequence[str]], widths: Sequence[int], gap: int) -> Iterator[str]:
-    """The lines of a row; a column of numbers is aligned at its end."""
-    for index in range(max(map(len, row))):
-        line = ""
-        for cell, width in zip(row, widths, strict=True):
-            text = cell[index] if index < len(cell) else ""
-            space = " " * (width - cells(text))
-            is_number = text.replace(",", "").isdigit()
-            line += " " * gap + (space + text if is_number else text + space)
-        yield line.rstrip()
+    return shortened_to(names[0], max(12, (room or 0) - cells(more))) + more

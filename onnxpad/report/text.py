@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeVar
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from onnxpad.errors import UsageError, and_list, few, shortened, without_names
 from onnxpad.errors import counted as counted
-from onnxpad.finding import Change, Finding, SiteForm, StepForm, WrittenAmounts
+from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
@@ -166,161 +162,26 @@ def one_line(result: object, text: str) -> str:
 _T = TypeVar("_T")
 _VARIANTS = 4
 """How many different amounts of a group are listed."""
-_PAD = StepForm("Pad", "pad")
 
 
-class ChangeGroup(Struct, frozen=True):
-    """Changes of one rule that write the same form of one operator as the same other form.
-
-    Attributes:
-        code: The code of the rule.
-        op_type: The operator.
-        was: The form before, without amounts.
-        now: The same after.
-        amounts: The amounts and how many changes have them, most frequent first; None for those
-            that are not constant.
-        repairs: Whether the runtime does not run what was there.
-        changes: The changes, in order.
-    """
-
-    code: str
-    op_type: str
-    was: SiteForm
-    now: SiteForm
-    amounts: tuple[tuple[WrittenAmounts | None, int], ...]
-    repairs: bool
-    changes: tuple[Change, ...]
+def change_groups(changes: Iterable[Change]) -> list[list[Change]]:
+    """The changes of one rule that write one form as one other, the greatest group first."""
+    groups = grouped(changes, lambda each: (each.code, each.op_type, each.forms, each.repairs))
+    return sorted(groups, key=len, reverse=True)
 
 
-def change_groups(changes: Iterable[Change]) -> list[ChangeGroup]:
-    """The changes in groups, the greatest group first."""
-
-    def key(change: Change) -> tuple[object, ...]:
-        # With and without pads are amounts of one form.
-        was, now = _bare(change.was, with_pads=False), _bare(change.now, with_pads=False)
-        return change.code, change.op_type, was, now, change.repairs
-
-    found = []
-    for group in grouped(changes, key):
-        amounts = Counter(change.now.amounts or change.was.amounts for change in group)
-        first = group[0]
-        found.append(
-            ChangeGroup(
-                code=first.code,
-                op_type=first.op_type,
-                was=_bare(max((change.was for change in group), key=_has_pads)),
-                now=_bare(max((change.now for change in group), key=_has_pads)),
-                amounts=tuple(amounts.most_common()),
-                repairs=first.repairs,
-                changes=tuple(group),
-            )
-        )
-    return sorted(found, key=lambda group: -len(group.changes))
-
-
-def _has_pads(form: SiteForm) -> bool:
-    """Whether the last operator has pads, and nothing else."""
-    last = form.steps[-1] if form.steps else None
-    return last is not None and last.has_pads and not (last.is_counted or last.rounds_up)
-
-
-@lru_cache(maxsize=1024)  # as networks repeat the same few forms
-def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
-    """A form without amounts; it may also be without the pads of the last operator."""
-    steps = [replace(step, amounts=None, fill=None) for step in form.steps]
-    if _has_pads(form) and not with_pads:
-        steps[-1] = replace(steps[-1], has_pads=False)
-    return SiteForm(tuple(steps))
-
-
-def was_in_words(group: ChangeGroup) -> str:
-    """The form before, such as `Pad before Conv`."""
-    refused = " (does not run)" if group.repairs else ""
-    return _in_words(_behind(_unguarded(group.was), group.now.steps), group.op_type) + refused
-
-
-def now_in_words(group: ChangeGroup) -> list[str]:
-    """The form after, without the operator that the form before names already; in parts."""
-    was, after = _unguarded(group.was), group.now.steps
-    if was != group.was.steps:  # it was guarded before
-        after = _unguarded(group.now)
-    if not after:
-        return ["removed"]
-    if was == after and was[0].op == "Pad" and was[0].source == "computed":
-        return ["by fewer nodes"]
-    if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
-        return ["moved past that"]
-    if was == (_PAD,) and after == (_PAD, _PAD):
-        return ["two Pads"]
-    if after[0].kind == "transposed":
-        before = _behind(was, after)
-        after = (after[0], *(step for step in after[1:] if step not in before))
-    if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
-        return ["dropped:", "never read"]
-    told = _in_words(after, group.op_type, is_result=True).split("\n")
-    return [*told[:-1], f"{told[-1]},", "a repair"] if group.repairs else told
-
-
-def _behind(was: tuple[StepForm, ...], now: Sequence[StepForm]) -> tuple[StepForm, ...]:
-    """The form before, of a `Pad` with the transposed convolution that takes it and all between."""
-    if was[:-1] or not was or was[0].kind != "pad" or not now or now[0].kind != "transposed":
-        return was
-    return (StepForm(now[0].op, "transposed"), *now[1:], *was)
-
-
-def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
-    return tuple(replace(step, is_guarded=False) for step in form.steps)
-
-
-def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:
-    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`.
-
-    Args:
-        steps: The form.
-        op_type: The operator that is changed.
-        is_result: Whether it stands beside the form before: flags are on lines of their own, and
-            the operator is left out where it comes first and more is said of it.
-    """
-    if not steps:
-        return ""
-    *first, last = steps
-    link, past = " and ", ""
-    if not first:
-        named = [last]
-    elif first[0].kind == "transposed" or last.source or last.op != op_type:
-        named, link = [last, *reversed(first)], " behind "
-    else:
-        pads = [step for step in first if step.kind == "pad"]
-        between = len(first) - len(pads)
-        past = f", past {counted(between, 'operator')}" if pads and between else ""
-        named = pads or first
-        past = f" before {_step_in_words(last)}{past}"
-    is_named = not is_result or op_type != named[0].op or bool(named[0].source)
-    goes_on = len(named) > 1 or bool(past) or named[0] != StepForm(op_type, named[0].kind)
-    is_named = is_named or not goes_on or named[0].is_phrased
-    told = [_step_in_words(step) for step in named]
-    told[0] = _step_in_words(named[0], is_named=is_named)
-    return f"{link.join(told)}{past}".lstrip()
-
-
-def _step_in_words(step: StepForm, *, is_named: bool = True) -> str:
-    return step.words(shown(step.op) if is_named else "")
-
-
-def amounts_in_words(group: ChangeGroup) -> list[str]:
-    """The most frequent amounts of a group, and how many changes have each."""
-    several = len(group.amounts) > 1
-    if not several and group.amounts[0][0] is None:
+def amounts_in_words(changes: Iterable[Change]) -> list[str]:
+    """The most frequent amounts of some changes, and how many have each."""
+    counts = Counter(change.now.amounts or change.was.amounts for change in changes).most_common()
+    if counts[0][0] is None and not counts[1:]:
         return []
-    told = []
-    for amounts, count in group.amounts[:_VARIANTS]:
-        said = "none"
-        if amounts is not None:
-            said = amounts.by_axis or amounts.written
-            if amounts.axes and len(amounts.attributes) > several:
-                said = f"{amounts.by_axis}   {amounts.written}"
-        told.append(f"{count:,}x {said}" if several else said)
-    if rest := group.amounts[_VARIANTS:]:
+    if not counts[1:] and (only := counts[0][0]):
+        return ["   ".join(filter(None, (only.by_axis, only.written)))]
+    told = [
+        f"{count:,}x {(each.by_axis or each.written) if each else 'none'}"
+        for each, count in counts[:_VARIANTS]
+    ]
+    if rest := counts[_VARIANTS:]:
         many = sum(count for _, count in rest)
         told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
     return told

@@ -16,7 +16,7 @@ import onnxpad
 from onnxpad.api.validate import _resized
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
 from onnxpad.graph import Graph
-from onnxpad.report.json import validate_json
+from onnxpad.report.json import json_of
 from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
 from tests.support.rows import each_row, one_in
 
@@ -318,7 +318,7 @@ class TestCulprits:
         given = judged("pads = [1, 1, 0, 0]")
         _, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", pads="1, 1, 0, 0"))
         assert table == ["<y> (Conv)", "<d> (MaxPool)"]
-        document = json.loads(validate_json(result))
+        document = json.loads(json_of(result))
         assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
 
     def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:

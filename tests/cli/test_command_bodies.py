@@ -91,7 +91,7 @@ def test_match(
     model, target = tmp_path / "m", tmp_path / "out"
     model.touch()
     calls.answer("match")
-    calls.tell("onnxpad.report.json", "match_json", "JSON")
+    calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.match_document", "match_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = match_command.match(
@@ -138,7 +138,7 @@ def test_repad(
     target.touch()
     form = Format.JSON if quiet and changed else Format.TEXT
     calls.answer("repad")
-    calls.tell("onnxpad.report.json", "repad_json", "JSON")
+    calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.repad_document", "repad_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = repad_command.repad(
@@ -187,7 +187,7 @@ def test_validate(
     calls.reports.clear()
     calls.answer("validate")
     calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
-    calls.tell("onnxpad.report.json", "validate_json", "JSON")
+    calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
     calls.tell("onnxpad.page.pages", "validate_page", "PAGE")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)

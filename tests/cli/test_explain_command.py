@@ -182,10 +182,10 @@ class TestInverse:
             (*ASKED, "--output-size", 1501),
         ],
     )
-    def test_a_size_that_no_padding_gives_is_one_line(self, args: tuple[object, ...]) -> None:
+    def test_a_size_that_no_padding_gives(self, args: tuple[object, ...]) -> None:
         result = onnxpad_runs("explain", *args)
         assert (result.exit_code, result.stderr) == (1, "")
-        (_said,) = result.stdout.splitlines()[2:]
+        assert "No padding gives" in result.stdout
         result = onnxpad_runs("explain", *args, "--format", "json")
         document = json.loads(result.stdout)
         assert (result.exit_code, document["exit_code"]) == (1, 1)

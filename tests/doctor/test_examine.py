@@ -16,7 +16,7 @@ from onnxpad.doctor.diagnosis import Diagnosis, Problem
 from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.rule_documents import doctor_document
-from onnxpad.report.json import doctor_json
+from onnxpad.report.json import json_of
 from onnxpad.report.layout import UNBROKEN, Screen, text_of
 from onnxpad.report.text import marked
 from onnxpad.runtimes import pool, sessions
@@ -153,7 +153,7 @@ def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, cure: str) -> Non
     found = examine(fake)
     assert not found.ok
     assert cure in only(found).cure
-    assert json.loads(doctor_json(found, 1))["ok"] is False
+    assert json.loads(json_of(found))["ok"] is False
     text = text_of(doctor_document(found), UNBROKEN)
     assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
     assert "works;" not in text

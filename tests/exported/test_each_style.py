@@ -19,7 +19,7 @@ from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.diff import unified_diff
-from onnxpad.report.json import check_json
+from onnxpad.report.json import json_of
 from tests.exported.results import (
     EXACTNESS,
     FEW_NAMES,
@@ -127,7 +127,7 @@ def every_reason_has_a_code(name: str, style: str) -> None:
         assert bool(finding.reason_code) == bool(finding.reason)
         assert not finding.reason_code or finding.reason_code in set(Reason)
     file = FileReport("", given)
-    json.loads(check_json(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
+    json.loads(json_of(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
 
 
 def fixing_it_again_changes_nothing(name: str, style: str) -> None:

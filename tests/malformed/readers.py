@@ -77,21 +77,19 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
 
     def fix(model: Given) -> None:
         result = onnxpad.fix(model, validate=False, **options)
-        told(result, report_json.fix_json)
+        told(result, report_json.json_of)
         assert result.next is None or result.next.keywords
         assert isinstance(result.model, onnx.ModelProto)
 
     def check(model: Given) -> None:
         result = onnxpad.check(model, convention=draw.choice((None, to, to)), **options)
-        told(result, lambda found: report_json.check_json(found.report()))
+        told(result, lambda found: report_json.json_of(found.report()))
 
     def show(model: Given) -> None:
-        from onnxpad.report.show_json import show_json
-
         result = onnxpad.show(model, target=options["target"])
         texts(result)
         result.to_html()
-        show_json(result, "")
+        report_json.json_of(result)
         for name in some(model, 1):
             texts(onnxpad.show(model, name))
 
@@ -102,20 +100,20 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
             except onnxpad.UsageError:
                 continue
             texts(answer)
-            report_json.explain_json(answer)
+            report_json.json_of(answer)
 
     def validate(model: Given) -> None:
         result = onnxpad.validate(model, model)
-        told(result, report_json.validate_json)
+        told(result, report_json.json_of)
 
     def validated(model: Given) -> None:
         result = onnxpad.fix(model, **options)
-        told(result, report_json.fix_json)
+        told(result, report_json.json_of)
 
     def repadded(model: Given) -> None:
         result = onnxpad.repad(model, to)
         texts(result)
-        report_json.repad_json(result)
+        report_json.json_of(result)
 
     def match(model: Given) -> None:
         graph = model.graph if isinstance(model, onnx.ModelProto) else onnx.GraphProto()
@@ -123,7 +121,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
         gives = {value.name: np.ones((1, 3, 5, 5), np.float32) for value in graph.output}
         result = onnxpad.match(model, gives, inputs=feeds, seconds=2)
         texts(result)
-        report_json.match_json(result)
+        report_json.json_of(result)
 
     found = {"fix": fix, "check": check, "show": show, "explain": explain}
     if running:

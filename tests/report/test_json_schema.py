@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.report.json import doctor_json
+from onnxpad.report.json import json_of
 from onnxpad.report.json_schema import schema
 from tests.support.fixing import onnxpad_runs
 from tests.support.rows import each_row
@@ -118,7 +118,7 @@ def test_doctor() -> None:
         Driver("1", ("gpu",), True),
         (Problem("what", "cure", True),),
     )
-    assert check(json.loads(doctor_json(found, 0))) == "doctor"
+    assert check(json.loads(json_of(found))) == "doctor"
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
     assert [*Screen(10, marked).block_lines([Line(text)])] == [f"  {parted[0]}", f"    {parted[1]}"]
     assert [*Screen(10).block_lines([Line(text)])] == ["  ab cd ef", "    gh"]
     assert [*Screen(10, marked).block_lines([text])] == [parted[0], f"  {parted[1]}"]
-    assert [*Screen(16, marked).block_lines([Pairs([("n", f"of {text}")], width=4)])] == [
-        f"{marked('  n   ', 'faint')}of {marked('ab cd', 'faint')}",
+    assert [*Screen(16, marked).block_lines([Pairs([("name", f"of {text}")])])] == [
+        f"  name  of {marked('ab cd', 'faint')}",
         f"      {marked('ef gh', 'faint')}",
     ]

@@ -152,7 +152,6 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
         "auto_pads": {"before": 0, "after": 1},
         "nodes": {"before": 8, "after": 1},
         "text": line.removeprefix("Next: "),
-        "hint": None,
     }
     followed = onnxpad_runs(
         "fix", path, "--diff", "--format", "json", *shlex.split(report["next"]["option"])

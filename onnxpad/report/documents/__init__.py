@@ -36,15 +36,9 @@ def line_of(text: str) -> Line:
 
 
 class Pairs(Struct, frozen=True):
-    """Names or labels, each with a text.
-
-    Attributes:
-        rows: Both.
-        width: The columns that a text has for labels; 0 for names, which stand out.
-    """
+    """Names or labels, each with a text."""
 
     rows: Sequence[tuple[str, str]]
-    width: int = 0
 
 
 class NodeNames(Struct, frozen=True):
@@ -52,13 +46,11 @@ class NodeNames(Struct, frozen=True):
 
     Attributes:
         names: All of them.
-        above: Lines above them; in a line of their own, what stands before them.
-        narrow: In a line of their own: what stands before that where the last cell has no room.
+        above: Lines above them.
     """
 
     names: Sequence[str]
     above: Sequence[str] = ()
-    narrow: str = ""
 
 
 Cell = str | Sequence[str] | NodeNames
@@ -70,15 +62,10 @@ class Table(Struct, frozen=True):
     Attributes:
         heads: The heads of the columns; all empty for a table without.
         rows: The cells of each row: a text, several lines, or names in the last column.
-        caption: What it shows; for pages.
-        is_listing: Whether names are not in a column: texts have those of each row in a line below
-            it, as many as it has room for.
     """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    caption: str = ""
-    is_listing: bool = False
 
 
 class Tallies(Struct, frozen=True):

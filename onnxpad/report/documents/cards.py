@@ -40,7 +40,7 @@ def _finding_card(group: Sequence[Finding]) -> Group:
         said = _MEANINGS.get(first.reason_code, first.reason)
     if first.reason or first.op_type not in said:
         said = f"{', '.join(dict.fromkeys(each.op_type for each in group))}: {said}"
-    many = marked(times(len(group)), first.severity)
+    many = marked(f"{len(group):,} x", first.severity)
     title = f"{many} {shown(said)} {marked(first.code, 'faint')}"
     variants = grouped(group, lambda each: each.reason)
     blocks: list[Block] = []
@@ -63,8 +63,3 @@ def members(rows: Sequence[tuple[str, str]]) -> Block:
         return listed[0]
     all_of = "Both operators" if len(rows) == 2 else f"All {counted(len(rows), 'operator')}"
     return Group(f"{all_of} by name", listed)
-
-
-def times(count: int) -> str:
-    """How many there are of a kind."""
-    return f"{count:,} \u00d7"

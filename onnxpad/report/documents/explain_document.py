@@ -1,13 +1,9 @@
-"""The document of `explain`, for terminals of 80 columns and for files."""
+"""The document of `explain`: conventions, where they part, a drawing, and how to write each."""
 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
-
-from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window, axis_names, pads_text
 from onnxpad.errors import and_list
@@ -15,11 +11,10 @@ from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.reaching import Need, Reach, Totals
-from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.report.documents import Document, Group
-from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
-from onnxpad.report.text import counted, shown
+from onnxpad.report.documents import Block, Cell, Document, Group, Line, Table
+from onnxpad.report.layout import UNBREAKABLE, Paint, Screen, marked, plain, text_of
+from onnxpad.report.text import counted, grouped, shown
 from onnxpad.report.window_drawing import (
     Drawing,
     DrawnRow,
@@ -36,10 +31,9 @@ _PARTINGS = 8
 _WAYS = 3
 _REACHING = 3
 _CODED = 4
-_USUAL = {"half": "half the kernel", "none": "nothing", "least": "the least crop"}
 _NUMBERS = {
-    "end": "{} padded at the end",
-    "begin": "{} padded at the begin",
+    "end": "{} {} at the end",
+    "begin": "{} {} at the begin",
     "output_padding": "output_padding {}",
     "ceil_mode": "ceil_mode {}",
 }
@@ -47,39 +41,35 @@ _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing
 
 
 def explain_document(explanation: ExplainReport) -> Document:
-    """A table of all conventions, where they part, a drawing, and how to write each.
-
-    Its lines are broken at 80 columns, and as they are on every screen.
-    """
-    if explanation.reach is not None:
-        reach = explanation.reach
-        sections = [[*_head(explanation), "", *_rules(reach, explanation)]]
-        if reach.is_possible:
-            sections.append([*_model(reach, explanation)])
-            sections += _reaching(reach, explanation)
-    else:
-        sections = [
-            _head(explanation),
-            [*_table(explanation)],
-            [*_usual(explanation)],
+    """A table of all conventions, where they part, a drawing, and how to write each."""
+    reach = explanation.reach
+    sections: list[Sequence[Block]] = [_head(explanation)]
+    if reach is None:
+        sections += [
+            _table(explanation),
             [*_apart(explanation)],
             [*_drawing(explanation)],
             [*_written(explanation)],
         ]
-    return Document("explain", "explain", [Group("", lines) for lines in sections if lines])
+    else:
+        sections.append([*_rules(reach, explanation)])
+        if reach.is_possible:
+            sections += [[*_model(reach, explanation)], *_reaching(reach, explanation)]
+    return Document("explain", "explain", [Group("", blocks) for blocks in sections if blocks])
 
 
 def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
-    """The document as plain text."""
-    return text_of(explain_document(explanation), Screen(None, paint))
+    """The document as plain text of 80 columns, for which windows are drawn."""
+    return text_of(explain_document(explanation), Screen(WIDTH, paint))
 
 
-def _head(explanation: ExplainReport) -> list[str]:
-    head = f"{marked(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
+def _head(explanation: ExplainReport) -> list[Block]:
+    head = marked(question_text(explanation), "strong")
     about = explanation.about
     if about is None:
         return [head]
-    told = [": ".join(filter(None, (shown(about.model), shown(about.node)))), head]
+    place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
+    told: list[Block] = [place.replace(" ", UNBREAKABLE), head]
     if about.padded:
         told.append(f"The Pad in front, which makes the data {by(about.padded)}, is left out here.")
     return told
@@ -87,12 +77,8 @@ def _head(explanation: ExplainReport) -> list[str]:
 
 def question_text(explanation: ExplainReport) -> str:
     """The operator with its sizes and windows, such as `conv of 224x160: kernel 3x3`."""
-    return f"{explanation.question.op} {_sizes_text(explanation)}"
-
-
-def _sizes_text(explanation: ExplainReport) -> str:
     question, windows = explanation.question, explanation.windows
-    told = [f"of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
+    told = [f"{question.op} of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
     told.append(f"stride {by([window.stride for window in windows])}")
     if question.is_dilated:
         told.append(f"dilation {by([window.dilation for window in windows])}")
@@ -108,44 +94,27 @@ def by(numbers: Sequence[int]) -> str:
     return "x".join(map(str, numbers))
 
 
-def _table(explanation: ExplainReport) -> Iterator[str]:
+def _table(explanation: ExplainReport) -> list[Block]:
     averages, transposed = explanation.op == "avgpool", explanation.op == "convtranspose"
-    if not explanation.agree:
-        yield from _refused("not here", explanation.refused, (1, 0))
-        return
-    rows: list[list[str]] = []
-    for label, names in labels(explanation).items():
-        for name in names:
-            answer = explanation.answer(name)
-            row = [label if name == names[0] else "", name, _pads(answer), by(answer.output)]
-            rows.append([*row, divides_by(answer)] if averages else row)
     own = explanation.about and explanation.about.own
+    found = [
+        (label if name == names[0] else "", name, explanation.answer(name))
+        for label, names in labels(explanation).items()
+        for name in names
+    ]
     if own:
-        row = [_model_letter(explanation), "this model", _pads(own), by(own.output)]
-        rows.append([*row, divides_by(own)] if averages else row)
+        found.append((_model_letter(explanation), "this model", own))
+    rows: list[Sequence[Cell]] = [
+        [
+            *(marked(label, "strong") if label else "", name, _pads(answer)),
+            *(by(answer.output), *[divides_by(answer)] * averages),
+        ]
+        for label, name, answer in found
+    ]
     heads = ["", "convention", "crops" if transposed else "pads", "output"]
-    heads += ["divides by"] if averages else []
-    lines, widths = _lined_up(heads, rows, _MARGIN - 4)
-    yield from (*lines, *_refused("not here", explanation.refused, widths))
-
-
-def _lined_up(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], label: int = 0
-) -> tuple[list[str], list[int]]:
-    """The lines of a table whose first column has labels, and the widths of its columns.
-
-    Args:
-        heads: The headings.
-        rows: The cells of each row; a label may be empty.
-        label: The least width of the column of labels.
-    """
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    widths[0] = max(widths[0], label)
-    lines = [marked(_row(heads, widths), "faint")]
-    for row in rows:
-        line = _row(row, widths)
-        lines.append(line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line)
-    return lines, widths
+    heads += ["divides by"] * averages
+    refused = _refused("not here", explanation.refused)
+    return [*([Table(heads, rows)] if found else []), *refused]
 
 
 def _model_letter(explanation: ExplainReport) -> str:
@@ -154,17 +123,13 @@ def _model_letter(explanation: ExplainReport) -> str:
     return letter(explanation.agree.index(same)) if same else "-"
 
 
-def _refused(head: str, refused: Mapping[str, str], widths: Sequence[int]) -> Iterator[str]:
-    """Conventions with why they are not among the rows of a table with columns of these widths."""
-    if not refused:
-        return
-    width = max(widths[1], *map(len, refused))
-    yield marked(f"  {head}:", "faint")
+def _refused(head: str, refused: Mapping[str, str]) -> Iterator[Block]:
+    """Conventions that are not among the rows of a table, by why they are not."""
+    reasons: dict[str, list[str]] = {}
     for name, why in refused.items():
-        lead = f"{'':{widths[0] + 4}}{name:{width}}  "
-        for text in textwrap.wrap(shown(why), WIDTH - len(lead)):
-            yield marked(f"{lead}{text}", "faint")
-            lead = " " * len(lead)
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        yield Line(marked(f"{head}: {', '.join(names)} ({shown(why)})", "faint"))
 
 
 def labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
@@ -178,11 +143,6 @@ def labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
         for number, names in enumerate(parts, 1):
             found[f"{letter(index)}{number if len(parts) > 1 else ''}"] = names
     return found
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
-    return f"  {'  '.join(padded)}".rstrip()
 
 
 def _pads(answer: Answer) -> str:
@@ -200,29 +160,10 @@ def divides_by(answer: Answer) -> str:
     return "data and padding" if answer.counts else "data"
 
 
-def _usual(explanation: ExplainReport) -> Iterator[str]:
-    """Conventions that differ by nothing but the padding that they have if none is given."""
-    question = explanation.question
-    if question.padding is not None:
-        return
-    for one, other in combinations([name for names in explanation.agree for name in names], 2):
-        rules = [CONVENTIONS[name].rules[question.op] for name in (one, other)]
-        if rules[0].usual == rules[1].usual or not rules[0].takes:
-            continue
-        if rules[0] != replace(rules[1], usual=rules[0].usual):
-            continue
-        if explanation.answer(one) == explanation.answer(other):
-            continue
-        first, second = (_USUAL[rule.usual] for rule in rules)
-        rounds = "" if rules[0].rounding in {"down", "toward 0"} else " Both round up."
-        text = f"{one} pads {first} and {other} {second}, unless --padding says how much.{rounds}"
-        yield from textwrap.wrap(text, WIDTH)
-
-
 # Other sizes
 
 
-def _apart(explanation: ExplainReport) -> Iterator[str]:
+def _apart(explanation: ExplainReport) -> Iterator[Block]:
     if not explanation.agree:
         return
     lines = [_parting(explanation, parting) for parting in explanation.survey.partings]
@@ -230,10 +171,9 @@ def _apart(explanation: ExplainReport) -> Iterator[str]:
         yield "Those of one letter compute the same, at other sizes too."
         return
     yield "Those of one letter compute the same at this size. At others:"
-    for text in lines[:_PARTINGS]:
-        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    yield from map(Line, lines[:_PARTINGS])
     if len(lines) > _PARTINGS:
-        yield f"  and {counted(len(lines) - _PARTINGS, 'pair')} more (--format json)"
+        yield Line(f"and {counted(len(lines) - _PARTINGS, 'pair')} more (--format json)")
 
 
 def _parting(explanation: ExplainReport, parting: Parting) -> str:
@@ -376,7 +316,7 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 # Writing
 
 
-def _written(explanation: ExplainReport) -> Iterator[str]:
+def _written(explanation: ExplainReport) -> Iterator[Block]:
     own = explanation.about and explanation.about.own
     if explanation.agree or own:
         yield f"At this size{_stands_for(explanation)}:"
@@ -393,21 +333,12 @@ def _stands_for(explanation: ExplainReport) -> str:
     return "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
 
 
-def _code(label: str, lines: Mapping[str, str]) -> Iterator[str]:
-    """Lines of PyTorch, Keras and ONNX."""
+def _code(label: str, lines: Mapping[str, str]) -> Iterator[Line]:
+    """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
     for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines.values(), strict=True):
-        lead = f"{marked(f'{label:>3}', 'strong')}  {framework:7}  "
-        for text in _wrapped(line or "none in one line", WIDTH - _CODE):
-            yield f"{lead}{text}"
-            lead = " " * _CODE
+        text = re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", line or "none in one line")
+        yield Line(text, f"{marked(f'{label:>3}', 'strong')}  {framework:7}  ", " " * _CODE)
         label = ""
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    """A line of a program, broken where that does not part the numbers of one list."""
-    together = re.sub(r"(?<=\d), (?=-?\d)", ",\xa0", line)
-    lines = textwrap.wrap(together, width, break_long_words=False, break_on_hyphens=False)
-    return [each.replace("\xa0", " ") for each in lines]
 
 
 # The inverse
@@ -424,16 +355,12 @@ def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
     for (need, _), axes in told.items():
         where = f"{and_list(axes)}: " if len(names) > 1 else ""
         texts.append(f"{where}{_rule(need, explanation, names.index(axes[0]))}")
-    if not reach.is_possible:
-        yield " ".join(texts)
-        return
-    for text in texts:
-        yield from textwrap.wrap(text, WIDTH, subsequent_indent="  ")
+    yield from texts if reach.is_possible else [" ".join(texts)]
 
 
 def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
     """The need of the output size on one axis."""
-    window, is_pool = explanation.windows[place], explanation.op in {"maxpool", "avgpool"}
+    window = explanation.windows[place]
     if not need.totals:
         return f"No padding gives {need.output} from {need.size}: {_limit(need, explanation.op)}"
     told = f"{need.output} from {need.size} needs begin + end"
@@ -451,10 +378,7 @@ def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
         if some and not (ceil_mode and window.stride == 1):
             text = " or ".join(_sums(each, window.kernel) for each in some)
             parts.append(f"{'with ceil_mode, ' if ceil_mode else ''}{text}")
-    least, kernel = min(each.least for each in need.totals), window.kernel
-    front = f" A pool's own pads are below its kernel, {kernel}: the rest takes a Pad in front."
-    front = front if is_pool and least > 2 * (kernel - 1) else ""
-    return f"{told} {'; '.join(parts)}; without padding it is {need.bare}.{front}"
+    return f"{told} {'; '.join(parts)}; without padding it is {need.bare}."
 
 
 def _limit(need: Need, op: Op) -> str:
@@ -478,7 +402,7 @@ def _sums(totals: Totals, kernel: int) -> str:
     return f"{told} (begin {' and '.join(bounds)})" if bounds else told
 
 
-def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[str]]:
+def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]:
     """The conventions that reach an output size, those that do not, and lines that write it."""
     question = explanation.question
     groups: dict[object, dict[str, Answer]] = {}
@@ -490,63 +414,45 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[str]]:
     if not groups and reach.explicit is not None:
         key = effects(question.op, reach.explicit)
         groups[key] = {"any, by numbers": reach.explicit}
-    heads = ["", "convention", "crops" if explanation.op == "convtranspose" else "pads"]
-    rows = [
-        [letter(index) if not place else "", name, _pads(answer)]
+    rows: list[Sequence[Cell]] = [
+        ["" if place else marked(letter(index), "strong"), name, _pads(answer)]
         for index, group in enumerate(groups.values())
         for place, (name, answer) in enumerate(group.items())
     ]
-    table, widths = _lined_up(heads, rows)
+    heads = ["", "convention", "crops" if explanation.op == "convtranspose" else "pads"]
+    table: list[Block] = [Table(heads, rows)]
     if left_out:
-        table.append(f"  and {counted(left_out, 'padding')} more (--format json)")
-    yield [*table, *_refused("cannot", reach.refused, widths)]
-    code = [f"Written{_stands_for(explanation)}:"]
+        table.append(Line(f"and {counted(left_out, 'padding')} more (--format json)"))
+    yield [*table, *_refused("cannot", reach.refused)]
+    code: list[Block] = [f"Written{_stands_for(explanation)}:"]
     for index, group in enumerate([*groups.values()][:_CODED]):
         answer = min(group.values(), key=lambda each: sum(each.output_padding))
         code += _code(letter(index), written(question, answer, [*group]))
     if len(groups) > _CODED:
-        code.append(f"  and {counted(len(groups) - _CODED, 'way')} more (--format json)")
+        code.append(Line(f"and {counted(len(groups) - _CODED, 'way')} more (--format json)"))
     yield code
 
 
-def _model(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
+def _model(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
     """The padding of the model, and changes that would give it the output size asked for."""
     own = explanation.about and explanation.about.own
     if not own:
         return
-    head = f"This model pads {_pads(own)} and gives {by(own.output)}"
-    if explanation.op == "convtranspose":
-        head = f"This model crops {_pads(own)} and gives {by(own.output)}"
-    if own.output == reach.output:
-        yield f"{head}, as asked."
-        return
+    verb = "crops" if explanation.op == "convtranspose" else "pads"
+    end = ", as asked." if own.output == reach.output else f", not {by(reach.output)}."
+    yield f"This model {verb} {_pads(own)} and gives {by(own.output)}{end}"
     names = axis_names(len(own.output))
-    more = [
-        f"{abs(has - wanted)} {'more' if has > wanted else 'fewer'}"
-        f"{f' on {name}' if len(names) > 1 else ''}"
-        for name, has, wanted in zip(names, own.output, reach.output, strict=True)
-        if has != wanted
-    ]
-    text = f"{head}, {and_list(more)}."
-    yield from textwrap.wrap(text, WIDTH)
-    by_change: dict[tuple[str, int, int, int], list[str]] = {}
-    for change in reach.changes:
-        key = change.what, change.now, change.least, change.most
-        by_change.setdefault(key, []).append(names[change.axis])
-    if by_change:
+    if reach.changes:
         yield f"What makes it {by(reach.output)}, each alone{' on its axis' * (len(names) > 1)}:"
-    for (what, now, least, most), axes in by_change.items():
+    for alike in grouped(reach.changes, lambda it: (it.what, it.now, it.least, it.most)):
+        what, now, least, most = alike[0].what, alike[0].now, alike[0].least, alike[0].most
+        axes = [names[change.axis] for change in alike]
         where = f" on {and_list(axes)}" if len(names) > 1 and what != "ceil_mode" else ""
         number = str(least) if least == most else f"{least} to {most}"
-        told = _NUMBERS[what].format(number)
-        if explanation.op == "convtranspose":
-            told = told.replace("padded at", "cropped at")
-        yield f"  {told} instead of {now}{where}"
+        told = _NUMBERS[what].format(number, "cropped" if verb == "crops" else "padded")
+        yield Line(f"{told} instead of {now}{where}")
     changed = {change.axis for change in reach.changes}
-    others = [
-        name
-        for place, name in enumerate(names)
-        if place not in changed and own.output[place] != reach.output[place]
-    ]
+    sizes = enumerate(zip(own.output, reach.output, strict=True))
+    others = [names[at] for at, (has, asked) in sizes if has != asked and at not in changed]
     if others:
         yield f"No change of one number does{f' on {and_list(others)}' * (len(names) > 1)}."

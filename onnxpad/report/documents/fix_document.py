@@ -1,19 +1,27 @@
-"""The document of `fix`: what changed, what stays, whether it holds; in full each proof."""
+"""The document of `fix`: what changed, what stays, whether it holds; in full each proof and run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from onnxpad.errors import RUNTIME, without_names
 from onnxpad.finding import Change, Finding, NextOption
 from onnxpad.report import FixReport, Outcome
-from onnxpad.report.documents import Block, Cell, Document, Group, Line, NodeNames, Table, Tallies
+from onnxpad.report.documents import (
+    Block,
+    Cell,
+    Document,
+    Group,
+    Line,
+    NodeNames,
+    Picture,
+    Table,
+    Tallies,
+    View,
+)
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import (
-    NODES_A_REASON,
-    ChangeGroup,
     amounts_in_words,
     beside,
     change_groups,
@@ -23,41 +31,61 @@ from onnxpad.report.text import (
     for_targets,
     grouped,
     kept_as_asked,
-    now_in_words,
+    labelled,
     remarks,
     shown,
     unrequested,
-    was_in_words,
 )
-
-if TYPE_CHECKING:
-    from onnxpad.validation.result import Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
 _NAMES = 3
+_DRAWN = 250
+"""Kinds of changes that have pictures on one page; further ones are told in words."""
 
 
-def fix_document(report: FixReport) -> Document:
-    """Groups of changes and of padding that stays, and whether the result holds: under 40 lines."""
-    sections: list[Sequence[Block]] = [
-        above(report),
-        trust(report),
-        _changes(report.changes),
-        _stays("UNDONE, as it was before", report.undone, "error"),
-        _stays("Stays as it is", unrequested(report.findings, report.undone), "strong"),
-        [*as_asked(report.findings, _NAMES), *_nothing_stays(report)],
-        [*next_lines(report), *_ending(report)],
-    ]
-    return Document("fix", report.name, [Group("", blocks) for blocks in sections])
+def fix_document(report: FixReport, view: View = "brief") -> Document:
+    """Groups of changes and of padding that stays, and whether the result holds.
+
+    Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
+    each run its outputs, drawn on pages.
+    """
+    found, kept = report.compared, unrequested(report.findings, report.undone)
+    if view == "brief":
+        sections: list[Sequence[Block]] = [
+            _above(report),
+            [*_trust(report), *_assumptions(report.changes)],
+            _changes(report.changes),
+            _stays("UNDONE, as it was before", report.undone, "error"),
+            _stays("Stays as it is", kept, "strong"),
+            [*_as_asked(report.findings), *_nothing_stays(report)],
+            [*_next(report), *_ending(report, is_brief=True)],
+        ]
+        return Document("fix", report.name, [Group("", blocks) for blocks in sections])
+    from onnxpad.report.documents.cards import finding_cards
+    from onnxpad.report.documents.validation_document import validation_groups
+
+    asked = [each for each in report.findings if each.asked]
+    parts: dict[str, Sequence[Block]] = {
+        "Changes": [*_change_cards(report.changes)],
+        "Assumptions": [*_assumptions(report.changes, len(report.changes))],
+        "Taken back": finding_cards((*report.undone, *report.barred)),
+        "What stays": finding_cards(kept),
+        "Left as asked": [*_as_asked(asked), *finding_cards(asked)],
+    }
+    head = [*_above(report), *_trust(report, with_runs=False), *_next(report)]
+    groups = [Group("", head)]
+    groups += [Group(title, blocks) for title, blocks in parts.items() if blocks]
+    groups += validation_groups(found) if found is not None else []
+    return Document("fix", report.name, [*groups, Group("", [*_ending(report, is_brief=False)])])
 
 
-def fix_text(report: FixReport, screen: Screen | None = None) -> str:
+def fix_text(report: FixReport, screen: Screen | None = None, view: View = "brief") -> str:
     """The document as plain text."""
-    return text_of(fix_document(report), Screen() if screen is None else screen)
+    return text_of(fix_document(report, view), Screen() if screen is None else screen)
 
 
-def above(report: FixReport) -> list[Block]:
+def _above(report: FixReport) -> list[Block]:
     """The headline, with sizes that the result declares, warnings and notes."""
     return [*_headline(report), *_declared(report), *remarks(report)]
 
@@ -95,19 +123,14 @@ def _untaken(report: FixReport) -> str:
     return f"{counted(len({e.node for e in left}), 'padding')} left that {who} {does}; "
 
 
-def counts(report: FixReport) -> Tallies:
-    """The numbers before and after that matter to padding."""
+def _headline(report: FixReport) -> Iterator[Block]:
+    yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
     before, after = report.counts
     named = [("Pad", before.pads, after.pads), ("auto_pad", before.auto_pads, after.auto_pads)]
     if before.ceil_modes != after.ceil_modes:
         named.append(("ceil_mode", before.ceil_modes, after.ceil_modes))
-    said = [(name, was, now) for name, was, now in named if was or now]
-    return Tallies([*said, ("nodes", report.nodes_before, report.nodes_after)])
-
-
-def _headline(report: FixReport) -> Iterator[Block]:
-    yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
-    yield counts(report)
+    numbers = [(name, was, now) for name, was, now in named if was or now]
+    yield Tallies([*numbers, ("nodes", report.nodes_before, report.nodes_after)])
     chosen = [f"only {', '.join(report.options.select)}"] if report.options.select else []
     chosen += [f"without {', '.join(report.options.ignore)}"] if report.options.ignore else []
     if chosen:
@@ -119,59 +142,41 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
     if not changes:
         return []
     groups = change_groups(changes)
-    rows: list[Sequence[Cell]] = [
-        [
-            f"{len(group.changes):,}",
-            *_was_and_now(group),
-            NodeNames(
-                [shown(each.node) for each in group.changes], [*filter(None, [_amounts(group)])]
-            ),
-        ]
-        for group in groups[:GROUPS]
-    ]
+    rows: list[Sequence[Cell]] = []
+    for group in groups[:GROUPS]:
+        (was, now), first = group[0].forms, group[0]
+        if first.told[0] != first.before:  # both read alike
+            was = first.told[0]
+        # Each of the amounts stays on one line.
+        amounts = "; ".join(e.replace(" ", UNBREAKABLE) for e in amounts_in_words(group))
+        names = NodeNames([shown(each.node) for each in group], [*filter(None, [amounts])])
+        was = shown(was) + " (does not run)" * first.repairs
+        rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
     blocks: list[Block] = [Table(["", "was", "is now", "begin+end by axis, where"], rows)]
     if rest := groups[GROUPS:]:
-        count = counted(sum(len(group.changes) for group in rest), "change")
+        count = counted(sum(map(len, rest)), "change")
         said = f"and {count} of {counted(len(rest), 'other kind')}; --verbose has them"
         blocks.append(Line(said))
     return blocks
-
-
-def _was_and_now(group: ChangeGroup) -> tuple[Cell, Cell]:
-    """How a group was written, and is now; what the pass says where both read alike."""
-    was, now = was_in_words(group), now_in_words(group)
-    first = group.changes[0]
-    return (was, now) if first.told[0] == first.before else (shown(first.told[0]), now)
-
-
-def _amounts(group: ChangeGroup) -> str:
-    """The amounts of a group, each of which stays on one line."""
-    return "; ".join(each.replace(" ", UNBREAKABLE) for each in amounts_in_words(group))
 
 
 def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
     """Findings in groups of one reason, each with the code that `onnxpad rule` explains."""
     if not findings:
         return []
-    groups = _short_groups(findings)
-    nodes = [list(dict.fromkeys(each.node for each in group)) for _, group in groups[:GROUPS]]
-    rows: list[Sequence[Cell]] = [
-        [f"{len(names):,}", group[0].code, NodeNames([*map(shown, names)], [shown(reason)])]
-        for names, (reason, group) in zip(nodes, groups, strict=False)
-    ]
+    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
+    rows: list[Sequence[Cell]] = []
+    for group in groups[:GROUPS]:
+        names = list(dict.fromkeys(shown(each.node) for each in group))
+        reason = shown(short_reason(group[0]))
+        rows.append([f"{len(names):,}", group[0].code, NodeNames(names, [reason])])
     count = len({finding.node for finding in findings})
     blocks: list[Block] = [f"{marked(head, role)}: {count:,}", Table([""] * 3, rows)]
     if rest := groups[GROUPS:]:
-        others = counted(sum(len(group) for _, group in rest), "finding")
+        others = counted(sum(map(len, rest)), "finding")
         many = counted(len(rest), "other reason")
         blocks.append(Line(f"and {others} for {many}; --verbose has them"))
     return blocks
-
-
-def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """The findings by their reason without names of nodes, and formulas."""
-    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
-    return [(short_reason(group[0]), group) for group in groups]
 
 
 def short_reason(finding: Finding) -> str:
@@ -179,24 +184,24 @@ def short_reason(finding: Finding) -> str:
     return finding.brief or without_names(finding.reason) or finding.message
 
 
-def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
-    for name, strictly, assuming in assumed(changes):
-        count = counted(len(assuming), "change")
+def _assumptions(changes: Sequence[Change], most: int = 0) -> Iterator[str]:
+    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
+    each_with = [
+        (taken, "refuses" if taken in change.certificate.refused else "accepts", change)
+        for change in changes
+        for taken in change.certificate.assumptions
+    ]
+    for group in grouped(each_with, lambda each: each[:2]):
+        name, strictly, _ = group[0]
+        on = [change for *_, change in group]
+        names = f" ({first_names(on, most)})" if most else ""
         strict = f"--strict {strictly}; onnxpad docs proofs"
-        yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} ({strict})"
+        many = counted(len(on), "change")
+        yield f"{marked('Assumes', 'warning')} {shown(name)}: {many}{names} ({strict})"
 
 
-def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:
-    """Why the result may be relied on: proofs, probes, runs, and what they assume.
-
-    Args:
-        report: The report.
-        with_runs: Whether the runs that failed are told, and where the models first differ.
-    """
-    return [*_trust(report, with_runs), *_assumptions(report.changes)]
-
-
-def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
+def _trust(report: FixReport, *, with_runs: bool = True) -> Iterator[Block]:
+    """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if not report.changes and report.compared is None:
         return
     repaired = sum(change.repairs for change in report.changes)
@@ -206,7 +211,27 @@ def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
-    yield from _validated(report, with_runs)
+    validation = report.compared
+    if validation is None:
+        if report.changes and not report.validate:
+            yield marked("Not validated (--no-validate)", "warning")
+        return
+    if validation.outcome == "failed":
+        from onnxpad.report.documents.validation_document import divergence, failure, run_blocks
+
+        failed = [run for run in validation.runs if not run.ok]
+        many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
+        said = "; ".join(filter(None, (failure(validation), many)))
+        yield f"{marked('Validation FAILED', 'error')}: {said}"
+        if with_runs:
+            yield from (block for run in failed for block in run_blocks(run, validation))
+            yield from divergence(validation.divergence, verbose=False)
+    elif validation.outcome == "passed":
+        yield f"{marked('Validated', 'good')}: {_compared(report)}"
+    # What the headline says already is not said again.
+    told = f"not compared: {validation.reason}" if report.changes else ""
+    warned = [each for each in validation.warnings if each != told]
+    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
 
 
 def _proved(report: FixReport) -> str:
@@ -231,27 +256,6 @@ def _at(report: FixReport, changes: Sequence[Change]) -> str:
     fixed = "at the input sizes " + ("given" if report.declared else "that the model declares")
     is_open = any(each.is_open for each in certificates)
     return f"{fixed}, and every size of what stays open" if is_open else fixed
-
-
-def unvalidated(report: FixReport) -> list[Block]:
-    """A line that changes were not validated, where the user asked for that."""
-    is_asked = report.compared is None and report.changes and not report.validate
-    return [marked("Not validated (--no-validate)", "warning")] if is_asked else []
-
-
-def _validated(report: FixReport, with_runs: bool) -> Iterator[Block]:
-    validation = report.compared
-    if validation is None:
-        yield from unvalidated(report)
-        return
-    if validation.outcome == "failed":
-        yield from _failed_runs(validation, with_runs)
-    elif validation.outcome == "passed":
-        yield f"{marked('Validated', 'good')}: {_compared(report)}"
-    # What the headline says already is not said again.
-    told = f"not compared: {validation.reason}" if report.changes else ""
-    warned = [each for each in validation.warnings if each != told]
-    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
 
 
 def _compared(report: FixReport) -> str:
@@ -288,28 +292,22 @@ def _within(share: float) -> str:
 def _nothing_stays(report: FixReport) -> Iterator[str]:
     options = report.options
     is_told = report.changes or options.is_for_targets
-    if not is_told or report.findings or report.undone or options.select or options.ignore:
+    if is_told and not (report.findings or report.undone or options.select or options.ignore):
+        yield "Stays as it is: nothing that could be changed"
+
+
+def _ending(report: FixReport, *, is_brief: bool) -> Iterator[str]:
+    yield _delivered(report)
+    if not (report.changes or report.findings or report.undone):
         return
-    _, after = report.counts
-    left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
-    left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
-    is_one = after.pads + after.auto_pads == 1
-    verb, them = ("is", "it") if is_one else ("are", "them")
-    takes = "takes" if report.options.is_for_targets else "writes"
-    style = f"{verb} as {report.options.goal} {takes} {them}"
-    rest = f"; {' and '.join(left)} {style}" if left else ""
-    yield f"Stays as it is: nothing{rest}"
-
-
-def _ending(report: FixReport) -> Iterator[str]:
-    yield ending(report)
-    details = "each change with its proof" if report.changes else "each reason in full"
-    where = "--verbose has"
-    if report.delivery.in_memory:
+    kept = unrequested(report.findings, report.undone)
+    said = [explained(kept if is_brief else kept or report.changes)]
+    if is_brief:
+        details = "each change with its proof" if report.changes else "each reason in full"
         held = "changes" if report.changes else "undone" if report.undone else "findings"
-        where = f"result.{held} has"
-    said = [f"{where} {details}", explained(unrequested(report.findings, report.undone))]
-    if report.changes or report.findings or report.undone:
+        where = f"result.{held} has" if report.delivery.in_memory else "--verbose has"
+        said.insert(0, f"{where} {details}")
+    if any(said):
         yield marked("; ".join(filter(None, said)), "faint")
 
 
@@ -324,44 +322,74 @@ def _declared(report: FixReport) -> Iterator[Block]:
         yield Line(f"{declares} input {shown(repr(name))} as {shown(sizes)}", "  ", "  ")
 
 
-def assumed(changes: Sequence[Change]) -> list[tuple[str, str, list[Change]]]:
-    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
-    each_with = [
-        ((taken, "refuses" if taken in change.certificate.refused else "accepts"), change)
-        for change in changes
-        for taken in change.certificate.assumptions
-    ]
-    groups = grouped(each_with, lambda pair: pair[0])
-    return [(*group[0][0], [change for _, change in group]) for group in groups]
-
-
-def as_asked(findings: Sequence[Finding], most: int = NODES_A_REASON) -> Iterator[str]:
+def _as_asked(findings: Sequence[Finding]) -> Iterator[str]:
     """A text for each option that asks for padding as it is."""
     for group in kept_as_asked(findings):
-        said = f"{counted(len(group), 'node')} ({first_names(group, most)})"
+        said = f"{counted(len(group), 'node')} ({first_names(group, _NAMES)})"
         yield f"As {group[0].asked} asks for: {said}"
 
 
-def next_lines(report: FixReport) -> Iterator[str]:
+def _next(report: FixReport) -> Iterator[str]:
     """The option to try next."""
     if report.next:
         yield marked(next_line(report.next, in_memory=report.delivery.in_memory), "strong")
 
 
-def _failed_runs(validation: Validation, with_runs: bool) -> Iterator[Block]:
-    """The runs of a validation that failed, and where the models first differ."""
-    from onnxpad.report.documents.validation_document import divergence, failure, run_blocks
+def _change_cards(changes: Sequence[Change]) -> Iterator[Block]:
+    """All changes, a card for each kind, the most frequent ones first."""
+    drawn = 0
+    for place, group in enumerate(change_groups(changes)):
+        first = group[0]
+        # A pass of a user's own may tell no forms.
+        forms = first.forms if any(first.forms) else first.told
+        repair = f"{marked('repair', 'warning')} " if first.repairs else ""
+        blocks: list[Block] = []
+        if first.repairs:
+            blocks.append(f"Repairs: {RUNTIME} does not run these operators as they were")
+        varieties = sorted(grouped(group, _variety), key=len, reverse=True)
+        for alike in varieties:
+            card = _change_card(alike, is_drawn=drawn < _DRAWN)
+            blocks += [card] if varieties[1:] else card.blocks
+            drawn += 1
+        became = _became(len(group), *forms) if varieties[1:] else card.title
+        title = f"{became} {repair}{marked(first.code, 'faint')}"
+        yield Group(title, blocks, is_open=place == 0)
 
-    failed = [run for run in validation.runs if not run.ok]
-    many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
-    said = "; ".join(filter(None, (failure(validation), many)))
-    yield f"{marked('Validation FAILED', 'error')}: {said}"
-    if with_runs:
-        yield from (block for run in failed for block in run_blocks(run, validation))
-        yield from divergence(validation.divergence, verbose=False)
+
+def _variety(change: Change) -> tuple[object, ...]:
+    """The same for changes of one kind that also look alike, and are proved alike."""
+    made = change.certificate
+    proved = without_names(made.statement), made.assumptions, made.limited_to
+    return change.before, change.after, *proved
 
 
-def ending(report: FixReport) -> str:
+def _change_card(group: Sequence[Change], *, is_drawn: bool) -> Group:
+    """Changes that are alike: the proof, pictures of the first one, and all by name."""
+    from onnxpad.report.documents.cards import members
+
+    first = group[0]
+    made = first.certificate
+    said = made.statement if len(group) == 1 else without_names(made.statement)
+    where = f", for {made.limited_to}" if made.limited_to else ""
+    blocks: list[Block] = [f"{marked('proved', 'good')} {shown(said + where)}"]
+    if made.assumptions:
+        blocks.append(f"{marked('assumes', 'warning')} {', '.join(map(shown, made.assumptions))}")
+    blocks += [Picture(first)] * is_drawn
+    told = []
+    for change in group:
+        proof = f"exact for {shown(change.certificate.sizes)}"
+        proof += f": {shown(change.certificate.statement)}" * (len(group) > 1)
+        probe = f"probe: {shown(change.probe)}" if change.probe else ""
+        told.append((labelled(change), "; ".join(filter(None, [proof, probe]))))
+    return Group(_became(len(group), *first.told), [*blocks, members(told)], is_open=True)
+
+
+def _became(count: int, before: str, after: str) -> str:
+    becomes = marked("becomes", "faint")
+    return f"{marked(f'{count:,} x', 'info')} {shown(before)} {becomes} {shown(after or 'nothing')}"
+
+
+def _delivered(report: FixReport) -> str:
     """The last line: the file that was written, and the time."""
     written = shown(report.delivery.written)
     if report.outcome is Outcome.UNCHANGED:

@@ -88,8 +88,7 @@ def _outputs(report: RepadReport) -> Iterator[str]:
         return
     yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
     listed = found.outputs[:_LISTED]
-    names = [shown(each.output) for each in listed]
-    yield from UNBROKEN.pairs(names, [_difference(each) for each in listed])
+    yield from UNBROKEN.pairs([(shown(each.output), _difference(each)) for each in listed])
     yield from _more(len(found.outputs) - _LISTED)
 
 

@@ -29,12 +29,9 @@ from onnxpad.report.documents import (
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
-_LABEL = 13
 _MOST_ADVICE = 2
 _MOST_NAMED = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
-_IN_FULL = 200
-"""Variants of a form that a page has."""
 _FITTING = {
     "none": "no framework's padding",
     "explicit": "explicit padding only, such as Keras' ZeroPadding2D or F.pad",
@@ -89,27 +86,22 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
     for _, group in sorted(_forms(result.sites), key=lambda pair: -len(pair[1])):
         cards[_pads(group[0])].append(_card(group, result, is_open=not cards[True]))
     if pads := cards[True]:
-        yield Group("Padding", [Picture("legend"), *pads])
+        yield Group("Padding", pads)
     if cards[False]:
         yield Group("Without padding", cards[False])
 
 
 def _card(group: Sequence[PaddingSite], result: ShowReport, *, is_open: bool) -> Group:
-    from onnxpad.report.documents.cards import members, times
+    from onnxpad.report.documents.cards import members
 
     first = group[0]
     written = f", written as {shown(first.written)}" if _pads(first) else ""
     fate = f" {marked(_fate(first), 'info')}" if _fate(first) else ""
-    count = marked(times(len(group)), "info")
-    variants = sorted(grouped(group, _alike), key=len, reverse=True)
-    blocks: list[Block] = []
-    for variant in variants[:_IN_FULL]:
-        one = variant[0]
-        several = f"The first of {counted(len(variant), 'operator')} of this form: "
-        blocks += [f"{several if len(variant) > 1 else ''}{_name(one)}", _facts(one, result)]
-        blocks.append(Picture(one))
-        if len(variant) > 1:
-            blocks.append(members([(shown(site.node), _place(site)) for site in variant]))
+    count = marked(f"{len(group):,} x", "info")
+    several = f"The first of {counted(len(group), 'operator')} of this form: " * bool(group[1:])
+    blocks: list[Block] = [f"{several}{_name(first)}", _facts(first, result), Picture(first)]
+    if group[1:]:
+        blocks.append(members([(shown(site.node), _place(site)) for site in group]))
     title = f"{count} {shown(first.op_type)}: {_amounts(first)}{written}{fate}"
     return Group(title, blocks, is_open=is_open and _pads(first))
 
@@ -120,14 +112,6 @@ def _place(site: PaddingSite) -> str:
     return "; ".join(
         filter(None, [sizes, *(f"Pad {shown(repr(pad.names[0]))}" for pad in site.outer)])
     )
-
-
-def _alike(site: PaddingSite) -> tuple[object, ...]:
-    """The same for sites that look alike but for names and sizes."""
-    formulas = tuple((axis.pair, axis.formula) for axis in site.axes)
-    findings = tuple((each.code, each.reason_code) for each in site.findings)
-    steps = tuple(step.op_type for step in site.path)
-    return site.windows, formulas, findings, steps
 
 
 def headline(result: ShowReport) -> str:
@@ -174,20 +158,17 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
     rows: list[Sequence[Cell]] = []
     for name, group in forms:
         site = group[0]
-        cells = [
-            shown(name),
-            _amounts(site),
-            shown(site.written) if _pads(site) else "",
-            f"x {len(group):,}",
-            _fits(site) or "-" if _pads(site) else "",
-        ]
-        fate = f"{_fate(site)}: " if _fate(site) else ""
-        named = fate or (_pads(site) and len(forms) <= _MOST_NAMED)
+        fits = _fits(site) or "-" if _pads(site) else ""
+        said = "; ".join(filter(None, [fits, _fate(site)]))
+        named = _fate(site) or (_pads(site) and len(forms) <= _MOST_NAMED)
         names = [shown(each.node) for each in group] if named else []
-        narrow = f"fits {_fits(site)}; " if site.convention else ""
-        rows.append([*cells, NodeNames(names, [fate], narrow)])
-    heads = ["operator", "padding", "written as", "", "fits", ""]
-    return Table(heads, rows, is_listing=True)
+        rows.append(
+            [
+                *(shown(name), _amounts(site), shown(site.written) if _pads(site) else ""),
+                *(f"x {len(group):,}", NodeNames(names, [said] if said else [])),
+            ]
+        )
+    return Table(["operator", "padding", "written as", "", "fits, where"], rows)
 
 
 def _amounts(site: PaddingSite) -> str:
@@ -262,7 +243,7 @@ def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
         text = command_text(advice, result.model, result.targets)
         text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
         rows.append(("" if place else "what to do", text))
-    return Pairs(rows, _LABEL)
+    return Pairs([(marked(label, "faint"), text) for label, text in rows])
 
 
 def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:

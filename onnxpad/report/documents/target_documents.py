@@ -15,7 +15,7 @@ from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.form import UNSAID
 from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
-from onnxpad.targets.target import Cell, Condition, Run, Target
+from onnxpad.targets.target import Cell, Condition, Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
 
 ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
@@ -134,8 +134,6 @@ def _topic(cell: Cell) -> str:
 
 def _groups(target: Target) -> Iterator[Group]:
     yield Group("", [*_head(target), *_particulars(target)])
-    if target.runs:
-        yield Group("", [*_measured(target)])
     for topic, title in TOPICS.items():
         if cells := [cell for cell in target.cells if _topic(cell) == topic]:
             yield Group("", [*_topic_blocks(title, cells)])
@@ -186,17 +184,3 @@ def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
 def _verdict(verdict: str) -> str:
     text = f"{verdict:{max(map(len, VERDICTS))}}"
     return marked(text, ROLES[verdict]) if verdict in ROLES else text
-
-
-def _measured(target: Target) -> Iterator[Block]:
-    """Models that failed, those together that failed alike, and the number of all others."""
-    yield marked("Models that were run", "strong")
-    alike: dict[tuple[str, str], list[Run]] = {}
-    for run in target.runs:
-        if run.verdict != "right":
-            alike.setdefault((run.verdict, run.note), []).append(run)
-    for (verdict, note), runs in alike.items():
-        names = and_list(run.label for run in runs)
-        yield Line(f"{_verdict(verdict)}  {shown(note) or 'no message'}: {names}", "  ", " " * 12)
-    right = len(target.runs) - sum(map(len, alike.values()))
-    yield Line(f"{_verdict('right')}  {counted(right, 'model')}, all others that were run")

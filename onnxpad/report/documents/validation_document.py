@@ -28,32 +28,30 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
 
     Args:
         report: The report.
-        view: `full` lists every output with all figures, and the time of each run; so does `page`.
+        view: But for `brief` every output is listed with all figures, and the time of each run.
     """
+    found, brief = report.validation, view == "brief"
     advice = "Its padding may be why; this looks for the one that agrees:"
     command = shown(report.next).replace(" ", UNBREAKABLE)
+    rest: list[Block] = [
+        *configurations([report.config]),
+        *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
+    ]
     following: list[Block] = [advice, command] if report.next else []
-    unproven = [f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven]
-    head: list[Block] = [_headline(report)]
-    if view == "page":
-        head = [
+    if brief:
+        after = [*_after(found, verbose=False).values(), [*_remarks(found), *rest], following]
+        sections: list[Sequence[Block]] = [[_headline(report)], *_runs(found), *after]
+        groups = [Group("", blocks) for blocks in sections]
+    else:
+        head: list[Block] = [
             _counts(report),
-            *head,
+            _headline(report),
             *_sources(report),
-            *configurations([report.config]),
-            *unproven,
+            *rest,
             *following,
         ]
-        groups = [Group("", head), *validation_groups(report.validation)]
-        return Document("validate", report.rewritten or report.original, groups)
-    sections: list[Sequence[Block]] = [
-        head,
-        *_runs(report.validation, verbose=view == "full"),
-        *_after(report.validation, verbose=view == "full").values(),
-        [*_remarks(report.validation), *configurations([report.config]), *unproven],
-        following,
-    ]
-    return Document("validate", report.original, [Group("", blocks) for blocks in sections])
+        groups = [Group("", head), *validation_groups(found)]
+    return Document("validate", report.rewritten or report.original, groups)
 
 
 def validate_text(
@@ -63,18 +61,13 @@ def validate_text(
     return text_of(validate_document(report, view), Screen() if screen is None else screen)
 
 
-def validation_groups(found: Validation, above: Sequence[Block] = ()) -> list[Group]:
-    """The sections of a page about a validation.
-
-    Args:
-        found: The validation.
-        above: Stands before the runs.
-    """
+def validation_groups(found: Validation) -> list[Group]:
+    """The sections about a validation in full."""
     runs = [block for blocks in _runs(found, verbose=True) for block in blocks]
     after = [
         Group(title, blocks) for title, blocks in _after(found, verbose=True).items() if blocks
     ]
-    return [Group("Validation", [*above, *runs, *_remarks(found)]), *after]
+    return [Group("Validation", [*runs, *_remarks(found)]), *after]
 
 
 def _counts(report: ValidateReport) -> Tallies:
@@ -162,7 +155,7 @@ def failure(found: Validation) -> str:
     return "; ".join(said)
 
 
-def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
+def _runs(validation: Validation, *, verbose: bool = False) -> Iterator[list[Block]]:
     """A section for each run; unless `verbose`, those that agree and are alike share one."""
     groups = grouped(
         enumerate(validation.runs),
@@ -332,7 +325,7 @@ def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
     if comparison.ulp is not None and all_of_them:
         parts.append(f"{comparison.ulp:,} ulp")
     if comparison.cosine is not None and all_of_them:
-        parts.append(f"cosine {_share(comparison.cosine)}")
+        parts.append(f"cosine {comparison.cosine:.9g}")
     if comparison.argmax is not None and (all_of_them or comparison.ok):
         parts.append(f"argmax agrees in {100 * comparison.argmax:.4g} %")
     if comparison.special:
@@ -340,14 +333,3 @@ def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
     if comparison.noise:
         parts.append(f"two runs of one model differ by {comparison.noise:.3g}")
     return ", ".join(parts)
-
-
-def _share(value: float) -> str:
-    """A number up to 1, never rounded to 1 unless it is 1.
-
-    >>> _share(1.0), _share(0.999999999), _share(0.5)
-    ('1', '1 - 1e-09', '0.5')
-    """
-    if value == 1 or value < 0.999:
-        return f"{value:.4g}"
-    return f"1 - {1 - value:.1g}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnxpad
-from onnxpad.report.json import explain_json
+from onnxpad.report.json import json_of
 from tests.support.lines import Lines
 
 
@@ -19,7 +19,7 @@ def said(line: str) -> str:
     asked = line.partition("  =>  ")[0]
     words = (each.split("=") for each in asked.split())
     given: dict[str, Any] = {name.replace("-", "_"): value for name, value in words}
-    found = json.loads(explain_json(onnxpad.explain(**given)))
+    found = json.loads(json_of(onnxpad.explain(**given)))
     return f"{asked}  =>  {' | '.join(_told(found))}"
 
 
