@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from onnxpad.doctor.diagnosis import Diagnosis
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
-    from onnxpad.targets.target import Cell, Target
+    from onnxpad.targets.target import Target
+    from onnxpad.targets.target_file import Cell
 
 SCHEMA = 1
 

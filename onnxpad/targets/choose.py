@@ -24,8 +24,8 @@ from onnxpad.rewrite.registry import every_pass
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Cell, Target
-from onnxpad.targets.target_file import OPPOSITES
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import OPPOSITES, Cell
 
 _ROUNDS = 3
 _MOST = 4096
