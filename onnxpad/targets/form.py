@@ -162,14 +162,10 @@ _REST = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
 
 
 class Placed(NamedTuple):
-    """A form, and where it is.
+    """A form, and where it is: the operator, or a `Pad` alone.
 
-    Attributes:
-        context: The graph.
-        node: The operator, or the `Pad`.
-        form: How its padding is written.
-        nodes: The `Pad`s in front of it, and what crops its result, that belong to it.
-        crops: The latter of them.
+    To an operator belong the `Pad`s in front of it and what crops its result; `crops` are the
+    latter of these `nodes`.
     """
 
     context: Context

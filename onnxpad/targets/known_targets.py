@@ -48,13 +48,9 @@ ALIASES = {
 
 
 class Standing(Struct, frozen=True):
-    """How many of the forms a target computes rightly.
+    """How many of the forms a target computes rightly: as they are given, and in their best style.
 
-    Attributes:
-        forms: The number of forms that were run, or of all for a target that was only read.
-        given: Those that are right as they are.
-        best: Those that are right in one of their styles at least.
-        models: The number of models that were run; 0 for a target that was only read.
+    `models` that were run are 0 for a target that was only read, of which all forms count.
     """
 
     forms: int

@@ -22,21 +22,10 @@ _WORST_FIRST: Sequence[Verdict] = ("wrong", "rejected", "fallback", "unknown", "
 
 
 class Target(Struct, frozen=True, eq=False):
-    """A runtime in one version, and all that is known of it.
+    """A runtime in one version, measured or else read, and all that is known of it.
 
-    Attributes:
-        name: As it is typed, without a version: `opencv-classic`.
-        title: As a person reads it.
-        version: What was measured, else what was read; empty if unknown.
-        measured: Whether models were run in this version.
-        read: The sources that were read, with their date or commit.
-        cells: Answers in the order in which they are asked, without those of models.
-        runs: What became of each model that was run.
-        facts: What no cell can say.
-        spell: Spellings of `target_file.SPELLINGS` that it insists on.
-        notes: What a person should know.
-        by_user: Whether it is of a user's file: there a cell about a `Pad` is about each of them,
-            wherever it stands.
+    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order. In
+    a target by a user, a cell about a `Pad` is about each of them, wherever it stands.
     """
 
     name: str
@@ -91,16 +80,10 @@ class Target(Struct, frozen=True, eq=False):
 
 
 class Run(Struct, frozen=True):
-    """A model that was run on a runtime.
+    """A model that was run: a form in one of `target_file.STYLES`, and what became of it.
 
-    Attributes:
-        form: The name of the form.
-        style: How it was written, one of `target_file.STYLES`.
-        verdict: What became of it.
-        source: What it ran on.
-        version: In which version.
-        note: The error, or how far results were off.
-        raw: Whether amounts were stored as bytes, if that makes a difference.
+    `source` is what it ran on, the note an error or how far results were off, and `raw` says
+    whether amounts were stored as bytes, if that makes a difference.
     """
 
     form: str

@@ -97,13 +97,7 @@ Advice = Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")]
 
 
 class Condition(Struct, frozen=True):
-    """Values that a field of a form may have: some that are listed, or numbers in a range.
-
-    Attributes:
-        values: Those that are listed; empty for a range.
-        least: The smallest number of a range, if it has one.
-        most: The greatest, if it has one.
-    """
+    """Values that a field of a form may have: some that are listed, or numbers in a range."""
 
     values: tuple[Value, ...] = ()
     least: int | None = None
@@ -131,18 +125,13 @@ class _Range(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cell(Struct, frozen=True):
-    """An answer: what a runtime does with the forms that fulfil some conditions.
+    """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
     Attributes:
-        verdict: What it does.
         source: Where that is written, or what was run.
-        version: The version that was read or run; empty if unknown.
         measured: Whether models that are written so were run.
         forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
             those that it is inferred from.
-        note: What a person should know: the error, the difference, or the exact case.
-        about: Topics of `TOPICS` that it answers.
-        when: Conditions by field of a form; a form fulfils all of them.
         limit: Whether no padding mends it: told, never a reason for a rewrite.
         advice: The option that mends it, such as `--shape`.
     """
@@ -228,12 +217,7 @@ else:
 
 
 class CellTable(Cell, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A cell as a file has it; one that says more than `unknown` says where it is from.
-
-    Attributes:
-        exact: Whether fields without a condition are as usual.
-        of: Variants and versions that it speaks of; None for all.
-    """
+    """A cell as a file has it: if `exact` with all other fields as usual, `of` some versions."""
 
     when: When
     version: str | None = None  # type: ignore[assignment]
@@ -253,13 +237,7 @@ class CellTable(Cell, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Fact(Struct, frozen=True, forbid_unknown_fields=True):
-    """A fact that was read of a runtime, and that no condition on a form can express.
-
-    Attributes:
-        text: The fact.
-        source: Where it is written.
-        about: Topics of `TOPICS` that it belongs to.
-    """
+    """A fact that was read of a runtime, and that no condition on a form can express."""
 
     text: str
     source: str = ""
