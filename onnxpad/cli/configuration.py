@@ -10,15 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.errors import MismatchError, UsageError, and_list
+from onnxpad.errors import MismatchError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import TYPED, Style, Unasked
+from onnxpad.options import Style, Unasked
 from onnxpad.report import Configured
 from onnxpad.targets import toml_file as toml
-from onnxpad.targets.toml_file import Check, Place, Problem
+from onnxpad.targets.toml_file import Place, Problem
 
 Report = TypeVar("Report", bound=Any)
 Value = str | tuple[str, ...] | Mapping[str, str]
@@ -27,31 +28,6 @@ Value = str | tuple[str, ...] | Mapping[str, str]
 IGNORED = "per-file-ignores"
 SIZES = {"shapes": "--shape", "dims": "--dim"}
 """Keys that give sizes, each with the option whose texts it takes."""
-
-
-def _texts(value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a text, or a list of texts."""
-    yield from toml.listed(toml.text, value if isinstance(value, list) else [value], at)
-
-
-def _each(refuse: Callable[[str], object], value: object, at: Place) -> Iterator[Problem]:
-    """Problems of texts, each of which a function refuses by an error."""
-    problems = [*_texts(value, at)]
-    yield from problems
-    for each in () if problems else _tuple(value):
-        try:
-            refuse(each)
-        except UsageError as error:
-            yield at, f"{at[-1]!r}: {error}"
-
-
-def _by_pattern(check: Check, value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a table of values by pattern of name."""
-    if not isinstance(value, dict):
-        yield at, f'{at[-1]!r} must be a table, such as {{ "*resnet*" = ... }}'
-        return
-    for pattern, inner in value.items():
-        yield from check(inner, (*at, pattern))
 
 
 def _require_target(folder: Path, name: str) -> None:
@@ -74,21 +50,44 @@ def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
     return codes_given(name, texts, every_code())
 
 
-_codes = partial(_each, lambda text: _chosen("", [text]))
+Texts = str | list[str]
 
-_CHECKS: Mapping[str, Check] = {
-    "target": _texts,
-    "style": partial(toml.word, tuple(Style)),
-    "select": _codes,
-    "ignore": _codes,
-    IGNORED: partial(_by_pattern, _codes),
-    "fail-on": partial(toml.word, tuple(Severity)),
-    **{
-        key: partial(_by_pattern, partial(_each, partial(_require_sizes, option)))
-        for key, option in SIZES.items()
-    },
-}
-"""Every key, with what is wrong with a value of it."""
+
+class _Keys(Struct, forbid_unknown_fields=True, rename="kebab"):
+    """Every key, and what its value is."""
+
+    target: Texts = ()  # type: ignore[assignment]
+    style: Style | None = None
+    select: Texts = ()  # type: ignore[assignment]
+    ignore: Texts = ()  # type: ignore[assignment]
+    per_file_ignores: dict[str, Texts] = {}
+    fail_on: Severity | None = None
+    shapes: dict[str, Texts] = {}
+    dims: dict[str, Texts] = {}
+
+    def problems(self, folder: Path) -> Iterator[Problem]:
+        """What none of these names is, and the line of which is to be told."""
+        for key in ("select", "ignore"):
+            yield from _refused(_require_code, (key,), getattr(self, key))
+        yield from _refused(partial(_require_target, folder), ("target",), self.target)
+        for pattern, texts in self.per_file_ignores.items():
+            yield from _refused(_require_code, (IGNORED, pattern), texts)
+        for key, option in SIZES.items():
+            for pattern, texts in getattr(self, key).items():
+                yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
+
+
+def _refused(require: Callable[[str], object], at: Place, texts: Texts) -> Iterator[Problem]:
+    """Problems of texts, each of which a function refuses by an error."""
+    for each in _tuple(texts):
+        try:
+            require(each)
+        except UsageError as error:
+            yield at, f"{at[-1]!r}: {error}"
+
+
+def _require_code(text: str) -> None:
+    _chosen("", [text])
 
 
 class Configuration:
@@ -213,16 +212,15 @@ def read(path: Path) -> Configuration | None:
         UsageError: It cannot be read, or is not as it should be: with the line.
     """
     shown = _shown(path)
-    is_project = path.name == "pyproject.toml"
-    place: Place = ("tool", "onnxpad") if is_project else ()
-
-    def problems(tables: dict[str, Any]) -> Iterator[Problem]:
-        table = _within(tables, place)
-        return iter(()) if table is None else _problems(shown.parent, table, place)
-
+    place = ("tool", "onnxpad") if path.name == "pyproject.toml" else ()
     text = toml.read_text(shown)
-    table = _within(toml.parsed(shown, text, problems), place)
-    return None if table is None else Configuration(shown, table)
+    table = _within(toml.tables_in(shown, text), place)
+    if table is None:
+        return None
+    folder = shown.parent
+    keys = _Keys.__struct_encode_fields__
+    toml.parsed(shown, text, _Keys, lambda said: said.problems(folder), under=place, known=keys)
+    return Configuration(shown, table)
 
 
 def _within(tables: Any, place: Place) -> Any:
@@ -230,24 +228,6 @@ def _within(tables: Any, place: Place) -> Any:
     for key in place:
         tables = tables.get(key) if isinstance(tables, dict) else None
     return tables
-
-
-def _problems(folder: Path, table: object, place: Place) -> Iterator[Problem]:
-    """Problems of a configuration."""
-    checks: Mapping[str, Check] = {
-        **_CHECKS,
-        "target": partial(_each, partial(_require_target, folder)),
-    }
-    if not isinstance(table, dict):
-        yield from toml.table(checks, (), table, place)
-        return
-    for key, value in table.items():
-        if key not in checks:
-            is_option = any(each.option == f"--{key}" for each in TYPED.values())
-            typed = f", but an option --{key}" * is_option
-            yield (*place, key), f"there is no key {key!r}{typed}; the keys are {and_list(checks)}"
-        else:
-            yield from toml.table(checks, (), {key: value}, place)
 
 
 def _tuple(value: Any) -> tuple[str, ...]:

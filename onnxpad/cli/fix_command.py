@@ -1,7 +1,6 @@
 """`onnxpad fix`."""
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +13,13 @@ from onnxpad.cli.options import (
     HOW,
     TARGETS,
     ExternalData,
+    ExternalDataOption,
     Format,
     FormatOption,
     HtmlOption,
+    InputsOption,
     IsolatedOption,
+    KeepInvalidOption,
     QuietOption,
     RunTimeoutOption,
     VerboseOption,
@@ -27,9 +29,11 @@ from onnxpad.cli.options import (
     takes_options,
 )
 from onnxpad.cli.output import (
+    called,
     check_target,
     painter,
     report_error,
+    saved,
     screen,
     tell_page,
     write,
@@ -72,15 +76,7 @@ def fix(
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Inputs to run both models on: .npz, .npy, or a folder of ONNX test data.",
-            parser=path,
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    inputs: InputsOption = None,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -91,23 +87,9 @@ def fix(
             rich_help_panel=ADVANCED,
         ),
     ] = None,
-    keep_invalid: Annotated[
-        bool,
-        typer.Option(
-            "--keep-invalid",
-            help="Write the result although validation failed.",
-            hidden=True,
-        ),
-    ] = False,
+    keep_invalid: KeepInvalidOption = False,
     run_timeout: RunTimeoutOption = None,
-    external_data: Annotated[
-        ExternalData,
-        typer.Option(
-            help="When the result is written to another folder, copy the files of weights beside "
-            "the model. inline puts the weights inside the result, in any folder.",
-            hidden=True,
-        ),
-    ] = ExternalData.COPY,
+    external_data: ExternalDataOption = ExternalData.COPY,
     isolated: IsolatedOption = False,
     **options: Any,
 ) -> int:
@@ -126,32 +108,27 @@ def fix(
     user_options = Options.from_mapping(applied.options if applied else typed)
 
     from onnxpad.api import fix as api
-    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery, Outcome
 
-    with ProgressBar(hidden=quiet) as progress:
-        result = (partial(applied.result_of, api.fix) if applied else api.fix)(
-            model,
-            validate=not no_validate,
-            inputs=inputs,
-            reference=reference,
-            run_timeout=run_timeout,
-            progress=progress,
-            **user_options.keywords,
-        )
+    result = called(
+        api.fix,
+        applied,
+        model,
+        validate=not no_validate,
+        inputs=inputs,
+        reference=reference,
+        run_timeout=run_timeout,
+        quiet=quiet,
+        **user_options.keywords,
+    )
     outcome = result.outcome
     written = not diff and _is_written(
         outcome, is_named=output is not None, keep_invalid=keep_invalid
     )
     data: tuple[Path, ...] = ()
     if written:
-        with ProgressBar(hidden=quiet) as progress:
-            data = result.save(
-                target,
-                external_data=external_data.value,
-                keep_invalid=keep_invalid,
-                progress=progress,
-            )
+        keeps = {"external_data": external_data.value, "keep_invalid": keep_invalid}
+        data = saved(result, target, quiet=quiet, **keeps)
     difference = None
     if diff:
         from onnxpad.report.diff import unified_diff

@@ -9,15 +9,18 @@ from msgspec.structs import replace
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
     ADVANCED,
+    AbsoluteOption,
     ExternalData,
+    ExternalDataOption,
     Format,
     FormatOption,
     QuietOption,
+    RelativeOption,
     RunTimeoutOption,
     VerboseOption,
     path,
 )
-from onnxpad.cli.output import report_error, screen, write
+from onnxpad.cli.output import called, report_error, screen, write
 
 
 def match(
@@ -52,28 +55,10 @@ def match(
         ),
     ] = False,
     seconds: Annotated[float, typer.Option(help="How long to search.")] = 120.0,
-    rtol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference, relative to each element.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    atol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference, absolute.  [default: 1e-5 of the output's range]",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    rtol: RelativeOption = None,
+    atol: AbsoluteOption = None,
     run_timeout: RunTimeoutOption = None,
-    external_data: Annotated[
-        ExternalData,
-        typer.Option(
-            help="As for fix: what becomes of files of weights in another folder.",
-            hidden=True,
-        ),
-    ] = ExternalData.COPY,
+    external_data: ExternalDataOption = ExternalData.COPY,
     verbose: VerboseOption = False,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,
@@ -92,21 +77,21 @@ def match(
         require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
-    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery
 
-    with ProgressBar(hidden=quiet) as progress:
-        result = api.match(
-            model,
-            reference,
-            inputs=inputs,
-            partial=partial,
-            rtol=rtol,
-            atol=atol,
-            seconds=seconds,
-            run_timeout=run_timeout,
-            progress=progress,
-        )
+    result = called(
+        api.match,
+        None,
+        model,
+        reference,
+        inputs=inputs,
+        partial=partial,
+        rtol=rtol,
+        atol=atol,
+        seconds=seconds,
+        run_timeout=run_timeout,
+        quiet=quiet,
+    )
     data: tuple[Path, ...] = ()
     written = target is not None and (result.ok or result.is_changed)
     if target is not None and written:

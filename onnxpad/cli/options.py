@@ -67,6 +67,43 @@ def path(text: str) -> Path:
 ADVANCED = "Advanced"
 """The panel of a help's options that fewer people need; hidden ones are named below it."""
 
+InputsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Inputs to run both models on: .npz, .npy, or a folder of ONNX test data.",
+        parser=path,
+        rich_help_panel=ADVANCED,
+    ),
+]
+RelativeOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Allowed difference, relative to each element.",
+        rich_help_panel=ADVANCED,
+    ),
+]
+AbsoluteOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Allowed difference, absolute.",
+        rich_help_panel=ADVANCED,
+    ),
+]
+KeepInvalidOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-invalid", help="Write the result although validation failed.", hidden=True
+    ),
+]
+ExternalDataOption = Annotated[
+    ExternalData,
+    typer.Option(
+        help="When the result is written to another folder, copy the files of weights beside "
+        "the model. inline puts the weights inside the result, in any folder.",
+        hidden=True,
+    ),
+]
 RunTimeoutOption = Annotated[
     float | None,
     typer.Option(

@@ -11,12 +11,13 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 import typer
 from msgspec import Struct
@@ -26,13 +27,13 @@ from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shorten
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from onnxpad.cli.configuration import Applied
     from onnxpad.report.layout import Screen
     from onnxpad.report.text import Paint
 
 
+R = TypeVar("R")
 INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
-
-
 _PAGE = b"<!doctype html"
 
 
@@ -376,3 +377,19 @@ class ProgressBar:
             count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
             bar.tasks[0].total = total or None  # `update` takes None for no change
             bar.update(task, description=shown(stage), completed=done, count=count)
+
+
+def called(
+    call: Callable[..., R], applied: Applied | None, *models: object, quiet: bool, **keywords: Any
+) -> R:
+    """The result of a call, with what a configuration says, under a bar."""
+    with ProgressBar(hidden=quiet) as progress:
+        ask = partial(applied.result_of, call) if applied else call
+        return ask(*models, progress=progress, **keywords)
+
+
+def saved(result: Any, target: Path, *, quiet: bool, **keywords: Any) -> tuple[Path, ...]:
+    """Writes the model of a result, under a bar; the files of its weights."""
+    with ProgressBar(hidden=quiet) as progress:
+        files: tuple[Path, ...] = result.save(target, progress=progress, **keywords)
+    return files

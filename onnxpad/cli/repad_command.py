@@ -1,6 +1,5 @@
 """`onnxpad repad`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,19 +8,23 @@ from msgspec.structs import replace
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
-    ADVANCED,
+    AbsoluteOption,
     ExternalData,
+    ExternalDataOption,
     Format,
     FormatOption,
+    InputsOption,
     IsolatedOption,
+    KeepInvalidOption,
     QuietOption,
+    RelativeOption,
     RunTimeoutOption,
     configuration_of,
     options_given,
     path,
     takes_options,
 )
-from onnxpad.cli.output import report_error, screen, write
+from onnxpad.cli.output import called, report_error, saved, screen, write
 
 
 @takes_options(inputs=("shapes", "dims"))
@@ -61,46 +64,12 @@ def repad(
             parser=path,
         ),
     ] = None,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Inputs on which to tell how much the outputs change.  [default: those of the "
-            "reference, or drawn ones]",
-            parser=path,
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    rtol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference from the reference, relative to each element.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    atol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference from the reference, absolute.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    inputs: InputsOption = None,
+    rtol: RelativeOption = None,
+    atol: AbsoluteOption = None,
     run_timeout: RunTimeoutOption = None,
-    keep_invalid: Annotated[
-        bool,
-        typer.Option(
-            "--keep-invalid",
-            help="Write the result although it does not run, or reproduce the reference.",
-            hidden=True,
-        ),
-    ] = False,
-    external_data: Annotated[
-        ExternalData,
-        typer.Option(
-            help="As for fix: what becomes of files of weights in another folder.",
-            hidden=True,
-        ),
-    ] = ExternalData.COPY,
+    keep_invalid: KeepInvalidOption = False,
+    external_data: ExternalDataOption = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,
     isolated: IsolatedOption = False,
@@ -121,32 +90,27 @@ def repad(
     applied = configuration_of(model, typed, isolated=isolated)
 
     from onnxpad.api import repad as api
-    from onnxpad.cli.output import ProgressBar
     from onnxpad.report import Delivery
 
-    with ProgressBar(hidden=quiet) as progress:
-        result = (partial(applied.result_of, api.repad) if applied else api.repad)(
-            model,
-            to,
-            only=only or (),
-            inputs=inputs,
-            reference=reference,
-            rtol=rtol,
-            atol=atol,
-            run_timeout=run_timeout,
-            progress=progress,
-            **(applied.options if applied else typed),
-        )
+    result = called(
+        api.repad,
+        applied,
+        model,
+        to,
+        only=only or (),
+        inputs=inputs,
+        reference=reference,
+        rtol=rtol,
+        atol=atol,
+        run_timeout=run_timeout,
+        quiet=quiet,
+        **(applied.options if applied else typed),
+    )
     written = (result.ok or keep_invalid) and (result.is_changed or output is not None)
     data: tuple[Path, ...] = ()
     if written:
-        with ProgressBar(hidden=quiet) as progress:
-            data = result.save(
-                target,
-                external_data=external_data.value,
-                keep_invalid=keep_invalid,
-                progress=progress,
-            )
+        keeps = {"external_data": external_data.value, "keep_invalid": keep_invalid}
+        data = saved(result, target, quiet=quiet, **keeps)
     delivery = Delivery(
         written=str(model if in_place else target) if written else "",
         older=str(target) if not (written or in_place) and target.exists() else "",

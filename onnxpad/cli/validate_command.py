@@ -1,6 +1,5 @@
 """`onnxpad validate`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +9,27 @@ from msgspec.structs import replace
 from onnxpad.arguments import sizes_by_name
 from onnxpad.cli.options import (
     ADVANCED,
+    AbsoluteOption,
     Format,
     FormatOption,
     HtmlOption,
     IsolatedOption,
     QuietOption,
+    RelativeOption,
     RunTimeoutOption,
     VerboseOption,
     configuration_of,
     path,
 )
-from onnxpad.cli.output import check_target, report_error, screen, tell_page, write, write_page
+from onnxpad.cli.output import (
+    called,
+    check_target,
+    report_error,
+    screen,
+    tell_page,
+    write,
+    write_page,
+)
 from onnxpad.errors import RUNTIME
 
 
@@ -91,20 +100,8 @@ def validate(
             "range (height=32..1024, height=32..1024:32 for multiples of 32). Repeatable.",
         ),
     ] = None,
-    rtol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference, relative to each element.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    atol: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed difference, absolute.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    rtol: RelativeOption = None,
+    atol: AbsoluteOption = None,
     run_timeout: RunTimeoutOption = None,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
@@ -122,7 +119,6 @@ def validate(
     for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
     from onnxpad.api import validate as api
-    from onnxpad.cli.output import ProgressBar
 
     check_target(html, [original, rewritten, inputs, reference])
     typed = {
@@ -132,22 +128,23 @@ def validate(
     applied = None
     if inputs is None and reference is None:  # else nothing is drawn
         applied = configuration_of(original, typed, isolated=isolated)
-    with ProgressBar(hidden=quiet) as progress:
-        result = (partial(applied.result_of, api.validate) if applied else api.validate)(
-            original,
-            rewritten,
-            providers=provider or ("cpu",),
-            fallback=not no_fallback,
-            inputs=inputs,
-            reference=reference,
-            samples=samples,
-            seed=seed,
-            **typed,
-            rtol=rtol,
-            atol=atol,
-            run_timeout=run_timeout,
-            progress=progress,
-        )
+    result = called(
+        api.validate,
+        applied,
+        original,
+        rewritten,
+        providers=provider or ("cpu",),
+        fallback=not no_fallback,
+        inputs=inputs,
+        reference=reference,
+        samples=samples,
+        seed=seed,
+        **typed,
+        rtol=rtol,
+        atol=atol,
+        run_timeout=run_timeout,
+        quiet=quiet,
+    )
     report = replace(result, html=str(html or ""))
     if html is not None:
         from onnxpad.page.pages import validate_page

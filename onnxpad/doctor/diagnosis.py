@@ -6,25 +6,14 @@ from msgspec import Struct
 
 
 class Package(Struct, frozen=True):
-    """A Python package that onnxpad needs.
-
-    Attributes:
-        name: Name of the distribution, as pip knows it.
-        version: Its version; empty if it is not installed.
-    """
+    """A distribution that onnxpad needs, as pip knows it; without a version it is missing."""
 
     name: str
     version: str
 
 
 class Provider(Struct, frozen=True):
-    """An execution provider that is compiled into onnxruntime, or a plugin of it.
-
-    Attributes:
-        name: Its name, such as `CUDAExecutionProvider`.
-        usable: Whether a model of one node ran on it just now.
-        trouble: Why it did not, in one line; else empty.
-    """
+    """A provider of onnxruntime; with trouble, a model of one node does not run on it."""
 
     name: str
     usable: bool
@@ -32,13 +21,9 @@ class Provider(Struct, frozen=True):
 
 
 class Library(Struct, frozen=True):
-    """A library of CUDA or cuDNN that onnxruntime's CUDA provider needs.
+    """A library of CUDA or cuDNN, such as `cublas` in `libcublas.so.13`.
 
-    Attributes:
-        name: Its name, such as `cublas`.
-        file: Its file, such as `libcublas.so.13`.
-        place: The path at which pip installed it, or `system` if the system's loader finds it;
-            empty if it is missing.
+    Its place is the path at which pip installed it, `system`, or empty if it is missing.
     """
 
     name: str
@@ -47,13 +32,7 @@ class Library(Struct, frozen=True):
 
 
 class Driver(Struct, frozen=True):
-    """NVIDIA's driver.
-
-    Attributes:
-        version: Its version; empty if it is unknown.
-        devices: Names of the devices that it lists.
-        library: Whether its library (`libcuda.so.1`, `nvcuda.dll`) loads.
-    """
+    """NVIDIA's driver: its version if that is known, its devices, and whether its library loads."""
 
     version: str
     devices: tuple[str, ...]
@@ -66,13 +45,7 @@ class Driver(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """Something that keeps onnxpad, or a part of it, from working.
-
-    Attributes:
-        what: What is wrong, in one line.
-        cure: How to mend it, as a command if there is one; empty if it is unknown.
-        broken: Whether onnxpad does not work at all; if not, only CUDA does not work.
-    """
+    """What is wrong, with its cure if that is known; it breaks onnxpad, or CUDA alone."""
 
     what: str
     cure: str
@@ -80,17 +53,9 @@ class Problem(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """The state of an installation, and its problems.
+    """The state of an installation: onnxpad is the first package, what breaks it comes first.
 
-    Attributes:
-        python: Version of Python.
-        platform: System and machine, such as `Linux x86_64`.
-        packages: The packages, onnxpad first, with every onnxruntime that is installed.
-        providers: Execution providers of onnxruntime; empty if it cannot be imported.
-        cuda: The CUDA version that onnxruntime is built for, such as `13.0`; else empty.
-        libraries: The libraries that this CUDA version needs; else empty.
-        driver: NVIDIA's driver.
-        problems: The problems, those that break onnxpad first.
+    Without providers onnxruntime cannot be imported. `cuda` is the version that it is built for.
     """
 
     python: str

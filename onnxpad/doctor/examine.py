@@ -1,8 +1,4 @@
-"""Examination of the installation by trying each part.
-
-A provider works if a node ran on it, a package if it can be imported, and a library if it is where
-onnxruntime looks for it.
-"""
+"""Examination of the installation by trying each part."""
 
 from __future__ import annotations
 
@@ -13,16 +9,21 @@ import importlib.util
 import platform
 import re
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.errors import OnnxpadError
+from onnxpad.errors import OnnxpadError, and_list
+from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME
 from onnxpad.runtimes.onnxruntime.provider_rows import plugins
+from onnxpad.runtimes.providers import trouble_with
 
 INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
+_AGAIN = "pip install --force-reinstall"
+_NO_CUDA = "no provider"
 
 _IMPORTED = {
     "numpy": "numpy",
@@ -64,25 +65,15 @@ class Machine:
         return tuple(module.replace("_", "-") for module in plugins().values())
 
     def providers(self) -> tuple[str, ...]:
-        """The execution providers that are installed.
-
-        Raises:
-            OnnxpadError: onnxruntime cannot be imported.
-        """
-        from onnxpad.runtimes import pool
-
+        """The execution providers; OnnxpadError says why onnxruntime cannot be imported."""
         return pool.about(native.available_providers)
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
-        from onnxpad.runtimes.providers import trouble_with
-
         return trouble_with(provider)
 
     def cuda(self) -> str:
         """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
-        from onnxpad.runtimes import pool
-
         return pool.about(native.cuda_version)
 
     def from_pip(self, file: str) -> str:
@@ -105,10 +96,11 @@ class Machine:
         """A line `version, name` for each device; empty without nvidia-smi or a driver."""
         query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
         try:
-            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+            return subprocess.run(
+                query, capture_output=True, text=True, timeout=20, check=True
+            ).stdout
         except (OSError, subprocess.SubprocessError):
             return ""
-        return done.stdout
 
     def kernel_module(self) -> str:
         """Linux's description of the driver's kernel module; empty if there is none."""
@@ -123,105 +115,76 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     tried = machine or Machine()
     system, architecture = tried.platform()
     wheels = tried.owners(NAME)
-    gpu = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    wheel = f"{NAME}-gpu" if gpu else NAME
-    problems = _package_problems(tried)
-    importable = not problems
-    if len(wheels) > 1:
-        problems.append(_conflict(wheels, wheel))
-    providers: tuple[Provider, ...] = ()
+    has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
+    best = f"{NAME}-gpu" if has_gpu_wheel else NAME
+    problems = [*_of_packages(tried)]
+    names: tuple[str, ...] = ()
     cuda = ""
-    if importable:
-        try:
-            providers = tuple(_provider(tried, name) for name in tried.providers())
-            cuda = tried.cuda()
-        except OnnxpadError as error:
-            what = str(error) if wheels else f"{NAME} is not installed"
-            cure = (
-                "" if len(wheels) > 1 else f"pip install --force-reinstall {(wheels or [wheel])[0]}"
-            )
-            problems.append(Problem(what, cure, broken=True))
+    try:
+        if not problems:
+            names, cuda = tried.providers(), tried.cuda()
+    except OnnxpadError as error:
+        what = str(error) if wheels else f"{NAME} is not installed"
+        cure = "" if len(wheels) > 1 else f"{_AGAIN} {(wheels or [best])[0]}"
+        problems.append(Problem(what, cure, broken=True))
+    if len(wheels) > 1:
+        what = f"{and_list(wheels)} are installed in one folder, where each overwrites the others"
+        keep = best if best in wheels else wheels[0]
+        cure = f"pip uninstall -y {' '.join(wheels)} && pip install {keep}"
+        problems.insert(0, Problem(what, cure, broken=True))
+    troubles = {name: tried.trouble_with(name) for name in names}
     driver = _driver(tried, system)
-    libraries = _libraries(tried, cuda, system)
-    problems += _provider_problems(providers, wheels, driver, libraries, cuda)
+    places = {
+        file: tried.from_pip(file) or ("system" if tried.loads(file) else "")
+        for file in needed(cuda, system).values()
+    }
+    if troubles and (trouble := troubles.get(CPU, f"{NAME} has no {CPU}")):
+        problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
+    if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
+        problems.append(_of_cuda(trouble, " ".join(wheels), driver, places, cuda))
+    installed = (*_IMPORTED, *(wheels or (NAME,)), *tried.plugins())
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",
         packages=(
             Package("onnxpad", __version__),
-            *(Package(name, tried.version(name)) for name in _IMPORTED),
-            *(
-                Package(name, tried.version(name))
-                for name in (*(wheels or (NAME,)), *tried.plugins())
-            ),
+            *(Package(name, tried.version(name)) for name in installed),
         ),
-        providers=providers,
+        providers=tuple(Provider(name, not why, why) for name, why in troubles.items()),
         cuda=cuda,
-        libraries=libraries,
+        libraries=tuple(
+            Library(name, file, places[file]) for name, file in needed(cuda, system).items()
+        ),
         driver=driver,
         problems=tuple(sorted(problems, key=lambda problem: not problem.broken)),
     )
 
 
-def _package_problems(machine: Machine) -> list[Problem]:
-    problems = []
+def _of_packages(machine: Machine) -> Iterator[Problem]:
     for name, module in _IMPORTED.items():
         if not machine.version(name):
-            problems.append(Problem(f"{name} is not installed", f"pip install {name}", broken=True))
+            yield Problem(f"{name} is not installed", f"pip install {name}", broken=True)
         elif error := machine.import_error(module):
-            cure = f"pip install --force-reinstall {name}"
-            problems.append(Problem(f"{name} cannot be imported ({error})", cure, broken=True))
-    return problems
+            yield Problem(f"{name} cannot be imported ({error})", f"{_AGAIN} {name}", broken=True)
 
 
-def _conflict(wheels: tuple[str, ...], best: str) -> Problem:
-    """The problem of several onnxruntime wheels: all own one folder and overwrite each other."""
-    keep = best if best in wheels else wheels[0]
-    return Problem(
-        f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others",
-        f"pip uninstall -y {' '.join(wheels)} && pip install {keep}",
-        broken=True,
-    )
-
-
-def _provider(machine: Machine, name: str) -> Provider:
-    trouble = machine.trouble_with(name)
-    return Provider(name, not trouble, trouble)
-
-
-def _provider_problems(
-    providers: tuple[Provider, ...],
-    wheels: tuple[str, ...],
-    driver: Driver,
-    libraries: tuple[Library, ...],
-    cuda: str,
-) -> list[Problem]:
-    known = {provider.name: provider for provider in providers}
-    if not known:
-        return []
-    problems = []
-    cpu = known.get(CPU)
-    if cpu is None or not cpu.usable:
-        trouble = cpu.trouble if cpu else f"{NAME} has no {CPU}"
-        cure = f"pip install --force-reinstall {' '.join(wheels)}"
-        problems.append(Problem(trouble, cure, broken=True))
-    gpu = known.get(CUDA)
-    if not driver.present or (gpu is not None and gpu.usable):
-        return problems
-    missing = [library.file for library in libraries if not library.place]
-    if gpu is None:
-        what = f"there is an NVIDIA driver, but {' '.join(wheels)} is built without CUDA"
-        cure = f"pip uninstall -y {' '.join(wheels)} && {INSTALL_CUDA}"
+def _of_cuda(
+    trouble: str, wheels: str, driver: Driver, places: Mapping[str, str], cuda: str
+) -> Problem:
+    """Why CUDA does not run although there is a driver."""
+    missing = [file for file, place in places.items() if not place]
+    if trouble == _NO_CUDA:
+        what = f"there is an NVIDIA driver, but {wheels} is built without CUDA"
+        cure = f"pip uninstall -y {wheels} && {INSTALL_CUDA}"
     elif not driver.library:
         what = "there is an NVIDIA driver, but its library does not load"
         cure = "start a container with its devices (docker run --gpus all); else reinstall it"
     elif missing:
-        what = f"CUDA does not run: {', '.join(missing)} not found"
-        cure = INSTALL_CUDA
+        what, cure = f"CUDA does not run: {', '.join(missing)} not found", INSTALL_CUDA
     else:
-        what = f"CUDA does not run though all its libraries are here: {gpu.trouble}"
+        what = f"CUDA does not run though all its libraries are here: {trouble}"
         cure = f"check with nvidia-smi that the driver supports CUDA {cuda} and lists a device"
-    return [*problems, Problem(what, cure, broken=False)]
+    return Problem(what, cure, broken=False)
 
 
 def _driver(machine: Machine, system: str) -> Driver:
@@ -232,13 +195,6 @@ def _driver(machine: Machine, system: str) -> Driver:
     return Driver(version, tuple(name.strip() for _, name in rows), library)
 
 
-def _libraries(machine: Machine, cuda: str, system: str) -> tuple[Library, ...]:
-    return tuple(
-        Library(name, file, machine.from_pip(file) or ("system" if machine.loads(file) else ""))
-        for name, file in needed(cuda, system).items()
-    )
-
-
 def needed(cuda: str, system: str) -> dict[str, str]:
     """The file of each library that the CUDA provider needs; empty for CUDA older than 12.
 
@@ -247,23 +203,11 @@ def needed(cuda: str, system: str) -> dict[str, str]:
     >>> needed("12.8", "Linux")["cufft"], needed("13.0", "Windows")["cudnn"]
     ('libcufft.so.11', 'cudnn64_9.dll')
     """
-    numbers = _numbers(cuda)
-    major = numbers[0] if numbers else 0
+    number = re.match(r"\d+", cuda)
+    major = int(number[0]) if number else 0
     if major < 12:
         return {}
     versions = {"cudart": major, "cublasLt": major, "cublas": major, "cufft": major - 1}
-    if system == "Windows":
-        versions["cudnn"] = 9
-        return {name: f"{name}64_{version}.dll" for name, version in versions.items()}
-    versions |= {"curand": 10, "cudnn": 9}
-    return {name: f"lib{name}.so.{version}" for name, version in versions.items()}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version, for comparison.
-
-    >>> _numbers("4.25.1rc1"), _numbers("")
-    ((4, 25, 1), ())
-    """
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    before, after = ("", "64_{}.dll") if system == "Windows" else ("lib", ".so.{}")
+    versions |= {"cudnn": 9} if system == "Windows" else {"curand": 10, "cudnn": 9}
+    return {name: before + name + after.format(version) for name, version in versions.items()}

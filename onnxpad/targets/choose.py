@@ -24,8 +24,8 @@ from onnxpad.rewrite.registry import every_pass
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Cell, Target
-from onnxpad.targets.target_file import OPPOSITES
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import OPPOSITES, Cell
 
 _ROUNDS = 3
 _MOST = 4096
@@ -42,6 +42,9 @@ Of the many ways to compute them, none was measured of which it is known that it
 
 _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
 """How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
+
+_UNGUARDED = ("no_empty_fill", "no_guard")
+"""Spellings of a `Pad` by which it is protected less, the least first."""
 
 _WAYS = (
     Wanted("fold"),
@@ -68,14 +71,7 @@ class Reply(NamedTuple):
 
 
 class Fate(Struct, frozen=True):
-    """A padding of the original, and what becomes of it.
-
-    Attributes:
-        placed: The padding as it came.
-        answers: What each target does with that.
-        wanted: How it is to be written.
-        best: What each target does with that.
-    """
+    """A padding of the original with what each target does with it, as it came and as wanted."""
 
     placed: Placed
     answers: tuple[Reply, ...]
@@ -213,10 +209,6 @@ def choose(run: Run) -> Choice:
     )
 
 
-_UNGUARDED = ("no_empty_fill", "no_guard")
-"""Spellings of a `Pad` by which it is protected less, the least first."""
-
-
 def _is_worse_guarded(form: Form, targets: Sequence[Target]) -> bool:
     """Whether a target is not known to take a form, unlike one without what protects a `Pad`."""
     bare = replace(form, auto_pad="NOTSET" if form.auto_pad == "VALID" else form.auto_pad)
@@ -260,13 +252,7 @@ def _best_known(reply: Reply) -> int:
 
 
 class _Group:
-    """Paddings that share a node, and so are written in one way.
-
-    Attributes:
-        names: The unique names of the outputs of all its nodes.
-        wanted: The best way among those that were tried.
-        blocked: As `Choice.blocked`.
-    """
+    """Paddings that share a node, and so are written in one way: the best of those tried."""
 
     def __init__(
         self,
@@ -460,13 +446,8 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]
     """The forms of a model written in one way, by the keys of each padding, as `_by_key`."""
     options, graph, is_kept = run.options, run.graph, wanted.style == KEPT.style
     if not is_kept:
-        options = replace(
-            options,
-            style=wanted.style,
-            dynamic=wanted.dynamic,
-            no_ceil=wanted.no_ceil,
-            symmetric_transpose=wanted.symmetric_transpose,
-        )
+        ways = ("style", "dynamic", "no_ceil", "symmetric_transpose")
+        options = replace(options, **{way: getattr(wanted, way) for way in ways})
     mark = graph.mark()
     try:
         return _by_key(_tried(run, options, {} if is_kept else None, wanted), names)

@@ -42,56 +42,8 @@ DTYPES: Mapping[int, str] = {
 class Form(Struct, frozen=True):
     """How one padding is written: of a window operator, or of a `Pad` that none takes.
 
-    Amounts are told as `none`, `equal` (the same at both ends of every axis), `end` (more at the
-    end of some axis, and of none at the begin), `begin`, `mixed`, or `open` where they depend on
-    sizes that are not known.
-
-    Attributes:
-        op: The operator.
-        domain: Its domain; empty for ONNX's own.
-        opset: The opset of ONNX that the model imports.
-        rank: The number of its spatial axes; of a `Pad` alone that of all axes. 0 if unknown.
-        dtype: The element type of its data, such as `float32`; empty if unknown.
-        auto_pad: `NOTSET` (also where it is absent), `VALID`, `SAME_UPPER` or `SAME_LOWER`.
-        pads: The operator's own padding; for SAME what the sizes make of it.
-        stride: The greatest stride.
-        uneven: Whether strides differ between axes.
-        dilated: Whether some dilation is above 1.
-        reaching: Whether the padding of some side, own and of `Pad`s, is not below its kernel.
-        wide: Whether its own padding of some side is above half its kernel with dilation.
-        narrow: Whether some kernel is below its stride.
-        even: Whether some kernel is even, of SAME.
-        ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
-            it does, `dropped` where the last window would start in the padding, `open` where the
-            sizes are not known; empty for others.
-        counted: Whether an average counts its own padding; where it rounds up, also without any.
-        count_include_pad: Whether the attribute is 1, also where nothing is padded.
-        count_written: Whether the attribute is written, be it 0.
-        kernel_shape: Whether the attribute is written.
-        both: Whether `auto_pad` and `pads` are both written.
-        silent: Whether no `pads` are written, not even zeros.
-        sized: Whether all spatial sizes are known; of a `Pad` alone also those that it gives.
-        batched: Whether the batch size is known.
-        pad: The amounts of the `Pad`s in front: `constant` in attributes or initializers,
-            `constant-node`, or `computed`; empty without a `Pad`.
-        mode: Their mode.
-        outer: Their amounts along the spatial axes, of a `Pad` alone along all.
-        negative: Whether some amount is below 0.
-        beyond: Whether the batch or the channels are padded.
-        fill: The number that they write: `absent`, `empty` (a third input without a name), `zero`,
-            `lowest` of the type, `other`, or `open`.
-        axes: Whether they name their axes.
-        raw: Whether their amounts are stored as bytes (`raw_data`).
-        between: The operators between the last of them and the window operator, joined by `+`.
-        output_padding: Whether a transposed convolution appends something.
-        output_shape: Whether it names its size.
-        cropped: Whether a Slice or a `Pad` behind it crops its result.
-        grouped: `depthwise` for a channel a group, `group` for fewer groups; empty for one.
-        quantised: Whether its data comes from a DequantizeLinear.
-        onnxruntime: The departure of its CPU provider from the specification, as `--trust` and the
-            guard of a `Pad` know it: `stops`, `departs` (computes something else, at some sizes at
-            least), `misfolds` (its optimiser folds the `Pad` wrongly); empty for none.
-        producer: The name of what wrote the model, as it says.
+    The table of the manual's page on targets explains each field. Beside that, `pads` of SAME are
+    what the sizes make of it, and amounts that depend on sizes that are not known are `open`.
     """
 
     op: str
@@ -210,14 +162,10 @@ _REST = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
 
 
 class Placed(NamedTuple):
-    """A form, and where it is.
+    """A form, and where it is: the operator, or a `Pad` alone.
 
-    Attributes:
-        context: The graph.
-        node: The operator, or the `Pad`.
-        form: How its padding is written.
-        nodes: The `Pad`s in front of it, and what crops its result, that belong to it.
-        crops: The latter of them.
+    To an operator belong the `Pad`s in front of it and what crops its result; `crops` are the
+    latter of these `nodes`.
     """
 
     context: Context

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.form import BESIDE, UNSAID, Form
-from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
-from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
-from onnxpad.targets.toml_file import Problem, read_text
+from onnxpad.targets.target import Run, Target
+from onnxpad.targets.target_file import (
+    DATA,
+    STYLES,
+    TOPICS,
+    Cell,
+    Condition,
+    Measured,
+    TargetFile,
+    forms,
+    is_of,
+    is_version,
+    numbers,
+    parsed,
+    sites,
+    tables_of,
+)
+from onnxpad.targets.toml_file import read_text
 
 ALIASES = {
     "trt": "tensorrt",
@@ -30,19 +43,14 @@ ALIASES = {
     "opencv-dnn": "opencv",
     "ncnn": "ncnn-pnnx",
     "tflite": "onnx2tf",
-    "paddle": "x2paddle",
 }
 """Other names that people type, by the name of the target that each means."""
 
 
 class Standing(Struct, frozen=True):
-    """How many of the forms a target computes rightly.
+    """How many of the forms a target computes rightly: as they are given, and in their best style.
 
-    Attributes:
-        forms: The number of forms that were run, or of all for a target that was only read.
-        given: Those that are right as they are.
-        best: Those that are right in one of their styles at least.
-        models: The number of models that were run; 0 for a target that was only read.
+    `models` that were run are 0 for a target that was only read, of which all forms count.
     """
 
     forms: int
@@ -122,7 +130,7 @@ def known() -> list[str]:
 def versions(name: str) -> list[str]:
     """The versions of a target that were measured, the newest first."""
     base, variant, _ = _parts(name)
-    return [table["version"] for table in _configurations(tables_of(base), variant)]
+    return [table.version for table in _configurations(tables_of(base), variant)]
 
 
 def every() -> list[Target]:
@@ -161,7 +169,7 @@ def _built_in(base: str, variant: str, version: str) -> Target:
 @lru_cache(16)
 def _of_a_user(path: str, text: str, version: str) -> Target:
     """A target of a user's file: one object for each content that the file has had lately."""
-    tables = parsed(Path(path), text, forms(), unknown_configurations)
+    tables = parsed(Path(path), text, forms())
     return replace(_made(Path(path).stem, "", version, tables), by_user=True)
 
 
@@ -183,140 +191,78 @@ def _parts(text: str) -> tuple[str, str, str]:
     )
 
 
-def _variants(base: str, tables: Mapping[str, Any]) -> list[str]:
+def _variants(base: str, tables: TargetFile) -> list[str]:
     """Names of the variants in a file."""
-    variants = dict.fromkeys(table.get("variant", "") for table in tables.get("measured", ()))
+    variants = dict.fromkeys(table.variant for table in tables.measured)
     return [f"{base}-{each}" if each else base for each in variants or {"": None}]
 
 
-def _configurations(tables: Mapping[str, Any], variant: str) -> list[Mapping[str, Any]]:
+def _configurations(tables: TargetFile, variant: str) -> list[Measured]:
     """Tables of measurements of a variant, the newest first."""
-    found = [each for each in tables.get("measured", ()) if each.get("variant", "") == variant]
-    return sorted(found, key=lambda table: _numbers(table["version"]), reverse=True)
+    found = [each for each in tables.measured if each.variant == variant]
+    return sorted(found, key=lambda table: numbers(table.version), reverse=True)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)))
-
-
-def _is_version(wanted: str, known: str) -> bool:
-    """Whether a version is meant, whole or by its first numbers.
-
-    >>> _is_version("5", "5.0.0"), _is_version("5.1", "5.0.0"), _is_version("latest", "5.0.0")
-    (True, False, False)
-    """
-    numbers = _numbers(wanted)
-    return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
-
-
-def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
+def _made(base: str, variant: str, version: str, tables: TargetFile) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
-    known = [table["version"] for table in ran] or [tables.get("version", "")]
-    chosen = next((each for each in known if not version or _is_version(version, each)), None)
+    known = [table.version for table in ran] or [tables.version or ""]
+    chosen = next((each for each in known if not version or is_version(version, each)), None)
     if chosen is None:
         told = and_list(list(dict.fromkeys(filter(None, known)))) or "none"
         raise UsageError(f"nothing is known of version {version!r} of {name}; known: {told}")
-    measured = [table for table in ran if table["version"] == chosen]
-    titles = [table["title"] for table in measured if "title" in table]
+    measured = [table for table in ran if table.version == chosen]
+    titles = [table.title for table in measured if table.title]
     return Target(
         name=name,
-        title=titles[0] if titles else tables["title"],
+        title=titles[0] if titles else tables.title,
         version=chosen,
-        measured=any("differs" in table for table in measured),
-        read=tables.get("read", ""),
+        measured=any(table.differs is not None for table in measured),
+        read=tables.read,
         cells=tuple(_cells(tables, variant, chosen)),
-        runs=tuple(run for table in measured for run in _runs(table, tables["title"])),
-        facts=tuple(
-            Fact(each["text"], each.get("source", ""), tuple(each.get("about", ())))
-            for each in tables.get("fact", ())
-        ),
-        spell=tuple(tables.get("spell", ())),
-        notes=tuple(tables.get("notes", ())),
+        runs=tuple(run for table in measured for run in _runs(table, tables.title)),
+        facts=tables.fact,
+        spell=tables.spell,
+        notes=tables.notes,
     )
 
 
-def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Cell]:
+def _cells(tables: TargetFile, variant: str, version: str) -> Iterator[Cell]:
     """The cells of a file that speak of one configuration, those of runs first."""
-    for table in sorted(tables.get("cell", ()), key=lambda table: not table.get("measured", False)):
-        if "of" in table and not any(_is_of(each, variant, version) for each in table["of"]):
-            continue
-        yield Cell(
-            verdict=table["verdict"],
-            source=table.get("source", ""),
-            version=table.get("version", tables.get("version", "")),
-            measured=table.get("measured", False),
-            forms=tuple(table.get("forms", ())),
-            note=table.get("note", ""),
-            about=tuple(table.get("about", ())),
-            when=tuple((key, _condition(value)) for key, value in _when(table).items()),
-            limit=table.get("limit", False),
-            advice=table.get("advice", ""),
-        )
+    for table in sorted(tables.cell, key=lambda table: not table.measured):
+        if table.of is None or any(is_of(each, variant, version) for each in table.of):
+            same = {name: getattr(table, name) for name in _SAME}
+            when = (_USUALLY if table.exact else {}) | table.conditions
+            read = tables.version or "" if table.version is None else table.version
+            forms = table.forms or ()
+            yield Cell(**same, version=read, forms=forms, when=tuple(when.items()))
 
 
-def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The conditions of a cell; of an exact one, fields that it does not name are as usual."""
-    return {**USUAL, **table["when"]} if table.get("exact", False) else table["when"]
-
+_SAME = {*Cell.__struct_fields__} - {"version", "forms", "when"}
 
 USUAL = {
     name: value
     for name, value in asdict(UNSAID).items()
     if name not in BESIDE - {"grouped", "uneven", "even"}
 }
+_USUALLY = {name: Condition((value,)) for name, value in USUAL.items()}
 
 
-def _is_of(wanted: str, variant: str, version: str) -> bool:
-    """Whether a cell speaks of a configuration: by its variant, its version, or both.
-
-    >>> [_is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
-    [True, True, False, False]
-    >>> _is_of("5", "", "5.0.0")
-    True
-    """
-    named, at, number = wanted.rpartition("@")
-    if not at and not _numbers(number):
-        named, number = number, ""
-    return named == variant and (not number or _is_version(number, version))
-
-
-def unknown_configurations(tables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Variants and versions that cells of a file speak of, and that the file has none of."""
-    ran = [(each.get("variant", ""), each["version"]) for each in tables.get("measured", ())]
-    known = [*ran, ("", tables["version"])] if "version" in tables else ran  # that was read
-    for index, table in enumerate(tables.get("cell", ())):
-        for each in table.get("of", ()):
-            if not any(_is_of(each, *one) for one in known):
-                told = and_list([f"{variant}@{version}".strip("@") for variant, version in known])
-                yield (
-                    ("cell", index, "of"),
-                    f"no version {each!r} is here{told and f', but {told}'}",
-                )
-
-
-def _condition(value: Any) -> Condition:
-    if isinstance(value, dict):
-        return Condition(least=value.get("min"), most=value.get("max"))
-    return Condition(tuple(value) if isinstance(value, list) else (value,))
-
-
-def _runs(table: Mapping[str, Any], title: str) -> Iterator[Run]:
+def _runs(table: Measured, title: str) -> Iterator[Run]:
     """Each model that was run in a configuration: right unless the table says otherwise."""
-    if "differs" not in table:
+    if table.differs is None:
         return
-    source, version, raw = table.get("title", title), table["version"], table.get("raw")
     told = {
-        (form, style): (group[style], group.get("note", ""))
-        for group in table.get("differs", ())
-        for form in group["forms"]
+        (form, style): (verdict, group.note)
+        for group in table.differs
+        for form in group.forms
         for style in STYLES
-        if style in group
+        if (verdict := getattr(group, style.replace("-", "_")))
     }
-    left_out = set(table.get("not_run", ()))
     for name, models in forms().items():
         for style in STYLES:
             verdict, note = told.get((name, style), ("right", ""))
-            run = Run(name, style, verdict, source, version, note, raw)
-            if style in models and run.label not in left_out:
+            source = table.title or title
+            run = Run(name, style, verdict, source, table.version, note, table.raw)
+            if style in models and run.label not in table.not_run:
                 yield run

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.errors import counted
-from onnxpad.targets.form import BESIDE, OF_PADS, Form
-from onnxpad.targets.target_file import Value, sites
-
-Verdict = Literal["right", "wrong", "rejected", "fallback", "unknown"]
-"""The fate of a form: it runs, right or wrong; it does not run, or elsewhere; or unknown."""
+from onnxpad.targets.form import BESIDE, Form
+from onnxpad.targets.target_file import Cell, Fact, Verdict, sites
 
 Signature = tuple[object, ...]
 """Fields of a form that runtimes may be expected to heed, or the others."""
@@ -25,109 +21,11 @@ _SELDOM = BESIDE | {"fill"}
 _WORST_FIRST: Sequence[Verdict] = ("wrong", "rejected", "fallback", "unknown", "right")
 
 
-class Condition(Struct, frozen=True):
-    """Values that a field of a form may have: some that are listed, or numbers in a range.
-
-    Attributes:
-        values: Those that are listed; empty for a range.
-        least: The smallest number of a range, if it has one.
-        most: The greatest, if it has one.
-    """
-
-    values: tuple[Value, ...] = ()
-    least: int | None = None
-    most: int | None = None
-
-    def admits(self, value: Value) -> bool:
-        """Whether a field may have a value."""
-        if self.values:
-            return value in self.values
-        return (self.least is None or int(value) >= self.least) and (
-            self.most is None or int(value) <= self.most
-        )
-
-
-class Cell(Struct, frozen=True):
-    """An answer: what a runtime does with the forms that fulfil some conditions.
-
-    Attributes:
-        verdict: What it does.
-        source: Where that is written, or what was run.
-        version: The version that was read or run; empty if unknown.
-        measured: Whether models that are written so were run.
-        forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
-            those that it is inferred from.
-        note: What a person should know: the error, the difference, or the exact case.
-        about: Topics of `target_file.TOPICS` that it answers.
-        when: Conditions by field of a form; a form fulfils all of them.
-        limit: Whether no padding mends it: told, never a reason for a rewrite.
-        advice: The option that mends it, such as `--shape`.
-    """
-
-    verdict: Verdict
-    source: str = ""
-    version: str = ""
-    measured: bool = False
-    forms: tuple[str, ...] = ()
-    note: str = ""
-    about: tuple[str, ...] = ()
-    when: tuple[tuple[str, Condition], ...] = ()
-    limit: bool = False
-    advice: str = ""
-
-    @property
-    def known_by(self) -> str:
-        """How it is known: `measured`, `inferred` from models written otherwise, `read`, or not."""
-        if self.measured:
-            return "measured"
-        return "inferred" if self.forms else "read" if self.source else "no data"
-
-    def covers(self, form: Form) -> bool:
-        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
-        names = {name for name, _ in self.when}
-        is_other = bool(form.domain) and "op" in names and "domain" not in names
-        return not is_other and all(
-            condition.admits(getattr(form, name)) for name, condition in self.when
-        )
-
-    def is_about_pads(self, form: Form) -> bool:
-        """Whether it answers for the `Pad`s in front of an operator, alone or beside that."""
-        conditions = dict(self.when)
-        if "op" in conditions and conditions["op"].admits("Pad"):
-            return self.covers(form.pads_alone)
-        return not OF_PADS.keys().isdisjoint(conditions) and self.covers(form)
-
-
-class Fact(Struct, frozen=True):
-    """A fact that was read of a runtime, and that no condition on a form can express.
-
-    Attributes:
-        text: The fact.
-        source: Where it is written.
-        about: Topics of `target_file.TOPICS` that it belongs to.
-    """
-
-    text: str
-    source: str = ""
-    about: tuple[str, ...] = ()
-
-
 class Target(Struct, frozen=True, eq=False):
-    """A runtime in one version, and all that is known of it.
+    """A runtime in one version, measured or else read, and all that is known of it.
 
-    Attributes:
-        name: As it is typed, without a version: `opencv-classic`.
-        title: As a person reads it.
-        version: What was measured, else what was read; empty if unknown.
-        measured: Whether models were run in this version.
-        read: The sources that were read, with their date or commit.
-        cells: Answers in the order in which they are asked, without those of models.
-        runs: What became of each model that was run.
-        facts: What no cell can say.
-        spell: Spellings of `target_file.SPELLINGS` that it insists on.
-        notes: What a person should know.
-        by_user: Whether it is of a user's file: there a cell about a `Pad` is about each of them,
-            wherever it stands.
+    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order. In
+    a target by a user, a cell about a `Pad` is about each of them, wherever it stands.
     """
 
     name: str
@@ -182,16 +80,10 @@ class Target(Struct, frozen=True, eq=False):
 
 
 class Run(Struct, frozen=True):
-    """A model that was run on a runtime.
+    """A model that was run: a form in one of `target_file.STYLES`, and what became of it.
 
-    Attributes:
-        form: The name of the form.
-        style: How it was written, one of `target_file.STYLES`.
-        verdict: What became of it.
-        source: What it ran on.
-        version: In which version.
-        note: The error, or how far results were off.
-        raw: Whether amounts were stored as bytes, if that makes a difference.
+    `source` is what it ran on, the note an error or how far results were off, and `raw` says
+    whether amounts were stored as bytes, if that makes a difference.
     """
 
     form: str

@@ -1,25 +1,28 @@
-"""Files that say what a runtime does with padding: TOML, checked, with the line of each error."""
+"""Files that say what a runtime does with padding: the records that their tables are."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import asdict
 from onnx.defs import has as has_operator
 
-from onnxpad.errors import meant
+from onnxpad.errors import and_list, meant
 from onnxpad.options import TYPED
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.targets import toml_file as toml
-from onnxpad.targets.form import DTYPES, OF_A_PAD, UNSAID, Form
-from onnxpad.targets.toml_file import Check, Place, Problem
+from onnxpad.targets import toml_file
+from onnxpad.targets.form import DTYPES, OF_A_PAD, OF_PADS, UNSAID, Form
+from onnxpad.targets.toml_file import Place, Problem
 
-VERDICTS = ("right", "wrong", "rejected", "fallback", "unknown")
-"""Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""
+Verdict = Literal["right", "wrong", "rejected", "fallback", "unknown"]
+"""The fate of a form: it runs, right or wrong; it does not run, or elsewhere; or unknown."""
+
+VERDICTS = get_args(Verdict)
 
 STYLES = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
 """The writings in which each form was run."""
@@ -81,15 +84,226 @@ DATA = Path(__file__).parent / "data"
 """The folder of the files that come with the package."""
 
 
+if TYPE_CHECKING:
+    Topic = str
+    Spelling = str
+else:
+    Topic = Literal[tuple(TOPICS)]
+    Spelling = Literal[tuple(SPELLINGS)]
+
+_OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
+Advice = Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")]
+"""An option, with its value if it has one."""
+
+
+class Condition(Struct, frozen=True):
+    """Values that a field of a form may have: some that are listed, or numbers in a range."""
+
+    values: tuple[Value, ...] = ()
+    least: int | None = None
+    most: int | None = None
+
+    def admits(self, value: Value) -> bool:
+        """Whether a field may have a value."""
+        if self.values:
+            return value in self.values
+        return (self.least is None or int(value) >= self.least) and (
+            self.most is None or int(value) <= self.most
+        )
+
+
+class _Range(Struct, frozen=True, forbid_unknown_fields=True):
+    """Numbers that a field may have, as a file has them."""
+
+    min: int | None = None
+    max: int | None = None
+
+    def __post_init__(self) -> None:
+        ends = [each for each in (self.min, self.max) if each is not None]
+        if not ends or ends[0] > ends[-1]:
+            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
+
+
+class Cell(Struct, frozen=True):
+    """An answer: what a runtime does with the forms that fulfil all of some conditions.
+
+    Attributes:
+        source: Where that is written, or what was run.
+        measured: Whether models that are written so were run.
+        forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
+            those that it is inferred from.
+        limit: Whether no padding mends it: told, never a reason for a rewrite.
+        advice: The option that mends it, such as `--shape`.
+    """
+
+    verdict: Verdict
+    source: str = ""
+    version: str = ""
+    measured: bool = False
+    forms: tuple[str, ...] = ()
+    note: str = ""
+    about: tuple[Topic, ...] = ()
+    when: tuple[tuple[str, Condition], ...] = ()
+    limit: bool = False
+    advice: Advice = ""
+
+    @property
+    def known_by(self) -> str:
+        """How it is known: `measured`, `inferred` from models written otherwise, `read`, or not."""
+        if self.measured:
+            return "measured"
+        return "inferred" if self.forms else "read" if self.source else "no data"
+
+    def covers(self, form: Form) -> bool:
+        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
+        names = {name for name, _ in self.when}
+        is_other = bool(form.domain) and "op" in names and "domain" not in names
+        return not is_other and all(
+            condition.admits(getattr(form, name)) for name, condition in self.when
+        )
+
+    def is_about_pads(self, form: Form) -> bool:
+        """Whether it answers for the `Pad`s in front of an operator, alone or beside that."""
+        conditions = dict(self.when)
+        if "op" in conditions and conditions["op"].admits("Pad"):
+            return self.covers(form.pads_alone)
+        return not OF_PADS.keys().isdisjoint(conditions) and self.covers(form)
+
+
+def _values(name: str) -> Any:
+    """What a condition on a field may be: a value, a list of values, or for numbers a range."""
+    known = ("", *DTYPES.values()) if name == "dtype" else WORDS.get(name)
+    kind: Any = Literal[known] if known else type(getattr(UNSAID, name))
+    ranges = (_Range,) if kind is int else ()
+    return Union[(kind, Annotated[list[kind], Meta(min_length=1)], *ranges, UnsetType)]
+
+
+def _senseless(said: Mapping[str, Condition]) -> Iterator[tuple[str, str]]:
+    """Operators of ONNX's that there are none of, and what no `Pad` has, by field."""
+    if "domain" in said:
+        return
+    ops = said["op"].values if "op" in said else ()
+    for op in ops:
+        if not has_operator(str(op)):
+            near = meant(op, ["Pad", *(name for domain, name in OPERATORS if not domain)])
+            yield "op", f"ONNX has no operator {op!r}{near or '; name its domain beside it'}"
+    for name in said.keys() - {"op", *OF_A_PAD} if ops == ("Pad",) else ():
+        if not said[name].admits(getattr(UNSAID, name)):
+            yield name, f"a Pad has no {name!r}; 'outer' is of its amounts"
+
+
+def _said(when: Struct) -> dict[str, Condition]:
+    """The conditions of a cell, by field."""
+    given = {name: each for name, each in asdict(when).items() if each is not UNSET}
+    return {name: _condition(each) for name, each in given.items()}
+
+
+def _condition(value: Any) -> Condition:
+    if isinstance(value, _Range):
+        return Condition(least=value.min, most=value.max)
+    return Condition(tuple(value) if isinstance(value, list) else (value,))
+
+
+if TYPE_CHECKING:
+    When = Any
+else:
+    When = defstruct(
+        "When",
+        [(name, _values(name), UNSET) for name in Form.__struct_fields__],
+        forbid_unknown_fields=True,
+    )
+
+
+class CellTable(Cell, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A cell as a file has it: if `exact` with all other fields as usual, `of` some versions."""
+
+    when: When
+    version: str | None = None  # type: ignore[assignment]
+    forms: tuple[str, ...] | None = None  # type: ignore[assignment]
+    exact: bool = False
+    of: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a verdict without a source."""
+        if self.verdict != "unknown" and self.forms is None and not self.source:
+            raise ValueError("'source' must be given: where it is written, or what was run")
+
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """The conditions, by field."""
+        return _said(self.when)
+
+
+class Fact(Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact that was read of a runtime, and that no condition on a form can express."""
+
+    text: str
+    source: str = ""
+    about: tuple[Topic, ...] = ()
+
+
+class Group(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Forms whose models failed alike, with what became of each style that failed."""
+
+    forms: tuple[str, ...]
+    note: str = ""
+    given: Verdict | None = None
+    fold: Verdict | None = None
+    pad: Verdict | None = None
+    symmetric: Verdict | None = None
+    static: Verdict | None = None
+    auto_pad: Verdict | None = None
+
+
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of the models in one configuration; those that it does not name were right."""
+
+    version: str
+    variant: str = ""
+    title: str = ""
+    how: str = ""
+    date: str = ""
+    best: str = ""
+    raw: bool | None = None
+    not_run: tuple[str, ...] = ()
+    differs: tuple[Group, ...] | None = None
+
+
+class TargetFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """All that one file says, under its keys: the manual's page on targets explains them."""
+
+    title: str
+    version: str | None = None
+    read: str = ""
+    spell: tuple[Spelling, ...] = ()
+    notes: tuple[str, ...] = ()
+    cell: tuple[CellTable, ...] = ()
+    fact: tuple[Fact, ...] = ()
+    measured: tuple[Measured, ...] = ()
+
+
+_KNOWN = {
+    *(name for each in (TargetFile, CellTable, Fact, Group, Measured, _Range, Form)
+      for name in each.__struct_fields__),
+    *(word for words in (VERDICTS, SPELLINGS, TOPICS, DTYPES.values(), *WORDS.values())
+      for word in words),
+}  # fmt: skip
+
+
 @cache
-def tables_of(base: str) -> dict[str, Any]:
-    """The tables of a file that comes with the package, which is as it should be."""
-    return tomllib.loads((DATA / f"{base}.toml").read_text(encoding="utf-8"))
+def tables_of(base: str) -> TargetFile:
+    """What a file that comes with the package says; tests look for what is unknown in it."""
+    return toml_file.parsed(Path(f"{base}.toml"), _text_of(base), TargetFile)
 
 
+def _text_of(base: str) -> str:
+    return (DATA / f"{base}.toml").read_text(encoding="utf-8")
+
+
+@cache
 def forms() -> Mapping[str, Mapping[str, Any]]:
     """The forms that were run on runtimes, by name: tables of `forms.toml`."""
-    return tables_of("forms")
+    return toml_file.tables_in(DATA / "forms.toml", _text_of("forms"))
 
 
 @cache
@@ -103,158 +317,72 @@ def sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
     }
 
 
-def parsed(
-    path: Path,
-    text: str,
-    forms: Collection[str],
-    check: Callable[[Mapping[str, Any]], Iterable[Problem]] = lambda _: (),
-) -> dict[str, Any]:
-    """The tables of a file, all of them as they should be.
+def parsed(path: Path, text: str, forms: Collection[str]) -> TargetFile:
+    """What a file says.
 
     Args:
         path: The name of the file in errors.
         text: What is in it.
         forms: Names of the models that were run on runtimes.
-        check: What else is wrong in tables that are as they should be one by one.
 
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
     """
-
-    def problems(tables: dict[str, Any]) -> Iterable[Problem]:
-        found = [*toml.table(_FILE, ("title",), tables, ())]
-        return found or chain(_unknown_forms(tables, forms), check(tables))
-
-    return toml.parsed(path, text, problems)
+    return toml_file.parsed(path, text, TargetFile, partial(_unknown, forms), known=_KNOWN)
 
 
-def _condition(name: str, value: object, at: Place) -> Iterator[Problem]:
-    """One field of a form: a value, a list of values, or for numbers { min = 2, max = 3 }."""
-    values = value if isinstance(value, list) else [value]
-    kind = type(getattr(UNSAID, name))
-    if kind is int and isinstance(value, dict):
-        bounds = dict.fromkeys(("min", "max"), partial(toml.number, at[-1]))
-        found = [*toml.table(bounds, (), value, at)]
-        yield from found
-        ends = [value[key] for key in bounds if key in value]
-        if not found and (not ends or ends[0] > ends[-1]):
-            yield at, f"{at[-1]!r} must be a range, such as {{ min = 2, max = 3 }}"
-        return
-    if not values:
-        yield at, f"{at[-1]!r} has no value that it may be"
-    for each in values:
-        if kind is bool:
-            yield from toml.flag(each, at)
-        elif kind is int:
-            yield from toml.number(at[-1], each, at)
-        elif name in WORDS:
-            yield from toml.word(WORDS[name], each, at)
-        elif name == "dtype":
-            yield from toml.word(["", *DTYPES.values()], each, at)
-        else:
-            yield from toml.text(each, at)
+def _unknown(forms: Collection[str], said: TargetFile) -> Iterator[Problem]:
+    """What a file speaks of, and that there is none of."""
+    known = [(each.variant, each.version) for each in said.measured]
+    known += [("", said.version)] if said.version is not None else []  # that was read
+    for index, cell in enumerate(said.cell):
+        for name, told in _senseless(cell.conditions):
+            yield ("cell", index, "when", name), told
+        yield from _unknown_forms(forms, cell.forms or (), ("cell", index, "forms"))
+        for each in cell.of or ():
+            if not any(is_of(each, *one) for one in known):
+                told = and_list([f"{variant}@{version}".strip("@") for variant, version in known])
+                there = f"no version {each!r} is here{told and f', but {told}'}"
+                yield ("cell", index, "of"), there
+    for index, table in enumerate(said.measured):
+        yield from _unknown_forms(forms, table.not_run, ("measured", index, "not_run"))
+        for group in table.differs or ():
+            yield from _unknown_forms(forms, group.forms, ("measured", index, "differs"))
 
 
-def _unknown_forms(tables: Mapping[str, Any], forms: Collection[str]) -> Iterator[Problem]:
-    """Models that a file says were run, and that there are none of."""
-    named: dict[Place, Iterable[str]] = {}
-    for index, table in enumerate(tables.get("cell", ())):
-        named["cell", index, "forms"] = table.get("forms", ())
-    for index, table in enumerate(tables.get("measured", ())):
-        differs = [form for group in table.get("differs", ()) for form in group["forms"]]
-        named["measured", index, "not_run"] = table.get("not_run", ())
-        named["measured", index, "differs"] = differs
-    for at, labels in named.items():
-        for label in labels:
-            name, colon, style = label.partition(":")
-            if name not in forms:
-                yield at, f"no form {name!r} is known{meant(name, forms)}"
-            elif colon:
-                yield from toml.word(STYLES, style, at)
+def _unknown_forms(forms: Collection[str], labels: Iterable[str], at: Place) -> Iterator[Problem]:
+    for label in labels:
+        name, colon, style = label.partition(":")
+        if name not in forms:
+            yield at, f"no form {name!r} is known{meant(name, forms)}"
+        elif colon and style not in STYLES:
+            yield at, f"there is no style {style!r}{meant(style, STYLES)}"
 
 
-def _operator(value: object, at: Place) -> Iterator[Problem]:
-    """A name of ONNX's, if it is one."""
-    names = [name for domain, name in OPERATORS if not domain] + ["Pad"]
-    if isinstance(value, str) and not has_operator(value):
-        near = meant(value, names) or "; name its 'domain' beside it"
-        yield at, f"ONNX has no operator {value!r}{near}"
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparison."""
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
-def _advice(value: object, at: Place) -> Iterator[Problem]:
-    """An option, with its value if it has one."""
-    if isinstance(value, str):
-        options = [each.option for each in TYPED.values()]
-        value = value.partition(" ")[0]
-        yield from toml.word(options, value, at)
-    else:
-        yield from toml.text(value, at)
+def is_version(wanted: str, known: str) -> bool:
+    """Whether a version is meant, whole or by its first numbers.
+
+    >>> is_version("5", "5.0.0"), is_version("5.1", "5.0.0"), is_version("latest", "5.0.0")
+    (True, False, False)
+    """
+    told = numbers(wanted)
+    return wanted == known or bool(told and told == numbers(known)[: len(told)])
 
 
-_texts = partial(toml.listed, toml.text)
-_topics = partial(toml.listed, partial(toml.word, TOPICS))
+def is_of(wanted: str, variant: str, version: str) -> bool:
+    """Whether a cell speaks of a configuration: by its variant, its version, or both.
 
-_WHEN = {name: partial(_condition, name) for name in Form.__struct_fields__}
-
-_CELL: Mapping[str, Check] = {
-    "about": _topics,
-    "when": partial(toml.table, _WHEN, ()),
-    "verdict": partial(toml.word, VERDICTS),
-    "source": toml.text,
-    "version": toml.text,
-    "note": toml.text,
-    "advice": _advice,
-    "limit": toml.flag,
-    "measured": toml.flag,
-    "exact": toml.flag,
-    "forms": _texts,
-    "of": _texts,
-}
-
-
-def _cell(value: object, at: Place) -> Iterator[Problem]:
-    """A cell; one that says anything but `unknown` says where that is written, or what was run."""
-    is_free = isinstance(value, dict) and (value.get("verdict") == "unknown" or "forms" in value)
-    required = ("when", "verdict") if is_free else ("when", "verdict", "source")
-    yield from toml.table(_CELL, required, value, at)
-    when = value.get("when") if isinstance(value, dict) else None
-    if isinstance(when, dict) and "domain" not in when:
-        named = when.get("op", ())
-        for each in named if isinstance(named, list) else [named]:
-            yield from _operator(each, (*at, "when", "op"))
-        for name in when.keys() - {"op", *OF_A_PAD} if named in ("Pad", ["Pad"]) else ():
-            values = when[name] if isinstance(when[name], list) else [when[name]]
-            if name in _WHEN and getattr(UNSAID, name) not in values:
-                yield (*at, "when", name), f"a Pad has no {name!r}; 'outer' is of its amounts"
-
-
-_FACT: Mapping[str, Check] = {"about": _topics, "text": toml.text, "source": toml.text}
-
-_GROUP: Mapping[str, Check] = {
-    **dict.fromkeys(STYLES, partial(toml.word, VERDICTS)),
-    "note": toml.text,
-    "forms": _texts,
-}
-
-_MEASURED: Mapping[str, Check] = {
-    "variant": toml.text,
-    "version": toml.text,
-    "title": toml.text,
-    "how": toml.text,
-    "date": toml.text,
-    "best": toml.text,
-    "raw": toml.flag,
-    "not_run": _texts,
-    "differs": partial(toml.tables, partial(toml.table, _GROUP, ("forms",))),
-}
-
-_FILE: Mapping[str, Check] = {
-    "title": toml.text,
-    "version": toml.text,
-    "read": toml.text,
-    "spell": partial(toml.listed, partial(toml.word, SPELLINGS)),
-    "notes": _texts,
-    "cell": partial(toml.tables, _cell),
-    "fact": partial(toml.tables, partial(toml.table, _FACT, ("text",))),
-    "measured": partial(toml.tables, partial(toml.table, _MEASURED, ("version",))),
-}
+    >>> [is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
+    [True, True, False, False]
+    >>> is_of("5", "", "5.0.0")
+    True
+    """
+    named, at, number = wanted.rpartition("@")
+    if not at and not numbers(number):
+        named, number = number, ""
+    return named == variant and (not number or is_version(number, version))

@@ -1,27 +1,26 @@
-"""Files that users write: TOML, whose keys and values are checked, with the line of each error."""
+"""Files that users write: TOML, made a record, or the line is told of what it has not."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
 
 from onnxpad.errors import UsageError, and_list, meant
 
 LARGEST = 1 << 20
 """Bytes of a file that is read: nobody writes a longer one by hand."""
 
-_TOLD = 10
-"""Problems of a file that are told."""
-
+T = TypeVar("T")
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
-Check = Callable[[Any, Place], Iterator[Problem]]
 
 _WORD = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
 def read_text(path: Path) -> str:
@@ -48,36 +47,74 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
 
 
+def tables_in(path: Path, text: str) -> dict[str, Any]:
+    """The tables of a file, whatever they are.
+
+    Raises:
+        UsageError: It is no TOML: with the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{path}: tables or lists inside one another are too deep") from None
+    except ValueError as error:  # a number of thousands of digits is no error of syntax
+        line = str(error).rpartition("(at line ")[2].partition(",")[0]
+        at = int(line) if line.isdigit() else max(1, len(text.splitlines()))
+        raise UsageError(f"{path}:{at}: {error}") from None
+
+
 def parsed(
-    path: Path, text: str, problems: Callable[[dict[str, Any]], Iterable[Problem]]
-) -> dict[str, Any]:
-    """The tables of a file, all of them as they should be.
+    path: Path,
+    text: str,
+    kind: type[T],
+    check: Callable[[T], Iterable[Problem]] = lambda _: (),
+    *,
+    under: tuple[str, ...] = (),
+    known: Collection[str] = (),
+) -> T:
+    """What a file says, as a record.
 
     Args:
         path: The name of the file in errors.
         text: What is in it.
-        problems: What is wrong with its tables.
+        kind: What its tables must be.
+        check: What else is wrong with them.
+        under: The way to the table that is meant; there is one.
+        known: Keys and words that a wrong one may be meant for.
 
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
     """
+    tables: Any = tables_in(path, text)
+    for key in under:
+        tables = tables[key]
     try:
-        tables = tomllib.loads(text)
-    except RecursionError:
-        raise UsageError(f"{path}: tables or lists inside one another are too deep") from None
-    except ValueError as error:  # a number of thousands of digits is no error of syntax
-        raise UsageError(f"{path}:{_line_of_syntax(str(error), text)}: {error}") from None
-    found = [*islice(problems(tables), _TOLD)]
-    if found:
-        lines = sorted((_line_of(text, place), told) for place, told in found)
-        raise UsageError("; ".join(f"{path}:{line}: {told}" for line, told in lines))
-    return tables
+        found = convert(tables, kind)
+        problem = next(iter(check(found)), None)
+        if problem is None:
+            return found
+        place, told = problem
+    except ValidationError as error:
+        place, told = _problem(str(error), under, known)
+    raise UsageError(f"{path}:{_line_of(text, (*under, *place))}: {told}")
 
 
-def _line_of_syntax(told: str, text: str) -> int:
-    """The line that an error of syntax names, the last one if it names the end."""
-    found = told.rpartition("(at line ")[2].partition(",")[0]
-    return int(found) if found.isdigit() else max(1, len(text.splitlines()))
+def _problem(error: str, under: tuple[str, ...], known: Collection[str]) -> Problem:
+    """The place that an error of msgspec names, and what is wrong there."""
+    told, _, way = error.replace("`object`", "a table").partition(" - at `$")
+    place: Place = tuple(key or int(index) for key, index in _STEP.findall(way.rstrip("`")))
+    kind, _, word = told.partition(" field `")
+    if kind == "Object contains unknown":
+        key = word.removesuffix("`")
+        return (*place, key), f"there is no key {key!r}{_meant(key, known)}"
+    names = [each for each in (*under, *place) if isinstance(each, str)]
+    value = told.partition("Invalid enum value ")[2].strip("'")
+    told += _meant(value, known) if value else ""
+    return place, f"{names[-1]!r}: {told}" if names else told
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    return meant(word, known) or f"; known are {and_list(known)}" * (0 < len(known) < 20)
 
 
 def _line_of(text: str, place: Place) -> int:
@@ -98,74 +135,3 @@ def _line_of(text: str, place: Place) -> int:
             at = at[index:]
         found = at[0] if at else found
     return found + 1
-
-
-def table(
-    keys: Mapping[str, Check], required: Collection[str], value: object, at: Place
-) -> Iterator[Problem]:
-    """Problems of a table of these keys."""
-    if not isinstance(value, dict):
-        name = next(each for each in reversed(at) if isinstance(each, str))
-        yield at, f"{name!r} must be a table, such as {{ {next(iter(keys))} = ... }}"
-        return
-    for key, inner in value.items():
-        if key in keys:
-            yield from keys[key](inner, (*at, key))
-        else:
-            yield (*at, key), f"no key {key!r} is known here{_suggestion(key, keys)}"
-    missing = [key for key in required if key not in value]
-    if missing:
-        yield at, f"{and_list(map(repr, missing))} must be given"
-
-
-def _suggestion(word: object, known: Collection[str]) -> str:
-    return meant(word, known) or f"; known are {and_list(filter(None, known))}"
-
-
-def tables(check: Check, value: object, at: Place) -> Iterator[Problem]:
-    """Problems of an array of tables."""
-    if not isinstance(value, list):
-        yield at, f"{at[-1]!r} must be written as [[{at[-1]}]], once for each"
-        return
-    for index, inner in enumerate(value):
-        yield from check(inner, (*at, index))
-
-
-def listed(check: Check, value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a list."""
-    if not isinstance(value, list):
-        yield at, f"{at[-1]!r} must be a list, such as [{written(value)}]"
-        return
-    for inner in value:
-        yield from check(inner, at)
-
-
-def text(value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a text."""
-    if not isinstance(value, str):
-        yield at, f"{at[-1]!r} must be a text, not {written(value)}"
-
-
-def flag(value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a yes or no."""
-    if not isinstance(value, bool):
-        yield at, f"{at[-1]!r} must be true or false, not {written(value)}"
-
-
-def word(known: Collection[str], value: object, at: Place) -> Iterator[Problem]:
-    """Problems of one of a few words."""
-    if not isinstance(value, str) or value not in known:
-        yield at, f"{at[-1]!r} cannot be {written(value)}{_suggestion(value, known)}"
-
-
-def number(name: object, value: object, at: Place) -> Iterator[Problem]:
-    """Problems of a whole number."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        yield at, f"{name!r} must be a whole number, not {written(value)}"
-
-
-def written(value: object) -> str:
-    """A value about as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)

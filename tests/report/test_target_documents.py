@@ -44,7 +44,7 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     takes, rest = short.split("takes: ")[1].split("does not take")
     assert "pads of a convolution" in takes
     assert "SAME" not in takes
-    assert "wrong     SAME on a convolution: auto_pad SAME_UPPER" in rest
+    assert "wrong     SAME on a convolution: op Conv, auto_pad SAME_UPPER" in rest
     assert "rejected  Pad: op Pad, rank 4" in rest
     assert "\nPad\n  rejected  op Pad, rank 4" in whole
     assert "fallback  op Conv, rank 1, pads equal" in whole

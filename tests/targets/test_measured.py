@@ -55,10 +55,10 @@ def runs_of(name: str) -> tuple[list[Run], int]:
     version = runs[0].version
     (table,) = (
         table
-        for table in tables_of(base)["measured"]
-        if (table["title"], table["version"]) == (runs[0].source, version)
+        for table in tables_of(base).measured
+        if (table.title, table.version) == (runs[0].source, version)
     )
-    return runs, len(table["differs"])
+    return runs, len(table.differs or ())
 
 
 _BASES: Final = {name.removesuffix("-classic") for name in known()}

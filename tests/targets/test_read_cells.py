@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from onnxpad.targets import known_targets as targets
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import every, known
-from onnxpad.targets.target import Cell, Target
-from onnxpad.targets.target_file import DATA, TOPICS, parsed, tables_of
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import DATA, TOPICS, Cell, parsed, tables_of
 from onnxpad.targets.target_file import forms as all_forms
 from onnxpad.targets.target_file import sites as all_sites
 
@@ -154,9 +154,9 @@ MODES: Final = {
 
 def read(name: str) -> Target:
     """A target as it was read: without any run and what follows from one, in the version read."""
-    tables = {key: each for key, each in tables_of(name).items() if key != "measured"}
-    run = {"forms", "exact"}
-    tables["cell"] = [each for each in tables.get("cell", ()) if not run & each.keys()]
+    said = tables_of(name)
+    kept = tuple(each for each in said.cell if each.forms is None and not each.exact)
+    tables = replace(said, measured=(), cell=kept)
     return targets._made(name, "", "", tables)
 
 
@@ -355,9 +355,4 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 def test_files_are_as_a_users_file_must_be() -> None:
     for path in sorted(DATA.glob("*.toml")):
         if path.stem != "forms":
-            parsed(
-                path,
-                path.read_text(encoding="utf-8"),
-                all_forms(),
-                targets.unknown_configurations,
-            )
+            parsed(path, path.read_text(encoding="utf-8"), all_forms())

@@ -10,8 +10,8 @@ from onnxpad.targets import known_targets as targets
 from onnxpad.targets import target_file
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, known, load
-from onnxpad.targets.target import Condition, Target
-from onnxpad.targets.target_file import parsed
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import Condition, parsed
 
 NPU = """
 title = "NPU"
@@ -207,7 +207,7 @@ def test_of_a_model_and_a_cell_that_were_both_measured_the_worse_counts(ran: Pat
 
 @pytest.mark.parametrize(("raw", "verdict"), [(True, "wrong"), (False, "right")])
 def test_models_with_amounts_in_bytes(ran: Path, raw: bool, verdict: str) -> None:
-    tables = parsed(ran, ran.read_text(), vars(targets)["forms"](), targets.unknown_configurations)
+    tables = parsed(ran, ran.read_text(), vars(targets)["forms"]())
     found = targets._made("npu", "fast", "", tables)
     assert found.full_name == "npu-fast@1.0"
     assert found.cell(form(**PAD, raw=raw)).verdict == verdict

@@ -15,8 +15,8 @@ from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.form import UNSAID
 from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
-from onnxpad.targets.target import Cell, Condition, Target
-from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, Cell, Condition
 
 ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
