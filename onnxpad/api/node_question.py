@@ -18,10 +18,10 @@ from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
+from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of

@@ -1,7 +1,7 @@
 """Every padding of a model as it stands: how it is written, how much it is, and what becomes of it.
 
 Nothing here rewrites a model. A site is one operator that pads, with the `Pad`s in front of it, as
-`padding.reading` reads it, joined with what `check` finds about it. A node that cannot be read
+`frameworks.reading` reads it, joined with what `check` finds about it. A node that cannot be read
 becomes a site that says so. The sites of two models are compared, too.
 """
 
@@ -26,10 +26,10 @@ from onnxpad.facts.feasible import SizeDomain
 from onnxpad.facts.words import formula
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
+from onnxpad.frameworks.reading import SiteReader, steps_of
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.padding.crops import Crops, Taking
 from onnxpad.padding.padding import Readers
-from onnxpad.padding.reading import SiteReader, steps_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.layers import (

@@ -11,9 +11,9 @@ from onnx import TensorProto
 
 from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import ModelError, and_list
+from onnxpad.frameworks.reading import Front, Site, SiteReader
 from onnxpad.graph import Graph, Node, normal_domain
 from onnxpad.padding.crops import Crops, crop_of
-from onnxpad.padding.reading import Front, Site, SiteReader
 from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context

@@ -15,11 +15,11 @@ from onnxpad.api.node_question import node_question
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.fitting.padded import padded_operators, takes_nearest
+from onnxpad.frameworks.reading import Site, SiteReader, added
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory import sites_in
 from onnxpad.padding.crops import Crops
-from onnxpad.padding.reading import Site, SiteReader, added
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from tests.support import EXPORTED, FEW

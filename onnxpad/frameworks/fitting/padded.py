@@ -12,12 +12,12 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.frameworks.fitting.case import Case, Fit, Likeness, case_of, sliding
+from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
 from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
+from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.semantics.layers import Pair, Pairs, onnx_order, pairs_of
 
 

@@ -22,8 +22,8 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
 from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
+from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.runtimes.deployed import CHANGED, misreads_same
 from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill, PadOp, WindowOp

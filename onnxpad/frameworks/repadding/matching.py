@@ -24,6 +24,7 @@ from onnx import TensorProto
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import WHOLE, Candidate, candidates, resized
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.references import (
@@ -48,7 +49,6 @@ from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repa
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding
-from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError

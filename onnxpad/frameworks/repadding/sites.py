@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window, pads_text, same_of
+from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs

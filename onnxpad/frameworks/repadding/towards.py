@@ -16,12 +16,12 @@ from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
 from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts, original
 from onnxpad.semantics.layers import Pairs, is_padded

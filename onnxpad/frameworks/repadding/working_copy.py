@@ -19,8 +19,8 @@ from msgspec import Struct
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
+from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import ANY_SIZE, Padding
-from onnxpad.padding.reading import Site
 from onnxpad.runtimes.sessions import Array
 from onnxpad.semantics.layers import onnx_order
 from onnxpad.semantics.operators import MICROSOFT, Fill

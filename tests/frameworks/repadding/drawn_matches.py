@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 
 from onnxpad.errors import OnnxpadError
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import matching
 from onnxpad.frameworks.repadding.candidates import WHOLE
 from onnxpad.frameworks.repadding.matching import match_graph
@@ -24,7 +25,6 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.intents import intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from tests.support import parsed
 from tests.support.rows import each_row

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import WHOLE
 from onnxpad.frameworks.repadding.matching import (
     _conventions,
@@ -22,7 +23,6 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation.draw import Draw

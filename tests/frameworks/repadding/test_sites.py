@@ -6,11 +6,11 @@ import onnx
 import pytest
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import sites
 from onnxpad.frameworks.repadding.sites import has_padding_to_vary, sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from tests.support import one

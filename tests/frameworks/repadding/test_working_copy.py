@@ -7,13 +7,13 @@ import onnx
 import pytest
 from msgspec.structs import replace
 
+from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
 from onnxpad.frameworks.repadding.matching import type_of_data
 from onnxpad.frameworks.repadding.sites import forget_sizes, sites_of, with_pads, write
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import Site
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session

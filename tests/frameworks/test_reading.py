@@ -3,9 +3,9 @@
 import pytest
 
 from onnxpad.facts import Analysis
+from onnxpad.frameworks.reading import SiteReader, steps_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.reading import SiteReader, steps_of
 from onnxpad.semantics.operators import read_window
 from tests.support import one
 
