@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -155,19 +154,14 @@ Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""
 
 
-class AmountsFormula(Struct, frozen=True):
-    """SAME's amounts on the spatial axes: in all (-size) mod modulus + surplus, split in two.
+Formula = tuple[list[int], list[int], Split, Pairs]
+"""SAME's amounts on the spatial axes: in all (-size) mod modulus + surplus, split in two.
 
-    What is `fixed` comes on top: the side that is constant on each axis, if one is.
-    """
-
-    moduli: list[int]
-    surplus: list[int]
-    split: Split
-    fixed: Pairs
+The last one comes on top: the side that is constant on each axis, if one is.
+"""
 
 
-def formula_of(op: WindowOp) -> AmountsFormula | None:
+def formula_of(op: WindowOp) -> Formula | None:
     """The formula of SAME's amounts, at every size; None where none gives them."""
     odd, moduli, surplus, kept = odd_side(op.auto_pad), list[int](), list[int](), list[Any]()
     sizes = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
@@ -186,13 +180,14 @@ def formula_of(op: WindowOp) -> AmountsFormula | None:
         moduli.append(modulus)
         surplus.append(total - sum(pair))
         kept.append(pair)
-    return AmountsFormula(moduli, surplus, split, tuple(kept))
+    return moduli, surplus, split, tuple(kept)
 
 
 def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
     """Replaces a SAME by a `Pad` whose amounts new nodes compute from the size."""
     formula = formula_of(op)
     assert formula is not None
+    moduli, surplus, split, fixed = formula
     name = f"{op.node.name or op.node.outputs[0].name}_same"
 
     def add(kind: str, *inputs: Tensor, **attributes: int) -> Tensor:
@@ -209,17 +204,17 @@ def write_computed(graph: Graph, analysis: Analysis, op: WindowOp) -> None:
         shape = add("Shape", op.data, **part)
     else:
         shape = add("Slice", add("Shape", op.data), constant([first]), constant([last]))
-    total = add("Mod", add("Neg", shape), constant(formula.moduli))
-    if any(formula.surplus):
-        total = add("Add", total, constant(formula.surplus))
+    total = add("Mod", add("Neg", shape), constant(moduli))
+    if any(surplus):
+        total = add("Add", total, constant(surplus))
     sides: dict[str, tuple[Any, Any]] = {"begin": (total, None), "end": (None, total)}
-    if formula.split not in sides:
+    if split not in sides:
         less = add("Div", total, constant([2]))
         more = add("Sub", total, less)
         sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
-    full = op.operator.layout.full(formula.fixed, (0, 0))
+    full = op.operator.layout.full(fixed, (0, 0))
     every: list[Any] = []  # numbers, and tensors that stand for several
-    for side, computed in enumerate(sides[formula.split]):
+    for side, computed in enumerate(sides[split]):
         amounts: list[Any] = [pair[side] for pair in full]
         if computed is not None:
             amounts[first:last] = [computed]

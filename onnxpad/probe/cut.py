@@ -72,11 +72,8 @@ class Scene(Struct, frozen=True):
     symbols: Mapping[str, int]
 
 
-class Neighbourhood(Struct, frozen=True):
-    """The neighbourhood before a change, one model for each scene; or why there is none."""
-
-    scenes: tuple[tuple[Scene, ModelProto], ...]
-    why: str = ""
+Neighbourhood = tuple[tuple[Scene, ModelProto], ...] | str
+"""The neighbourhood before a change, one model for each scene; or why there is none."""
 
 
 class NeighbourhoodProbe:
@@ -104,9 +101,9 @@ class NeighbourhoodProbe:
         try:
             scenes = self._scenes(tensor, roots)
             cuts = self._cuts(tensor, roots, scenes)
-            return Neighbourhood(tuple(zip(scenes, cuts, strict=True)))
+            return tuple(zip(scenes, cuts, strict=True))
         except UnprobeableError as error:
-            return Neighbourhood((), str(error))
+            return str(error)
 
     def after(
         self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood, *, specified: bool
@@ -116,14 +113,14 @@ class NeighbourhoodProbe:
         None where one side could not be cut out or run. The one before is computed by onnx's
         reference evaluator where it is meant as `specified`.
         """
+        if isinstance(before, str):
+            return None, f"not probed: {before}"
         try:
-            cuts = [*self._cuts(tensor, roots, [scene for scene, _ in before.scenes])]
+            cuts = [*self._cuts(tensor, roots, [scene for scene, _ in before])]
         except UnprobeableError as error:
             return None, f"not probed: {error}"
-        if not cuts:
-            return None, f"not probed: {before.why}"
         runs, reason, repairs = 0, "", True
-        compared = [(*one, other) for one, other in zip(before.scenes, cuts, strict=True)]
+        compared = [(*one, other) for one, other in zip(before, cuts, strict=True)]
         for scene, result in self._compare(compared, specified):
             if not result.ok:
                 shapes = ("x".join(map(str, shape)) for shape in scene.shapes)

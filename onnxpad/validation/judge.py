@@ -532,20 +532,18 @@ class Judgement:
         if lab.subject == "rewritten":
             pairs = zip(lab.draws, oracles, strict=True)
             draws = [draw for draw, each in pairs if each is not None and each.name == "original"]
-            told = of_changed_operators(
+            parting, agreeing, untold = of_changed_operators(
                 lab, mute, draws or lab.draws[:1], provider, self._tolerance
             )
             asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
-            if told.divergence is not None:
+            if parting is not None:
                 self.warnings.append(f"{asked}were compared, and they differ")
-                self._divergence = told.divergence
+                self._divergence = parting
                 return True
-            if told.telling:
-                self.notes.append(
-                    f"{asked}were compared, with optimisation off: {told.telling} agree"
-                )
+            if agreeing:
+                self.notes.append(f"{asked}were compared, with optimisation off: {agreeing} agree")
             few_of = [name for name in chosen if all(map(_is_few, values[name]))]
-            lacking = [name for name in told.lacking if name in {*flat, *few_of}]
+            lacking = [name for name in untold if name in {*flat, *few_of}]
             self._flat.update(flat)
         if lacking:
             why = "the same for any data or hold few classes, indices or truths"

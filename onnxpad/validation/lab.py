@@ -62,11 +62,8 @@ class Result(Struct, frozen=True):
     late: bool = False
 
 
-class Execution(Struct, frozen=True):
-    """A result for each set of inputs; and the provider of each node, unless that is the CPU."""
-
-    results: tuple[Result, ...]
-    places: Mapping[str, str] = field(default_factory=dict)
+Execution = tuple[tuple[Result, ...], Mapping[str, str]]
+"""A result for each set of inputs; and the provider of each node, unless that is the CPU."""
 
 
 def ask(
@@ -126,7 +123,7 @@ def ask(
             replace(one, noise=_noise(one, again))
             for one, again in zip(every[::2], every[1::2], strict=True)
         ]
-    return Execution(tuple(every), places)
+    return tuple(every), places
 
 
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
@@ -312,17 +309,15 @@ class Lab:
         if key not in self._known:
             self._protos.clear()  # no memory is held for what is only looked at
             self._begin(f"{name} model, optimisation {level}")
-            found = self._asked(name, provider, level)
+            results, places = self._asked(name, provider, level)
             ours = self._known.get(("original", provider, level))
-            if found.results[-1].late and ours is not None and not ours[-1].late:
+            if results[-1].late and ours is not None and not ours[-1].late:
                 with pool.longer(_PATIENCE):
-                    found = self._asked(name, provider, level)
-            self._known[key] = found.results
-            if found.places and level == "off":
-                elsewhere = (node for node, place in found.places.items() if place != provider)
-                self.placements.append(
-                    Placement(provider, name, len(found.places), tuple(elsewhere))
-                )
+                    results, places = self._asked(name, provider, level)
+            self._known[key] = results
+            if places and level == "off":
+                elsewhere = (node for node, place in places.items() if place != provider)
+                self.placements.append(Placement(provider, name, len(places), tuple(elsewhere)))
         return self._known[key]
 
     def fails(self, name: str, draw: Draw) -> bool:

@@ -11,7 +11,6 @@ from itertools import zip_longest
 
 import numpy as np
 import onnx
-from msgspec import Struct
 from msgspec.structs import replace
 from onnx import numpy_helper
 
@@ -128,18 +127,12 @@ def _reached(
     return reached, seen - reached
 
 
-class Evidence(Struct, frozen=True):
-    """What operators that were changed tell, where outputs do not.
+Evidence = tuple[Divergence | None, int, tuple[str, ...]]
+"""What operators that were changed tell, where outputs do not.
 
-    Attributes:
-        divergence: The first difference where one of these differs; else None.
-        telling: How many vary with the data, and agree.
-        lacking: The outputs upstream of which something differs, but no such operator is.
-    """
-
-    divergence: Divergence | None = None
-    telling: int = 0
-    lacking: tuple[str, ...] = ()
+That is the first difference where one of these differs, else None; how many vary with the data, and
+agree; and the outputs upstream of which something differs, but no such operator is.
+"""
 
 
 def of_changed_operators(
@@ -163,7 +156,7 @@ def of_changed_operators(
     for draw in draws if wrong else ():
         steady = set(wrong) - restless(lab, wrong, draw, tolerance).keys()
         if found := first_difference(lab, steady, draw, provider, tolerance):
-            return Evidence(found)
+            return found, 0, ()
     lacking, telling = [], set[str]()
     for output in outputs:
         _, seen = _reached(ours, [output], (), agreeing)
@@ -171,7 +164,7 @@ def of_changed_operators(
         differs = any(ours.content(name) != theirs.content(name) for name in seen - agreeing)
         if differs and not seen & agreeing:
             lacking.append(output)
-    return Evidence(None, len(telling), tuple(lacking))
+    return None, len(telling), tuple(lacking)
 
 
 def _changed(ours: _Nodes, theirs: _Nodes, upstream: Collection[str]) -> list[str]:

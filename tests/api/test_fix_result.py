@@ -206,7 +206,7 @@ def test_a_result_that_its_optimiser_breaks_is_no_repair(monkeypatch: pytest.Mon
         source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
     ) -> Execution:
         if level == "full":
-            return Execution((Result({}, 0.0, "no kernel"),) * len(draws))
+            return (Result({}, 0.0, "no kernel"),) * len(draws), {}
         return asking(source, draws, provider, level, **others)
 
     monkeypatch.setattr(lab, "ask", ask)

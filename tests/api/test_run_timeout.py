@@ -75,7 +75,7 @@ def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.Monk
         limits.append((level, pool._limit.get()))
         if len(limits) == 2:
             late = Result({}, 0.0, "did not end within 9 s", late=True)
-            return Execution((late,) * len(draws))
+            return (late,) * len(draws), {}
         return asking(source, draws, provider, level, **others)
 
     monkeypatch.setattr(lab, "ask", ask)

@@ -199,7 +199,8 @@ def test_probes_keep_to_the_range() -> None:
     probes = NeighbourhoodProbe(graph)
     analysis = Analysis(graph, given.extents(graph))
     probes.take(graph, analysis)
-    scenes = probes.before(graph.tensor("y"), ("x",)).scenes
+    scenes = probes.before(graph.tensor("y"), ("x",))
+    assert not isinstance(scenes, str)
     assert {scene.shapes[0][2] for scene, _ in scenes} == {12, 16}
     assert {scene.shapes[0][3] for scene, _ in scenes} == {33, 34, 35}
 

@@ -30,7 +30,7 @@ def said(line: str) -> str:
     proto = parsed(f"g ({inputs}) => (y){held} {{ {body} }}", opset=int(opset))
     graph = Graph.from_proto(proto)
     found = NeighbourhoodProbe(graph).before(graph.tensor("y"), roots.split())
-    return f"{asked}  =>  {'none' if found.why else _told(found.scenes)}"
+    return f"{asked}  =>  {'none' if isinstance(found, str) else _told(found)}"
 
 
 def _told(scenes: tuple[tuple[Scene, onnx.ModelProto], ...]) -> str:

@@ -182,9 +182,9 @@ class TestMade:
 
     def test_asking_a_whole_model(self, name: str) -> None:
         draws = [Draw({"x": np.ones((1, 1, 7), np.float32)}, "ones")] * 5
-        found = ask(named(name), draws, CPU, "off").results
+        found, _ = ask(named(name), draws, CPU, "off")
         assert [result.error for result in found] == [TOLD] * 5
-        assert not any(result.error for result in ask(named("g"), draws, CPU, "off").results)
+        assert not any(result.error for result in ask(named("g"), draws, CPU, "off")[0])
         lab = Lab({"original": named(name)}, outline(named(name)), None, Pairing())
         assert lab.prepare((CPU,), 2, 0) == ("", TOLD)
 

@@ -170,10 +170,10 @@ def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch)
     given = copies.with_seeds(model(DRAWS["Dropout"]))
     draws = [drawing.draw(drawing.describe(given), {}, 0)]
     monkeypatch.setattr(lab, "CPU", "elsewhere")
-    found = lab.ask(given, draws, CPU, "off", anew=True)
-    assert found.results[0].noise == {"z": 0.0}
-    assert found.places
-    assert lab.ask(given, draws, CPU, "off").results[0].noise["z"] > 0
+    (result,), places = lab.ask(given, draws, CPU, "off", anew=True)
+    assert result.noise == {"z": 0.0}
+    assert places
+    assert lab.ask(given, draws, CPU, "off")[0][0].noise["z"] > 0
 
 
 def test_other_padding_changes_as_much_beside_a_draw() -> None:

@@ -211,7 +211,8 @@ def _results(
     run, folder = graph.model.to_run()
     inner = dict.fromkeys(name for each in found.inner for name in each)
     model = with_outputs(read_proto(run), inner)
-    return ask(model, found.draws, CPU, level, folder=folder).results
+    results, _ = ask(model, found.draws, CPU, level, folder=folder)
+    return results
 
 
 class _Task:

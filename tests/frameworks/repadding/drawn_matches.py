@@ -150,7 +150,7 @@ def _by_numpy(graph: Graph) -> Iterator[None]:
         sites = with_pads(context, sites_of(context)[0])[0]
         chosen = {id(site.node): site.padding for site in sites}
         told = [_computed(written, sites, chosen, draw.feeds) for draw in draws]
-        return Execution(tuple(Result(each, 1.0) for each in told))
+        return tuple(Result(each, 1.0) for each in told), {}
 
     copies: list[WorkingCopy] = []
 
