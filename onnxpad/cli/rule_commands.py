@@ -136,13 +136,14 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
     from onnxpad.doctor.examine import examine
 
     found = examine()
+    code = int(not found.ok)
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 
-        write(json_of(found))
+        write(json_of(found, code))
     else:
         from onnxpad.report.documents.rule_documents import doctor_document
         from onnxpad.report.layout import text_of
 
         write(text_of(doctor_document(found), screen()))
-    return found.exit_code
+    return code
