@@ -33,7 +33,7 @@ SCHEMA = 1
 class RulePages(Struct, frozen=True):
     """The result of `rule`: rules, and entries of the glossary, if any were asked for."""
 
-    rules: tuple[Page, ...]
+    rules: Sequence[Page]
     words: Mapping[str, str] | None = None
 
     @property
@@ -45,7 +45,7 @@ class RulePages(Struct, frozen=True):
 class TargetList(Struct, frozen=True):
     """The result of `targets`, of those asked for by name with cells, runs and facts."""
 
-    found: tuple[Target, ...]
+    found: Sequence[Target]
     in_full: bool
 
 
