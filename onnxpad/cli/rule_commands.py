@@ -40,7 +40,7 @@ def rule(
     if form is Format.JSON:
         from onnxpad.report.json import RulePages, json_of
 
-        write(json_of(RulePages(tuple(chosen), dict(words))))
+        write(json_of(RulePages(chosen, dict(words))))
         return 0
     from onnxpad.report.documents.rule_documents import (
         rule_document,
@@ -118,7 +118,7 @@ def targets(
     if form is Format.JSON:
         from onnxpad.report.json import TargetList, json_of
 
-        write(json_of(TargetList(tuple(found), in_full=bool(names))))
+        write(json_of(TargetList(found, in_full=bool(names))))
     else:
         from onnxpad.report.documents.target_documents import target_document, targets_document
         from onnxpad.report.layout import text_of
@@ -136,13 +136,14 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
     from onnxpad.doctor.examine import examine
 
     found = examine()
+    code = int(not found.ok)
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 
-        write(json_of(found))
+        write(json_of(found, code))
     else:
         from onnxpad.report.documents.rule_documents import doctor_document
         from onnxpad.report.layout import text_of
 
         write(text_of(doctor_document(found), screen()))
-    return found.exit_code
+    return code

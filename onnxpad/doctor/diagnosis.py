@@ -71,8 +71,3 @@ class Diagnosis(Struct, frozen=True):
     def ok(self) -> bool:
         """Whether onnxpad works, at least on the CPU."""
         return not any(problem.broken for problem in self.problems)
-
-    @property
-    def exit_code(self) -> int:
-        """0 if it works, else 1."""
-        return 0 if self.ok else 1

@@ -21,13 +21,11 @@ from onnxpad.report.documents import (
     Table,
     Tallies,
 )
-from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, shortened_to
+from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
 Draw = Callable[[Picture], Html]
 
 _BADGES = {"good": "good", "warning": "warn", "error": "bad", "info": "plain"}
-_LONGEST = 300
-"""Characters of a text in a notebook."""
 
 
 def page_of(document: Document, draw: Draw) -> str:
@@ -100,35 +98,34 @@ def whole_page(title: str, body: Html) -> str:
 def fragment_of(document: Document) -> str:
     """A part of a page, as notebooks show it, without pictures and a style of its own."""
     blocks = [block for group in document.groups for block in (group.title, *group.blocks)]
-    return el("div", _blocks(filter(None, blocks), lambda _: NOTHING, 3, _LONGEST))
+    return el("div", _blocks(filter(None, blocks), lambda _: NOTHING, 3))
 
 
-def _blocks(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> Html:
+def _blocks(blocks: Iterable[Block], draw: Draw, level: int) -> Html:
     """Blocks one below the other.
 
     Args:
         blocks: The blocks.
         draw: The drawing of a picture.
         level: The level of a heading among them.
-        longest: Characters of a text; 0 for all.
     """
     found = []
     for block in blocks:
         match block:
             case str():
-                found.append(el("p", _text(block, longest)))
+                found.append(el("p", _text(block)))
             case Line():
-                found.append(el("p", _text(block.text, longest)))
+                found.append(el("p", _text(block.text)))
             case Pairs():
                 parts = [
-                    el(name, _text(text, longest))
+                    el(name, _text(text))
                     for pair in block.rows
                     for name, text in zip(("dt", "dd"), pair, strict=True)
                     if text
                 ]
                 found.append(el("dl", *parts, class_="facts") if parts else NOTHING)
             case Table():
-                found.append(_table(block, longest))
+                found.append(_table(block))
             case Tallies():
                 found.append(_counts(block))
             case Picture():
@@ -145,17 +142,13 @@ def _card(group: Group, draw: Draw, level: int) -> Html:
     return folded(title, el("div", inside, class_="inside"), is_open=group.is_open, kind="card")
 
 
-def _text(text: str, longest: int = 0) -> Html:
+def _text(text: str) -> Html:
     """A text, with its marks as badges, or as words that stand out."""
     parts = MARKED.split(text.replace(UNBREAKABLE, " "))
     found = []
     for plainly, number, marked in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        found += [_shortened(plainly, longest), _marked(ROLES[number], marked)]
-    return join([*found, _shortened(parts[-1], longest)], "")
-
-
-def _shortened(text: str, longest: int) -> Html:
-    return esc(shortened_to(text, longest) if longest else text)
+        found += [esc(plainly), _marked(ROLES[number], marked)]
+    return join([*found, esc(parts[-1])], "")
 
 
 def _marked(role: str, text: str) -> Html:
@@ -164,18 +157,18 @@ def _marked(role: str, text: str) -> Html:
     return el("span", esc(text), class_=role)
 
 
-def _table(block: Table, longest: int) -> Html:
-    rows = [[_cell(cell, longest) for cell in row] for row in block.rows]
+def _table(block: Table) -> Html:
+    rows = [[_cell(cell) for cell in row] for row in block.rows]
     return table(block.heads, rows)
 
 
-def _cell(cell: Cell, longest: int) -> Html:
+def _cell(cell: Cell) -> Html:
     if isinstance(cell, str):
-        return _text(cell, longest)
+        return _text(cell)
     if isinstance(cell, NodeNames):
-        above = [_text(line, longest) for line in cell.above]
+        above = [_text(line) for line in cell.above]
         return join([*above, names(cell.names, "operator")], " ")
-    return _text(" ".join(cell), longest)
+    return _text(" ".join(cell))
 
 
 def _counts(block: Tallies) -> Html:

@@ -106,8 +106,16 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
 
 
 def input_text(value: onnx.ValueInfoProto) -> str:
-    """The declaration of an input, such as `input x[FLOAT, 1x3xheightx?]`."""
-    return shown(f"input {onnx.helper.printable_value_info(value).removeprefix('%')}")
+    """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
+    held = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        return shown(f"input {value.name}: {value.type.WhichOneof('value') or '?'}")
+    sizes = [
+        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+        for dim in held.shape.dim
+    ]
+    shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
+    return shown(f"input {value.name}: {_type(held.elem_type)}{shape}")
 
 
 def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[_Line]]]:

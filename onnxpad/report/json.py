@@ -34,7 +34,7 @@ SCHEMA = 1
 class RulePages(Struct, frozen=True):
     """The result of `rule`: rules, and entries of the glossary, if any were asked for."""
 
-    rules: tuple[Page, ...]
+    rules: Sequence[Page]
     words: Mapping[str, str] | None = None
 
     @property
@@ -46,7 +46,7 @@ class RulePages(Struct, frozen=True):
 class TargetList(Struct, frozen=True):
     """The result of `targets`, of those asked for by name with cells, runs and facts."""
 
-    found: tuple[Target, ...]
+    found: Sequence[Target]
     in_full: bool
 
 
@@ -410,13 +410,13 @@ COMMANDS = {
 """The command of each report."""
 
 
-def json_of(report: Any) -> str:
-    """A report as one JSON object, with a newline at the end."""
+def json_of(report: Any, exit_code: int | None = None) -> str:
+    """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
         "command": getattr(report, "command", COMMANDS[_name(report.__class__)]),
-        "exit_code": getattr(report, "exit_code", 0),
+        "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
     }
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps({**head, **_fields(report)}, indent=2, allow_nan=False) + "\n"

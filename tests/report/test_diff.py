@@ -142,11 +142,11 @@ def test_inputs() -> None:
     held = graph([], weight=np.zeros(3, np.float32))
     held.input.extend(inputs)
     assert shown(held) == [
-        "input a[FLOAT, 1xheightx?]",
-        "input b[INT64, scalar]",
-        "input c[FLOAT16]",
-        "input d[]",
-        "input e[Unknown type sequence_type]",
+        "input a: float[1, height, ?]",
+        "input b: int64[]",
+        "input c: float16",
+        "input d: ?",
+        "input e: sequence_type",
     ]
 
 

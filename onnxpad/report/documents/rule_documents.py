@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.errors import RUNTIME
 from onnxpad.finding import Page
-from onnxpad.report.documents import Block, Document, Group, Line, line_of
+from onnxpad.report.documents import Block, Document, Group, Line, Pairs, line_of
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import shown
 
@@ -87,17 +87,17 @@ def doctor_document(found: Diagnosis) -> Document:
     first, *others = found.packages
     head = f"{first.name} {first.version}, Python {found.python}, {found.platform}"
     missing = marked("not installed", "error")
-    sections = [
-        [head, *_table([(each.name, shown(each.version) or missing) for each in others])],
+    sections: list[Sequence[Block]] = [
+        [head, Pairs([(each.name, shown(each.version) or missing) for each in others])],
         _providers(found.providers),
         [_driver(found.driver)],
         _libraries(found.cuda, found.libraries) if found.providers else [],
-        _problems(found),
+        [*_problems(found)],
     ]
-    return Document("doctor", "doctor", [Group("", [*map(line_of, each)]) for each in sections])
+    return Document("doctor", "doctor", [Group("", each) for each in sections])
 
 
-def _providers(providers: Sequence[Provider]) -> list[str]:
+def _providers(providers: Sequence[Provider]) -> list[Block]:
     if not providers:
         return []
     works, fails = marked("works", "good"), marked("no", "warning")
@@ -105,7 +105,7 @@ def _providers(providers: Sequence[Provider]) -> list[str]:
         (_short(each), works if each.usable else f"{fails}: {shown(each.trouble)}")
         for each in providers
     ]
-    return [f"Providers of {RUNTIME}, tried with a model of one node", *_table(rows)]
+    return [f"Providers of {RUNTIME}, tried with a model of one node", Pairs(rows)]
 
 
 def _short(provider: Provider) -> str:
@@ -120,7 +120,7 @@ def _driver(driver: Driver) -> str:
     return f"NVIDIA driver: {shown(driver.version) or 'version unknown'}{devices}{loads}"
 
 
-def _libraries(cuda: str, libraries: Sequence[Library]) -> list[str]:
+def _libraries(cuda: str, libraries: Sequence[Library]) -> list[Block]:
     if not libraries:
         built = (
             f"for CUDA {shown(cuda)}, whose libraries are not known here"
@@ -130,23 +130,15 @@ def _libraries(cuda: str, libraries: Sequence[Library]) -> list[str]:
         return [f"This {RUNTIME} is built {built}"]
     missing = marked("missing", "warning")
     rows = [(each.file, shown(each.place) or missing) for each in libraries]
-    return [f"Libraries for CUDA {shown(cuda)}, for which {RUNTIME} is built", *_table(rows)]
+    return [f"Libraries for CUDA {shown(cuda)}, for which {RUNTIME} is built", Pairs(rows)]
 
 
-def _problems(found: Diagnosis) -> list[str]:
-    lines = []
+def _problems(found: Diagnosis) -> Iterator[Block]:
     for problem in found.problems:
         label = marked("error", "error") if problem.broken else marked("warning", "warning")
-        lines.append(f"{label}: {shown(problem.what)}")
-        lines += [f"  cure: {shown(problem.cure)}"] if problem.cure else []
+        yield f"{label}: {shown(problem.what)}"
+        if problem.cure:
+            yield Line(f"cure: {shown(problem.cure)}")
     if found.ok:
-        usable = [
-            each.name.removesuffix("ExecutionProvider") for each in found.providers if each.usable
-        ]
-        lines.append(marked(f"onnxpad works; it can validate on {' and '.join(usable)}", "good"))
-    return lines
-
-
-def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
-    column = max(len(name) for name, _ in rows)
-    return [f"  {name:{column}}  {text}" for name, text in rows]
+        usable = " and ".join(_short(each) for each in found.providers if each.usable)
+        yield marked(f"onnxpad works; it can validate on {usable}", "good")
