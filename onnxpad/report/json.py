@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from onnxpad.doctor.diagnosis import Diagnosis
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
-    from onnxpad.targets.target import Target
-    from onnxpad.targets.target_file import Cell
+    from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
 

@@ -30,8 +30,7 @@ from onnxpad.options import Options
 from onnxpad.report import Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.targets.known_targets import Standing
-from onnxpad.targets.target import Run
-from onnxpad.targets.target_file import Cell, Fact
+from onnxpad.targets.target import Cell, Fact, Run
 from onnxpad.validation.result import Validation
 
 _Type = Any
