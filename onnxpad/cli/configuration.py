@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
@@ -53,31 +52,32 @@ def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
 Texts = str | list[str]
 
 
-class _Keys(Struct, forbid_unknown_fields=True, rename="kebab"):
-    """Every key, and what its value is."""
-
-    target: Texts = ()  # type: ignore[assignment]
-    style: Style | None = None
-    select: Texts = ()  # type: ignore[assignment]
-    ignore: Texts = ()  # type: ignore[assignment]
-    per_file_ignores: dict[str, Texts] = {}
-    fail_on: Severity | None = None
-    shapes: dict[str, Texts] = {}
-    dims: dict[str, Texts] = {}
-
-    def problems(self, folder: Path) -> Iterator[Problem]:
-        """What none of these names is, and the line of which is to be told."""
-        for key in ("select", "ignore"):
-            yield from _refused(_require_code, (key,), getattr(self, key))
-        yield from _refused(partial(_require_target, folder), ("target",), self.target)
-        for pattern, texts in self.per_file_ignores.items():
-            yield from _refused(_require_code, (IGNORED, pattern), texts)
-        for key, option in SIZES.items():
-            for pattern, texts in getattr(self, key).items():
-                yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
+_KEYS = toml.table(
+    "Configuration",
+    {},
+    {
+        **dict.fromkeys(("target", "select", "ignore"), Texts),
+        **dict.fromkeys((IGNORED, *SIZES), dict[str, Texts]),
+        "style": Style,
+        "fail-on": Severity,
+    },
+)
+"""Every key, and what its value is."""
 
 
-def _refused(require: Callable[[str], object], at: Place, texts: Texts) -> Iterator[Problem]:
+def _problems(folder: Path, said: Any) -> Iterator[Problem]:
+    """Names that there are none of, each with its place."""
+    for key in ("select", "ignore"):
+        yield from _refused(_require_code, (key,), getattr(said, key) or ())
+    yield from _refused(partial(_require_target, folder), ("target",), said.target or ())
+    for pattern, texts in (said.per_file_ignores or {}).items():
+        yield from _refused(_require_code, (IGNORED, pattern), texts)
+    for key, option in SIZES.items():
+        for pattern, texts in (getattr(said, key) or {}).items():
+            yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
+
+
+def _refused(require: Callable[[str], object], at: Place, texts: Any) -> Iterator[Problem]:
     """Problems of texts, each of which a function refuses by an error."""
     for each in _tuple(texts):
         try:
@@ -217,9 +217,9 @@ def read(path: Path) -> Configuration | None:
     table = _within(toml.tables_in(shown, text), place)
     if table is None:
         return None
-    folder = shown.parent
-    keys = _Keys.__struct_encode_fields__
-    toml.parsed(shown, text, _Keys, lambda said: said.problems(folder), under=place, known=keys)
+    check = partial(_problems, shown.parent)
+    known = _KEYS.__struct_encode_fields__
+    toml.parsed(shown, text, _KEYS, check, under=place, known=known)
     return Configuration(shown, table)
 
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.question import Answer
     from onnxpad.inventory import PaddingSite
     from onnxpad.targets.known_targets import Standing
-    from onnxpad.targets.target import Target
-    from onnxpad.targets.target_file import Cell
+    from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -18,8 +19,7 @@ from onnxpad.targets.target_file import (
     TOPICS,
     Cell,
     Condition,
-    Measured,
-    TargetFile,
+    conditions,
     forms,
     is_of,
     is_version,
@@ -191,19 +191,19 @@ def _parts(text: str) -> tuple[str, str, str]:
     )
 
 
-def _variants(base: str, tables: TargetFile) -> list[str]:
+def _variants(base: str, tables: Any) -> list[str]:
     """Names of the variants in a file."""
-    variants = dict.fromkeys(table.variant for table in tables.measured)
+    variants = dict.fromkeys(table.variant or "" for table in tables.measured or ())
     return [f"{base}-{each}" if each else base for each in variants or {"": None}]
 
 
-def _configurations(tables: TargetFile, variant: str) -> list[Measured]:
+def _configurations(tables: Any, variant: str) -> list[Any]:
     """Tables of measurements of a variant, the newest first."""
-    found = [each for each in tables.measured if each.variant == variant]
+    found = [each for each in tables.measured or () if (each.variant or "") == variant]
     return sorted(found, key=lambda table: numbers(table.version), reverse=True)
 
 
-def _made(base: str, variant: str, version: str, tables: TargetFile) -> Target:
+def _made(base: str, variant: str, version: str, tables: Any) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
     known = [table.version for table in ran] or [tables.version or ""]
@@ -218,27 +218,25 @@ def _made(base: str, variant: str, version: str, tables: TargetFile) -> Target:
         title=titles[0] if titles else tables.title,
         version=chosen,
         measured=any(table.differs is not None for table in measured),
-        read=tables.read,
+        read=tables.read or "",
         cells=tuple(_cells(tables, variant, chosen)),
         runs=tuple(run for table in measured for run in _runs(table, tables.title)),
-        facts=tables.fact,
-        spell=tables.spell,
-        notes=tables.notes,
+        facts=tables.fact or (),
+        spell=tables.spell or (),
+        notes=tables.notes or (),
     )
 
 
-def _cells(tables: TargetFile, variant: str, version: str) -> Iterator[Cell]:
+def _cells(tables: Any, variant: str, version: str) -> Iterator[Cell]:
     """The cells of a file that speak of one configuration, those of runs first."""
-    for table in sorted(tables.cell, key=lambda table: not table.measured):
+    for table in sorted(tables.cell or (), key=lambda table: not table.measured):
         if table.of is None or any(is_of(each, variant, version) for each in table.of):
-            same = {name: getattr(table, name) for name in _SAME}
-            when = (_USUALLY if table.exact else {}) | table.conditions
-            read = tables.version or "" if table.version is None else table.version
-            forms = table.forms or ()
-            yield Cell(**same, version=read, forms=forms, when=tuple(when.items()))
+            given = {name: getattr(table, name) for name in Cell.__struct_fields__}
+            said = {name: value for name, value in given.items() if value is not None}
+            when = (_USUALLY if table.exact else {}) | conditions(table)
+            read: dict[str, Any] = {"version": tables.version or ""}
+            yield Cell(**read | said | {"when": tuple(when.items())})
 
-
-_SAME = {*Cell.__struct_fields__} - {"version", "forms", "when"}
 
 USUAL = {
     name: value
@@ -248,12 +246,12 @@ USUAL = {
 _USUALLY = {name: Condition((value,)) for name, value in USUAL.items()}
 
 
-def _runs(table: Measured, title: str) -> Iterator[Run]:
+def _runs(table: Any, title: str) -> Iterator[Run]:
     """Each model that was run in a configuration: right unless the table says otherwise."""
     if table.differs is None:
         return
     told = {
-        (form, style): (verdict, group.note)
+        (form, style): (verdict, group.note or "")
         for group in table.differs
         for form in group.forms
         for style in STYLES
@@ -264,5 +262,5 @@ def _runs(table: Measured, title: str) -> Iterator[Run]:
             verdict, note = told.get((name, style), ("right", ""))
             source = table.title or title
             run = Run(name, style, verdict, source, table.version, note, table.raw)
-            if style in models and run.label not in table.not_run:
+            if style in models and run.label not in (table.not_run or ()):
                 yield run

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from onnxpad.errors import counted
 from onnxpad.targets.form import BESIDE, Form
-from onnxpad.targets.target_file import Cell, Fact, Verdict, sites
+from onnxpad.targets.target_file import Cell as Cell
+from onnxpad.targets.target_file import Fact as Fact
+from onnxpad.targets.target_file import Verdict, sites
 
 Signature = tuple[object, ...]
 """Fields of a form that runtimes may be expected to heed, or the others."""

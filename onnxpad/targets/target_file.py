@@ -8,8 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
-from msgspec.structs import asdict
+from msgspec import Meta, Struct, field
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import and_list, meant
@@ -96,12 +95,18 @@ Advice = Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")]
 """An option, with its value if it has one."""
 
 
-class Condition(Struct, frozen=True):
+class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     """Values that a field of a form may have: some that are listed, or numbers in a range."""
 
     values: tuple[Value, ...] = ()
-    least: int | None = None
-    most: int | None = None
+    least: int | None = field(default=None, name="min")
+    most: int | None = field(default=None, name="max")
+
+    def __post_init__(self) -> None:
+        """Refuses what admits nothing, or everything."""
+        ends = [each for each in (self.least, self.most) if each is not None]
+        if not self.values and (not ends or ends[0] > ends[-1]):
+            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
 
     def admits(self, value: Value) -> bool:
         """Whether a field may have a value."""
@@ -110,18 +115,6 @@ class Condition(Struct, frozen=True):
         return (self.least is None or int(value) >= self.least) and (
             self.most is None or int(value) <= self.most
         )
-
-
-class _Range(Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers that a field may have, as a file has them."""
-
-    min: int | None = None
-    max: int | None = None
-
-    def __post_init__(self) -> None:
-        ends = [each for each in (self.min, self.max) if each is not None]
-        if not ends or ends[0] > ends[-1]:
-            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
 
 
 class Cell(Struct, frozen=True):
@@ -174,8 +167,8 @@ def _values(name: str) -> Any:
     """What a condition on a field may be: a value, a list of values, or for numbers a range."""
     known = ("", *DTYPES.values()) if name == "dtype" else WORDS.get(name)
     kind: Any = Literal[known] if known else type(getattr(UNSAID, name))
-    ranges = (_Range,) if kind is int else ()
-    return Union[(kind, Annotated[list[kind], Meta(min_length=1)], *ranges, UnsetType)]
+    ranges = (Condition,) if kind is int else ()
+    return Union[(kind, Annotated[list[kind], Meta(min_length=1)], *ranges)]
 
 
 def _senseless(said: Mapping[str, Condition]) -> Iterator[tuple[str, str]]:
@@ -192,46 +185,16 @@ def _senseless(said: Mapping[str, Condition]) -> Iterator[tuple[str, str]]:
             yield name, f"a Pad has no {name!r}; 'outer' is of its amounts"
 
 
-def _said(when: Struct) -> dict[str, Condition]:
-    """The conditions of a cell, by field."""
-    given = {name: each for name, each in asdict(when).items() if each is not UNSET}
-    return {name: _condition(each) for name, each in given.items()}
+def conditions(cell: Any) -> dict[str, Condition]:
+    """The conditions of a cell in a file, by field."""
+    given = {name: getattr(cell.when, name) for name in Form.__struct_fields__}
+    return {name: _condition(each) for name, each in given.items() if each is not None}
 
 
 def _condition(value: Any) -> Condition:
-    if isinstance(value, _Range):
-        return Condition(least=value.min, most=value.max)
+    if isinstance(value, Condition):
+        return value
     return Condition(tuple(value) if isinstance(value, list) else (value,))
-
-
-if TYPE_CHECKING:
-    When = Any
-else:
-    When = defstruct(
-        "When",
-        [(name, _values(name), UNSET) for name in Form.__struct_fields__],
-        forbid_unknown_fields=True,
-    )
-
-
-class CellTable(Cell, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A cell as a file has it: if `exact` with all other fields as usual, `of` some versions."""
-
-    when: When
-    version: str | None = None  # type: ignore[assignment]
-    forms: tuple[str, ...] | None = None  # type: ignore[assignment]
-    exact: bool = False
-    of: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        """Refuses a verdict without a source."""
-        if self.verdict != "unknown" and self.forms is None and not self.source:
-            raise ValueError("'source' must be given: where it is written, or what was run")
-
-    @property
-    def conditions(self) -> dict[str, Condition]:
-        """The conditions, by field."""
-        return _said(self.when)
 
 
 class Fact(Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,58 +205,57 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True):
     about: tuple[Topic, ...] = ()
 
 
-class Group(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Forms whose models failed alike, with what became of each style that failed."""
+Texts = tuple[str, ...]
 
-    forms: tuple[str, ...]
-    note: str = ""
-    given: Verdict | None = None
-    fold: Verdict | None = None
-    pad: Verdict | None = None
-    symmetric: Verdict | None = None
-    static: Verdict | None = None
-    auto_pad: Verdict | None = None
-
-
-class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of the models in one configuration; those that it does not name were right."""
-
-    version: str
-    variant: str = ""
-    title: str = ""
-    how: str = ""
-    date: str = ""
-    best: str = ""
-    raw: bool | None = None
-    not_run: tuple[str, ...] = ()
-    differs: tuple[Group, ...] | None = None
-
-
-class TargetFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that one file says, under its keys: the manual's page on targets explains them."""
-
-    title: str
-    version: str | None = None
-    read: str = ""
-    spell: tuple[Spelling, ...] = ()
-    notes: tuple[str, ...] = ()
-    cell: tuple[CellTable, ...] = ()
-    fact: tuple[Fact, ...] = ()
-    measured: tuple[Measured, ...] = ()
-
+_WHEN = toml_file.table("When", {}, {name: _values(name) for name in Form.__struct_fields__})
+_CELL = toml_file.table(
+    "Cell",
+    {"when": _WHEN, "verdict": Verdict},
+    {
+        **dict.fromkeys(("source", "version", "note"), str),
+        **dict.fromkeys(("limit", "measured", "exact"), bool),
+        **dict.fromkeys(("forms", "of"), Texts),
+        "about": tuple[Topic, ...],
+        "advice": Advice,
+    },
+)
+_GROUP = toml_file.table("Group", {"forms": Texts}, {"note": str, **dict.fromkeys(STYLES, Verdict)})
+_MEASURED = toml_file.table(
+    "Measured",
+    {"version": str},
+    {
+        **dict.fromkeys(("variant", "title", "how", "date", "best"), str),
+        "raw": bool,
+        "not_run": Texts,
+        "differs": toml_file.listed(_GROUP),
+    },
+)
+_FILE = toml_file.table(
+    "File",
+    {"title": str},
+    {
+        **dict.fromkeys(("version", "read"), str),
+        "spell": tuple[Spelling, ...],
+        "notes": Texts,
+        "cell": toml_file.listed(_CELL),
+        "fact": tuple[Fact, ...],
+        "measured": toml_file.listed(_MEASURED),
+    },
+)
+"""All that a file may say; the manual's page on targets explains its keys."""
 
 _KNOWN = {
-    *(name for each in (TargetFile, CellTable, Fact, Group, Measured, _Range, Form)
-      for name in each.__struct_fields__),
+    *(key for each in (_FILE, _CELL, Fact, _GROUP, _MEASURED, Condition, Form)
+      for key in each.__struct_encode_fields__),
     *(word for words in (VERDICTS, SPELLINGS, TOPICS, DTYPES.values(), *WORDS.values())
       for word in words),
 }  # fmt: skip
 
 
 @cache
-def tables_of(base: str) -> TargetFile:
+def tables_of(base: str) -> Any:
     """What a file that comes with the package says; tests look for what is unknown in it."""
-    return toml_file.parsed(Path(f"{base}.toml"), _text_of(base), TargetFile)
+    return toml_file.parsed(Path(f"{base}.toml"), _text_of(base), _FILE)
 
 
 def _text_of(base: str) -> str:
@@ -317,7 +279,7 @@ def sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
     }
 
 
-def parsed(path: Path, text: str, forms: Collection[str]) -> TargetFile:
+def parsed(path: Path, text: str, forms: Collection[str]) -> Any:
     """What a file says.
 
     Args:
@@ -328,24 +290,26 @@ def parsed(path: Path, text: str, forms: Collection[str]) -> TargetFile:
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
     """
-    return toml_file.parsed(path, text, TargetFile, partial(_unknown, forms), known=_KNOWN)
+    return toml_file.parsed(path, text, _FILE, partial(_unknown, forms), known=_KNOWN)
 
 
-def _unknown(forms: Collection[str], said: TargetFile) -> Iterator[Problem]:
+def _unknown(forms: Collection[str], said: Any) -> Iterator[Problem]:
     """What a file speaks of, and that there is none of."""
-    known = [(each.variant, each.version) for each in said.measured]
+    known = [(each.variant or "", each.version) for each in said.measured or ()]
     known += [("", said.version)] if said.version is not None else []  # that was read
-    for index, cell in enumerate(said.cell):
-        for name, told in _senseless(cell.conditions):
+    for index, cell in enumerate(said.cell or ()):
+        for name, told in _senseless(conditions(cell)):
             yield ("cell", index, "when", name), told
+        if cell.verdict != "unknown" and cell.forms is None and cell.source is None:
+            yield ("cell", index), "'source' must be given: where it is written, or what was run"
         yield from _unknown_forms(forms, cell.forms or (), ("cell", index, "forms"))
         for each in cell.of or ():
             if not any(is_of(each, *one) for one in known):
                 told = and_list([f"{variant}@{version}".strip("@") for variant, version in known])
                 there = f"no version {each!r} is here{told and f', but {told}'}"
                 yield ("cell", index, "of"), there
-    for index, table in enumerate(said.measured):
-        yield from _unknown_forms(forms, table.not_run, ("measured", index, "not_run"))
+    for index, table in enumerate(said.measured or ()):
+        yield from _unknown_forms(forms, table.not_run or (), ("measured", index, "not_run"))
         for group in table.differs or ():
             yield from _unknown_forms(forms, group.forms, ("measured", index, "differs"))
 

@@ -155,7 +155,7 @@ MODES: Final = {
 def read(name: str) -> Target:
     """A target as it was read: without any run and what follows from one, in the version read."""
     said = tables_of(name)
-    kept = tuple(each for each in said.cell if each.forms is None and not each.exact)
+    kept = tuple(each for each in said.cell or () if each.forms is None and not each.exact)
     tables = replace(said, measured=(), cell=kept)
     return targets._made(name, "", "", tables)
 
