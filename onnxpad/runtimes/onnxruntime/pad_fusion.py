@@ -95,8 +95,6 @@ class Fusion:
         fold: Fold,
         outer: Fusion | None = None,
         fed: Collection[str] | None = None,
-        *,
-        inlined: bool = False,
     ) -> None:
         """Reads the graph as it is at each call.
 
@@ -106,14 +104,12 @@ class Fusion:
             fold: Decides whether a fold is right.
             outer: For a body, the same for the graph around it.
             fed: The inputs that depend on inputs of the model; all without it.
-            inlined: For a function, whether it is called in a branch that may be inlined.
         """
         self._graph = graph
         self._analysis = analysis
         self._fold = fold
         self._outer = outer
         self._given = fed
-        self._inlined = inlined
         self._fed: tuple[int, set[str]] | None = None
 
     @property
@@ -121,11 +117,11 @@ class Fusion:
         """Whether onnxruntime may drop the empty inputs of the nodes here.
 
         It does where it puts a branch, with what functions called there hold, in the place of an
-        If whose condition is constant.
+        If whose condition is constant; any function may be called there.
         """
         owner, outer = self._graph.owner, self._outer
         if owner is None or outer is None:
-            return self._inlined
+            return not self._graph.is_main
         return owner.op == "If" and outer._is_opened(owner)
 
     def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
