@@ -57,13 +57,11 @@ class Sites:
         outer: Sites | None = None,
         fed: Collection[str] | None = None,
         *,
-        inlined: bool = False,
         trust: Trust | None = None,
     ) -> None:
         """Reads the graph as it is at each call.
 
-        `outer` are the sites around a body; `fed` the inputs that depend on inputs of the model; a
-        function is `inlined` where it is called in a branch that may take the place of its If.
+        `outer` are the sites around a body; `fed` the inputs that depend on inputs of the model.
         """
         self.graph = graph
         self.trust = trust
@@ -71,7 +69,7 @@ class Sites:
         around = None if outer is None else outer.fusion
         self.wording: Wording = Wording(graph, analysis)
         self.judge: Judge = Judge(graph, analysis)
-        self.fusion: Fusion = Fusion(graph, analysis, self.folded, around, fed, inlined=inlined)
+        self.fusion: Fusion = Fusion(graph, analysis, self.folded, around, fed)
 
     def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
         """Explicit pads that may say what an operator's own padding does, the least first.

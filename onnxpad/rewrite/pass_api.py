@@ -80,7 +80,6 @@ class Context:
         known: AnalysedDomains = (),
         fed: frozenset[str] | None = None,
         outer: Context | None = None,
-        inlined: bool = False,
     ) -> None:
         """Analyses a graph for the options of a user, and the sizes that they allow.
 
@@ -98,7 +97,7 @@ class Context:
         self.choose(self.user_options.dynamic)
         self.trust = self.user_options.engine
         given = graph, self.analysis, None if outer is None else outer.sites, fed
-        self.sites: Sites = Sites(*given, inlined=inlined, trust=self.trust)
+        self.sites: Sites = Sites(*given, trust=self.trust)
         self.blocked_pools = BlockedPools(graph, self.analysis)
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()

@@ -155,10 +155,7 @@ class _Finder:
         ]
         # What depends on inputs of the model in all calls.
         fed = frozenset(function.inputs if calls else ()).intersection(*passed)
-        inlined = key in self._called_unseen or any(
-            context.sites.fusion.drops_empty for context, _ in calls
-        )
-        context = Context(function, *self._user, domains=tuple(domains), fed=fed, inlined=inlined)
+        context = Context(function, *self._user, domains=tuple(domains), fed=fed)
         self._add(context)
         self._holders[id(context)] = self._calls[key]
 

@@ -1,4 +1,4 @@
-"""Messages between a process and its worker: pickled objects, with large arrays sent separately.
+"""Messages between a process and its worker: pickled objects.
 
 Only messages between a process and a worker that it started are ever unpickled.
 """
@@ -13,7 +13,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from onnxpad.errors import let_through
 
-_LARGE = 1 << 16  # bytes from which on an array is sent after the pickle, uncopied
 _LONGEST = 2e6  # seconds that the system can wait
 
 _P = ParamSpec("_P")
@@ -38,19 +37,8 @@ class Channel:
             ClosedError: The other end is closed.
             Exception: `pickle` cannot pickle the object; then nothing was sent.
         """
-        beside: list[memoryview] = []
-
-        def inside(buffer: pickle.PickleBuffer) -> bool:
-            view = buffer.raw()
-            if view.nbytes >= _LARGE:
-                beside.append(view)
-            return view.nbytes < _LARGE
-
-        pickled = pickle.dumps(message, protocol=5, buffer_callback=inside)
-        sizes = [(view.nbytes, view.readonly) for view in beside]
-        _or_closed(self._connection.send_bytes, pickle.dumps((sizes, pickled)))
-        for view in beside:
-            _or_closed(self._connection.send_bytes, view)
+        pickled = pickle.dumps(message, protocol=5)
+        _or_closed(self._connection.send_bytes, pickled)
 
     def receive(self) -> Any:
         """Receive the next object.
@@ -58,15 +46,7 @@ class Channel:
         Raises:
             ClosedError: The other end is closed.
         """
-        sizes, pickled = pickle.loads(_or_closed(self._connection.recv_bytes))
-        beside: list[bytes | bytearray] = []
-        for size, fixed in sizes:
-            if fixed:
-                beside.append(_or_closed(self._connection.recv_bytes))
-            else:  # an array in it can be written to
-                beside.append(data := bytearray(size))
-                _or_closed(self._connection.recv_bytes_into, data)
-        return pickle.loads(pickled, buffers=beside)
+        return pickle.loads(_or_closed(self._connection.recv_bytes))
 
     def arrives(self, seconds: float) -> bool:
         """Whether a message, or the end, arrives within so many seconds."""

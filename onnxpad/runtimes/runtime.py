@@ -5,7 +5,6 @@ It runs in a worker, so nothing here imports onnx.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -48,11 +47,6 @@ class ModelFile(Struct, frozen=True):
 
     data: str | bytes
     folder: str | None = None
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled with bytes that a channel sends uncopied."""
-        held = self.data if isinstance(self.data, str) else pickle.PickleBuffer(self.data)
-        return ModelFile, (held, self.folder)
 
 
 class Runtime(Protocol):

@@ -269,8 +269,6 @@ def _file(source: Source, folder: str | os.PathLike[str] | None = None) -> Model
     data = payload(source)
     if isinstance(data, str):  # external data is found relative to the path
         return ModelFile(str(Path(data).absolute()))
-    if isinstance(source, InFolder):
-        folder = source.folder
     with suppress(OSError):  # the working directory may have been removed
-        return ModelFile(data, str(Path(folder or "").absolute()))
+        return ModelFile(data, str((folder_of(source) or Path(folder or "")).absolute()))
     return ModelFile(data)

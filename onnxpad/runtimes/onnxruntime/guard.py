@@ -18,7 +18,7 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ import onnx
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import MOST_NODES, unfolded
-from onnxpad.graph import Graph, Node, Tensor, downstream, nodes_upstream, upstream
+from onnxpad.graph import Graph, Node, Tensor, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import original
@@ -249,13 +249,13 @@ def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
 
 
 def _name_all_axes(context: Context) -> None:
-    """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
+    """Writes the amounts of a `Pad` for all axes where there are Transposes to be moved past it.
 
     And axes of int32 as int64: shape inference refuses them once it knows how many axes data has.
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
-    if graph.opset < 18 or not graph.version:
+    if graph.opset < 18 or not graph.version or all(n.op != "Transpose" for n in graph.nodes):
         return
     for pad in context.pads():
         node = pad.node
@@ -267,15 +267,7 @@ def _name_all_axes(context: Context) -> None:
             graph.set_input(node, _AXES, axes)
         shape = context.analysis.shape(pad.data)
         full = pad.over(len(shape)) if shape is not None else None
-        above = upstream([pad.data], lambda node: node.inputs)
-        below = downstream(node.outputs, lambda use: use.node.outputs)
-        if full is not None and is_padded(full) and _transposes(above) and _transposes(below):
+        if full is not None and is_padded(full):
             amounts = graph.add_initializer(np.asarray(onnx_order(full), np.int64), f"{name}_pads")
             graph.set_input(node, 1, amounts)
             graph.set_input(node, _AXES, None)
-
-
-def _transposes(tensors: Iterable[Tensor | None]) -> bool:
-    """Whether a Transpose gives one of these tensors; None is one that was not looked at."""
-    producers = (None if each is None else each.producer for each in tensors)
-    return any(node is not None and node.op == "Transpose" for node in producers)

@@ -345,8 +345,7 @@ def installed_wheels(place: Path | None = None) -> tuple[str, ...]:
         if place is None:
             spec = importlib.util.find_spec(NAME)
             place = Path(next(iter((spec and spec.submodule_search_locations) or ()))).parent
-        infos = [*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")]
-        for info in infos:
-            if len(infos) < 2 or f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):
+        for info in (*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")):
+            if f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):
                 found.add(info.name.split("-")[0].replace("_", "-"))
     return tuple(sorted(found))

@@ -140,16 +140,10 @@ class Neighbours:
         weight = sources[1] if node.op in _WEIGHED and len(sources) > 1 else None
         if node.op in _WEIGHED and weight not in given:
             yield (*way, *quantisers), "with weights that are rounded to 8 bits"
-        elif self._counts_rounding(node):
+        elif node.op == "AveragePool" and node.attrs.get("ceil_mode"):  # another divisor
             yield (*way, *quantisers), "into one that counts what ceil_mode rounds up"
         elif None in map(self._scale, ends):
             yield (*way, *quantisers), "into an operator that takes only one scale"
-
-    def _counts_rounding(self, node: Node) -> bool:
-        """Whether a node is an average whose quantised kin has a larger divisor, or becomes one."""
-        if node.op != "AveragePool" or not node.attrs.get("ceil_mode"):
-            return False
-        return bool(node.attrs.get("count_include_pad")) or self._fusion.takes(node) is not None
 
     def _past(self, node: Node) -> list[Node]:
         """A node and the steps downstream that a quantiser is copied past."""

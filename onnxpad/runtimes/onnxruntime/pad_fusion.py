@@ -95,8 +95,6 @@ class Fusion:
         fold: Fold,
         outer: Fusion | None = None,
         fed: Collection[str] | None = None,
-        *,
-        inlined: bool = False,
     ) -> None:
         """Reads the graph as it is at each call.
 
@@ -106,14 +104,12 @@ class Fusion:
             fold: Decides whether a fold is right.
             outer: For a body, the same for the graph around it.
             fed: The inputs that depend on inputs of the model; all without it.
-            inlined: For a function, whether it is called in a branch that may be inlined.
         """
         self._graph = graph
         self._analysis = analysis
         self._fold = fold
         self._outer = outer
         self._given = fed
-        self._inlined = inlined
         self._fed: tuple[int, set[str]] | None = None
 
     @property
@@ -121,11 +117,11 @@ class Fusion:
         """Whether onnxruntime may drop the empty inputs of the nodes here.
 
         It does where it puts a branch, with what functions called there hold, in the place of an
-        If whose condition is constant.
+        If whose condition is constant; any function may be called there.
         """
         owner, outer = self._graph.owner, self._outer
         if owner is None or outer is None:
-            return self._inlined
+            return not self._graph.is_main
         return owner.op == "If" and outer._is_opened(owner)
 
     def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
@@ -147,7 +143,7 @@ class Fusion:
             row = self._fused(node)
             if row is not None:
                 found += self._before(node, row, self._read(node), takes)
-            elif self._is_opened(node) and self._folds_first(node):
+            elif self._is_opened(node) and self._holds_window(node):
                 why = f"{node.op} contains an operator that it may be folded into"
                 reached = self._reached(self._graph.sources(node), takes)
                 found += (Exposed(pad, node, way, why) for pad, way in reached)
@@ -265,14 +261,11 @@ class Fusion:
             found: PadOp | None = None
             passed: Iterable[Tensor] = ()
             if self._is_opened(node):
-                last = [
-                    (each, _near(each, map(each.tensor, each.results)))
-                    for each in self._inside(node)
-                ]
-                if any(_holds(inner, near, {"Pad"}) for inner, near in last):
-                    found = _unseen(node)
-                is_passed = any(_is_from_outside(*each) for each in last)
-                passed = graph.sources(node) if is_passed else ()
+                is_open = any(
+                    _opens(each, map(each.tensor, each.results)) for each in self._inside(node)
+                )
+                found = _unseen(node) if is_open and "Pad" in graph.inner_operators(node) else None
+                passed = graph.sources(node) if is_open else ()
             elif node.op == "Pad" and graph.is_standard(node):
                 found = self._pad(node)
                 if found is None and graph.refers(node):
@@ -295,19 +288,19 @@ class Fusion:
             return self._graph.is_function(node)
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
-    def _inside(self, node: Node) -> list[Graph]:
-        """The graphs that may be put in the place of a node."""
-        function = self._graph.called(node)
-        return [function] if function is not None else list(self._graph.bodies(node))
-
-    def _folds_first(self, node: Node) -> bool:
+    def _holds_window(self, node: Node) -> bool:
         """Whether an operator inside a node that may be inlined may be next to a `Pad` outside."""
         return any(
-            _is_from_outside(inner, _near(inner, inner.sources(each)))
+            _opens(inner, inner.sources(each))
             for inner in self._inside(node)
             for each in inner.nodes
             if each.op in FOLDED or not FOLDED.keys().isdisjoint(inner.inner_operators(each))
         )
+
+    def _inside(self, node: Node) -> list[Graph]:
+        """The graphs that may be put in the place of a node."""
+        function = self._graph.called(node)
+        return [function] if function is not None else list(self._graph.bodies(node))
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
         """The inputs that a node may pass on unchanged: those beside which all are constants."""
@@ -462,27 +455,12 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return False
 
 
-def _near(graph: Graph, tensors: Iterable[Tensor]) -> list[Tensor | None]:
-    """What may come next to tensors of a graph that is inlined; None stands for anything."""
-
-    def through(node: Node) -> Iterable[Tensor]:
-        if graph.is_function(node) or node.op == "If":
-            return graph.sources(node)
-        return node.inputs if node.op == "Pad" or node.op in _REMOVABLE else ()
-
-    return list(upstream([each for each in tensors if each.name], through))
-
-
-def _is_from_outside(graph: Graph, near: Iterable[Tensor | None]) -> bool:
-    return any(each is None or each.name in graph.inputs or each.outer is not None for each in near)
-
-
-def _holds(graph: Graph, near: Iterable[Tensor | None], ops: Collection[str]) -> bool:
-    """Whether one of these operators, or what may hold one, gives one of these tensors."""
-    nodes = [None if each is None else each.producer for each in near]
-    return None in near or any(
-        node is not None and (node.op in ops or not graph.inner_operators(node).isdisjoint(ops))
-        for node in nodes
+def _opens(graph: Graph, tensors: Iterable[Tensor]) -> bool:
+    """Whether a `Pad`, or what is outside, may come next to one of these once all is inlined."""
+    above = (each.producer for each in tensors if each.name)
+    return any(
+        node is None or node.op in _REMOVABLE | {"If", "Pad"} or graph.is_function(node)
+        for node in above
     )
 
 
