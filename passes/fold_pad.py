@@ -95,8 +95,9 @@ class SplitPads(SitePass):
     The `Pad` fills in the value of the operator's own padding: 0 for Conv, LpPool with p above 0
     and AveragePool with `count_include_pad=1`, the lowest value for MaxPool, the data's zero point
     for quantised convolutions and averages. Refused: averages without that attribute, which divide
-    by less, MaxPool with Indices or with a window that reads nothing but padding, a zero point that
-    is not one constant number, a `ceil_mode` that would give another number of windows.
+    by less, MaxPool with Indices, of data that is certain to be infinite, or with a window that
+    reads nothing but padding, a zero point that is not one constant number, a `ceil_mode` that
+    would give another number of windows.
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;
     onnxruntime, docs/ContribOperators.md.

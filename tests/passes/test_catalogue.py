@@ -87,7 +87,10 @@ PROVED = {
     "PAD101": {"auto-pad-and-pads", "engines-disagree", "size-dependent", "infinite-data"},
     "PAD102": {"auto-pad-and-pads", "engines-disagree"},
     "PAD201": TAKEN,
-    "PAD202": {"indices-read", "own-padding-uncounted", "size-dependent", "window-in-padding"},
+    "PAD202": {
+        "indices-read", "infinite-data", "own-padding-uncounted", "size-dependent",
+        "window-in-padding",
+    },
     "PAD203": {"crops", "fill-differs", "may-be-empty", "read-elsewhere", "size-dependent"},
     "PAD207": {"axis-taken", "copies-data", "fill-changes"},
     "PAD301": {"size-dependent", "own-padding-uncounted", "pads-not-below-kernel"},
@@ -96,7 +99,7 @@ PROVED = {
     "PAD403": {"crops"},
     "PAD404": {"crops"},
     "PAD501": {"engines-disagree", "size-dependent"},
-}
+}  # fmt: skip
 """The reasons of the proof for which a rule may be refused."""
 
 

@@ -255,8 +255,9 @@ def _name_all_axes(context: Context) -> None:
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
-    if graph.opset < 18 or not graph.version or all(n.op != "Transpose" for n in graph.nodes):
+    if graph.opset < 18 or not graph.version:
         return
+    transposes = any(node.op == "Transpose" for node in graph.nodes)
     for pad in context.pads():
         node = pad.node
         if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
@@ -267,7 +268,7 @@ def _name_all_axes(context: Context) -> None:
             graph.set_input(node, _AXES, axes)
         shape = context.analysis.shape(pad.data)
         full = pad.over(len(shape)) if shape is not None else None
-        if full is not None and is_padded(full):
+        if transposes and full is not None and is_padded(full):
             amounts = graph.add_initializer(np.asarray(onnx_order(full), np.int64), f"{name}_pads")
             graph.set_input(node, 1, amounts)
             graph.set_input(node, _AXES, None)
