@@ -265,6 +265,11 @@ def test_the_pages_for_contributors_are_true() -> None:
     for name in paths:
         places = (ROOT / "tests", code)  # a name alone is of a file beside another
         assert [*ROOT.glob(name), *(path for each in places for path in each.rglob(name))], name
+    named = re.findall(r"`(\w+)` (?:of|in) `([\w/]+\.py)`", page)
+    assert len(named) > 10
+    for name, path in named:
+        text = "".join(each.read_text(encoding="utf-8") for each in ROOT.rglob(path))
+        assert re.search(rf"\b{name}\b", text), (name, path)
     for module in re.findall(r"python -m tests\.(\w+)", page):
         assert any((ROOT / "tests").glob(f"{module}*")), module
     cells = "".join(re.findall(r"^\| (`.*?) \|", architecture, flags=re.MULTILINE))
