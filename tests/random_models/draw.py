@@ -615,7 +615,7 @@ class _Builder:
 
     def scalar(self, tensor: Tensor, value: float, *, choose: bool) -> tuple[str, Fill | None]:
         writer = self.writer
-        array = np.asarray(value if writer.chance(80) else [value], tensor.dtype)
+        array = np.asarray(value if writer.chance(80) else [value]).astype(tensor.dtype)
         if choose:
             held = numpy_helper.from_array(array, writer.fresh("value"))
             if writer.scope.function or writer.chance(20):

@@ -24,6 +24,7 @@ from tests.random_models.measure import (
     ORIGINAL,
     RESULT,
     ROUNDED,
+    WIDENED,
     Case,
     Session,
     agree,
@@ -31,7 +32,7 @@ from tests.random_models.measure import (
 )
 from tests.random_models.naive import NotFoldableError, fold, pads, walk
 from tests.random_models.shrink import shrink
-from tests.support import BORDER, PADS, STYLES, W, one
+from tests.support import BORDER, PADS, STYLES, W, one, parsed
 from tests.support.rows import one_in
 
 SEEDS = (
@@ -298,6 +299,18 @@ def test_weights_that_the_optimiser_rounds_are_no_defect() -> None:
     assert case.differs(after) == ""
     assert case.differs(after, DEPLOYED) == ROUNDED
     assert case.differs(wrong, DEPLOYED) == "computes something else"
+
+
+def test_float16_in_32_bits_is_no_defect() -> None:
+    """A Clip without bounds makes an infinity finite, if something else reads the result."""
+    held = "float16 z = {0}, float16 h = {16384}"
+    head = f"g (float16[1, 2, 9, 8] x) => (float16[1, 2, 9, 8] y) <{held}>"
+    bodies = "s = Shape (c) d = Div (c, h) y = Reshape (d, s)", "y = Div (c, h)", "y = Div (c, z)"
+    texts = (f"{head} {{ m = Div (x, z) c = Clip (m, z) {body} }}" for body in bodies)
+    before, after, wrong = map(parsed, texts)
+    case = Case(Drawn(before, open=False, exact=False, fed={}, sizes=(1, 2, 9, 8), half=True), 0)
+    assert case.differs(after) == WIDENED
+    assert case.differs(wrong) == "computes something else"
 
 
 def test_a_small_sum_of_large_halves_is_not_wrong() -> None:
