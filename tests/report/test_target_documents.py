@@ -48,21 +48,3 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     assert "rejected  Pad: op Pad, rank 4" in rest
     assert "\nPad\n  rejected  op Pad, rank 4" in whole
     assert "fallback  op Conv, rank 1, pads equal" in whole
-
-
-@pytest.mark.parametrize(
-    ("name", "taken"),
-    [
-        ("tensorrt", "SAME on a convolution, SAME on a transposed convolution, SAME on a pool"),
-        ("tract", "SAME on a pool"),
-        ("onnx2tf@2.6.9", "pads of a transposed convolution that differ at both ends"),
-    ],
-)
-def test_a_cell_is_told_of_forms_that_it_is_about(name: str, taken: str) -> None:
-    short = text_of(target_document({name: load(name)}, in_full=False), Screen(None))
-    takes, rest = short.partition("takes: ")[2].split("\n", 1)
-    assert taken in takes
-    assert "SAME on a pool" not in rest
-    assert name != "tensorrt" or "ceil_mode" not in rest
-    narrow = text_of(target_document({name: load(name)}, in_full=False), Screen(80))
-    assert ("..." in narrow, "..." in short) == (True, False)

@@ -445,6 +445,18 @@ HIDDEN = {
         loop(PADDED.format("s").replace("z =", "t =")).replace("d] s", "d, e] s"),
         "",
     ),
+    "from a pool of what a Scan hands over": (
+        (
+            "y = Scan <num_scan_inputs = 1, body = b (float[u, v, w] s) => (float[] t)"
+            " { e = Unsqueeze (s, two) t = f.go (e) }> (x)"
+        ),
+        function(
+            "c = Constant <value_ints = [0, 0, 0, 1, 0, 0, 0, 0]> () g = Identity (c)"
+            " r = Pad (q, g) y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2],"
+            " pads = [1, 1, 1, 1]> (r)",
+            "q",
+        ),
+    ),
     "from a branch in which nothing pads": (
         PADDED.format("x").replace("z =", "r =") + branch("z = Neg (r)").replace("a,", "7,", 1),
         "",

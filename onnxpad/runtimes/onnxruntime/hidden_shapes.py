@@ -377,8 +377,13 @@ class Misjudged:
             holding = (node.op in WITH_BODIES or graph.is_function(node) for node in graph.nodes)
             slides = [] if graph.is_main and not any(holding) else [*graph.nodes]
             for node in slides:
-                shape = analysis.shape(node.outputs[0]) if operator_of(graph, node) else ()
-                if any(isinstance(n, Unknown) and n.is_disputed for n in shape or ()):
+                # The runtime may know what a Scan hands to its body, which is not known here.
+                doubted = _is_asked(graph, node) and _is_doubtful(analysis, node)
+                asked = doubted or operator_of(graph, node)
+                shape = analysis.shape(node.outputs[0]) if asked else ()
+                unknown = [n for n in shape or () if isinstance(n, Unknown)]
+                is_unknown = shape is None or bool(unknown)
+                if (doubted and is_unknown) or any(n.is_disputed for n in unknown):
                     yield node
             yield from (each.node for each in disagreements(graph, analysis, among))
 
