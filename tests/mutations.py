@@ -45,6 +45,20 @@ PROBES: Final = "probes"
 VALIDATION: Final = "validation"
 
 
+class _Cleared:
+    """Clears a cache when a patch begins, and when it ends."""
+
+    state = "whole"
+
+    def __init__(self, clear: Any) -> None:
+        self.__dict__["clear"] = clear
+
+    def __setattr__(self, *_: object) -> None:
+        self.__dict__["clear"]()
+
+    __delattr__ = __setattr__
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Expressions of a function, and what stands in their place."""
@@ -54,6 +68,8 @@ class Text:
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Gives the function itself other code: whoever holds it calls that."""
+        if clear := getattr(self.function, "cache_clear", None):
+            patch.setattr(_Cleared(clear), "state", "broken")
         patch.setattr(inspect.unwrap(self.function), "__code__", self._code())
 
     def _code(self) -> CodeType:

@@ -33,22 +33,12 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_both_modes_have_the_same_colours() -> None:
-    assert LIGHT.keys() == DARK.keys()
-
-
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_stands_out(colours: dict[str, str]) -> None:
     found = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in PAIRS}
     assert {pair: value for pair, value in found.items() if value < 4.5} == {}
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_pictures_stand_out(colours: dict[str, str]) -> None:
     assert contrast(colours["window"], colours["paper"]) >= 3
 
 
 def test_nothing_is_loaded() -> None:
-    assert "url(" not in STYLE
-    assert "@import" not in STYLE
-    assert "</" not in STYLE
+    assert re.search(r"url\(|@import|</", STYLE) is None
