@@ -378,11 +378,6 @@ class StepForm(Struct, frozen=True):
         """All but the amounts, such as `computed Pad` or `AveragePool pads counted`."""
         return self.words(self.op)
 
-    @property
-    def is_phrased(self) -> bool:
-        """Whether its form goes on with a phrase, such as `with output_padding`."""
-        return bool(self._beside) or (self.is_guarded and not self.mode)
-
     def words(self, op: str) -> str:
         """The form, with a word of one's own for the operator."""
         said = [self.source, op, self.mode]

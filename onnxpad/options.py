@@ -139,13 +139,6 @@ class Options(Struct, frozen=True, kw_only=True):
         """The same as keywords of a call."""
         return cast("OptionKeywords", asdict(self))
 
-    @property
-    def decisive(self) -> dict[str, object]:
-        """Those that decide what is written, by name: not the sizes, nor what may be assumed."""
-        others = {"shapes", "dims", "trust_dim_names", "strict"}
-        others |= set[str]() if self.is_for_targets else {"target", "target_only"}
-        return {name: value for name, value in self.keywords.items() if name not in others}
-
     def chooses(self, code: str) -> bool:
         """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)

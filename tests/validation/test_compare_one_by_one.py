@@ -10,7 +10,6 @@ import pytest
 from onnxpad.validation.compare import Tolerance, alike, compare
 
 NAN, INF = math.nan, math.inf
-ALLOWED = {"float64": (1e-9, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 5e-3)}
 
 
 def row(values: Any) -> Any:

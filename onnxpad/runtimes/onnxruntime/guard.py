@@ -218,17 +218,18 @@ def _renamed(context: Context, claims: Sequence[Claim]) -> Iterator[Tensor]:
     """
     graph, analysis, sizes = context.graph, context.analysis, dict[str, Extent | None]()
     for name, declared in graph.inputs.items() if claims else ():
-        for label, size in zip(
-            declared.shape or (), analysis.shape(graph.tensor(name)) or (), strict=False
-        ):
-            if isinstance(
-                label, str
-            ):  # what inputs share stays: it is equal wherever the model runs
+        shape = analysis.shape(graph.tensor(name)) or ()
+        for label, size in zip(declared.shape or (), shape, strict=False):
+            if isinstance(label, str):
+                # What inputs share stays: it is equal wherever the model runs.
                 sizes[label] = None if label in sizes else size
     for tensor, claimed in claims:
         for label, size in zip(claimed, analysis.shape(tensor) or (), strict=False):
-            is_known = isinstance(label, str) and isinstance(size, int | Size)
-            if is_known and sizes.setdefault(str(label), size) not in {None, size}:
+            if (
+                isinstance(label, str)
+                and isinstance(size, int | Size)
+                and sizes.setdefault(label, size) not in {None, size}
+            ):
                 yield tensor
 
 
