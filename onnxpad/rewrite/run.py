@@ -573,13 +573,14 @@ def _names(graph: Graph, *found: Sequence[Tensor]) -> tuple[str, ...]:
 def _hides(graph: Graph, node: Node) -> bool:
     """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
 
-    Something but its data is computed; axes that a Slice before opset 10 names are not looked at.
+    Something but its data is computed or empty; axes that a Slice before opset 10 names are not
+    looked at.
     """
     if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
-    operands = node.inputs[1 :: 2 if node.op == "Pad" else 1]
-    is_computed = any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
-    return is_computed or "axes" in node.attrs
+    operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
+    values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
+    return "axes" in node.attrs or any(each is None or not each.size for each in values)
 
 
 def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:

@@ -5,7 +5,7 @@ from onnxpad.rewrite.run import _hides
 from tests.support import parsed
 from tests.support.rows import each_row
 
-HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, float c = {0}"
+HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, int64[0] none = {}, float c = {0}"
 
 
 @each_row(
@@ -14,6 +14,7 @@ HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, float c = {0}"
         (17, "Pad (x, p)", False), (17, "Pad (x, q)", True), (17, "Pad (x, p, c)", False),
         (17, "Pad (x, p, s)", False), (17, "Pad (w, p)", False), (18, "Pad (x, p, , a)", True),
         (11, "Pad (x, q)", True), (10, "Pad <pads = [0, 1, 0, 1]> (x)", False),
+        (18, "Pad (x, none, , none)", True), (18, "Pad (x, p, , none)", True),
         (17, "Slice (x, one, one)", False), (17, "Slice (x, a, one)", True),
         (17, "Slice (x, one, a)", True), (17, "Slice (x, one, one, a)", True),
         (17, "Slice (x, one, one, , a)", True), (17, "Slice (x, one, one, , one)", False),
