@@ -5,6 +5,7 @@
 
 import json
 import random
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.random_models.measure import (
     DEPLOYED,
     EXPOSED,
     FIX,
+    INFINITE,
     NAIVE,
     OFF,
     ORIGINAL,
@@ -311,6 +313,26 @@ def test_float16_in_32_bits_is_no_defect() -> None:
     case = Case(Drawn(before, open=False, exact=False, fed={}, sizes=(1, 2, 9, 8), half=True), 0)
     assert case.differs(after) == WIDENED
     assert case.differs(wrong) == "computes something else"
+
+
+def test_an_infinity_that_a_change_assumes_away_is_no_defect() -> None:
+    """But a window in padding alone, which gives the same numbers for whatever is fed, is one."""
+    held = f"{BORDER}, float c = {{1e30}}, float least = {{-3.4028235e38}}, float low = {{-inf}}"
+    pool = "MaxPool <kernel_shape = [{0}, {0}], pads = [{1}, {1}, {1}, {1}]> ({2})"
+    before, after, padded, wrong = (
+        one(f"m = Mul (x, c) n = Mul (m, c) {nodes}", initializers=held)
+        for nodes in (
+            f"y = {pool.format(2, 1, 'n')}",
+            f"a = Pad (n, p, low) y = {pool.format(2, 0, 'a')}",
+            f"a = Pad (n, p, least) y = {pool.format(1, 0, 'a')}",
+            f"a = Pad (n, p, low) y = {pool.format(1, 0, 'a')}",
+        )
+    )
+    case = Case(Drawn(before, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8)), 0)
+    assert case.differs(after) == "computes something else"
+    assert case.differs(after, finite=True) == INFINITE
+    other = replace(case, drawn=replace(case.drawn, model=padded))
+    assert other.differs(wrong, finite=True) == "computes something else"
 
 
 def test_a_small_sum_of_large_halves_is_not_wrong() -> None:
