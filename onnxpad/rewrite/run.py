@@ -448,11 +448,8 @@ class Editor:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
         # The `Pad`s and Slices that hide a size from the runtime, with the harm.
-        hiding = [
-            (each, context.blocked_pools.behind(each.outputs[0]))
-            for each in way
-            if _hides(graph, each)
-        ]
+        pools = context.blocked_pools
+        hiding = [(each, pools.behind(each.outputs[0])) for each in way if pools.hides(each)]
         cuts = []
         if self._probe is not None:
             self._probe.take(graph, self.prover.facts.analysis)
@@ -475,7 +472,7 @@ class Editor:
         way = _above(graph, node, results[0], roots[0])
         now = _written(context, node, way)
         for each, hazard in hiding:
-            if hazard is not None and not (each in way and _hides(graph, each)):
+            if hazard is not None and not (each in way and pools.hides(each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
@@ -568,19 +565,6 @@ def _names(graph: Graph, *found: Sequence[Tensor]) -> tuple[str, ...]:
         owner, graph = graph.owner, graph.parent
         names.update(graph.unique(each.name) for each in owner.outputs)
     return tuple(names)
-
-
-def _hides(graph: Graph, node: Node) -> bool:
-    """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
-
-    Something but its data is computed or empty; axes that a Slice before opset 10 names are not
-    looked at.
-    """
-    if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
-        return False
-    operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
-    values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
-    return "axes" in node.attrs or any(each is None or not each.size for each in values)
 
 
 def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:

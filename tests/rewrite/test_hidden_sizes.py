@@ -1,8 +1,9 @@
 """Which `Pad`s and Slices have results whose sizes onnxruntime does not infer."""
 
+import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.rewrite.run import _hides
-from tests.support import parsed
+from onnxpad.rewrite.pass_api import Context
+from tests.support import one, parsed
 from tests.support.rows import each_row
 
 HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, int64[0] none = {}, float c = {0}"
@@ -28,4 +29,19 @@ def test_sizes_that_are_not_inferred(opset: int, node: str, hides: bool) -> None
     text = f"g (float[2, 3] x, int64[4] q, int64[1] a, float s, float[?] w) => (y) <{HELD}>"
     graph = Graph.from_proto(parsed(f"{text} {{ y = {node} }}", opset=opset))
     (found,) = graph.nodes
-    assert _hides(graph, found) is hides
+    assert Context(graph).blocked_pools.hides(found) is hides
+
+
+def test_the_guard_leaves_sizes_hidden_that_do_harm() -> None:
+    """Amounts are written for all axes where a Transpose may be moved past, but not these."""
+    nodes = """
+        c = Reshape (k, m) a = Pad (x, c, , axes) t = Transpose (a) u = Transpose (t)
+        z = MaxPool <ceil_mode = 1, kernel_shape = [1], strides = [3]> (u)
+        y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3]> (x)
+    """
+    held = "int64[2] k = {1, 0}, int64[1] m = {-1}, int64[1] axes = {2}"
+    given = {"inputs": "float[1, 4, 10] x", "outputs": "float[] y, float[] z"}
+    model = one(nodes, initializers=held, opset=21, **given)
+    result = onnxpad.fix(model, style="pad", validate=False)
+    assert [each.code for each in result.changes] == ["PAD101"]
+    assert model.graph.node[1] in result.model.graph.node

@@ -290,6 +290,19 @@ class BlockedPools:
             self._found = self._graph.version, self._upstream()
         return self._found[1].get(tensor.name)
 
+    def hides(self, node: Node) -> bool:
+        """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime cannot infer.
+
+        Something but its data is computed or empty; axes that a Slice before opset 10 names are not
+        looked at.
+        """
+        graph = self._graph
+        if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
+            return False
+        operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
+        values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
+        return "axes" in node.attrs or any(each is None or not each.size for each in values)
+
     def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers one that does harm."""
         graph, found = self._graph, dict[str, Hazard]()

@@ -259,10 +259,13 @@ def _name_all_axes(context: Context) -> None:
     if graph.opset < 18 or not graph.version:
         return
     transposes = any(node.op == "Transpose" for node in graph.nodes)
+    pools = context.blocked_pools
     for pad in context.pads():
         node = pad.node
         if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
             continue
+        if pools.hides(node) and pools.behind(node.outputs[0]) is not None:
+            continue  # it would also let onnxruntime know sizes that do harm
         name = node.name or node.outputs[0].name
         if context.analysis.dtype(node.inputs[_AXES]) == onnx.TensorProto.INT32:
             axes = graph.add_initializer(np.asarray(pad.axes, np.int64), f"{name}_axes")
