@@ -346,13 +346,16 @@ class BlockedPools:
             channels, height = shape[row.layout.channels], shape[op.axes[0]]
         if not isinstance(channels, int) or channels % _BLOCK:
             return None
-        if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
+        # Halves are computed in 32 bits next to operators that have no kernel for them.
+        dtype = self._analysis.dtype(op.data)
+        if dtype not in {None, TensorProto.FLOAT, TensorProto.FLOAT16}:
             return None
         chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
         if self._may_be_empty(op, height):
             does = f"{chosen} crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
-        if row.padding is Fill.LOWEST and self._may_read_infinities(op):
+        halves = dtype == TensorProto.FLOAT16  # in which the lowest of 32 bits is an infinity
+        if row.padding is Fill.LOWEST and not halves and self._may_read_infinities(op):
             does = f"{chosen} gives the lowest finite number for a window of only -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None

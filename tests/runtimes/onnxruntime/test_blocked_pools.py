@@ -47,6 +47,7 @@ LONE = [
     (pool("2, 1"), "float[1, 12, 1, 9] x", None),
     (pool("2, 1"), "float[1, c, 1, 9] x", None),
     (pool("2, 1"), "double[1, 16, 1, 9] x", None),
+    (pool("2, 1"), "float16[1, 16, 1, 9] x", CRASHES),
     (pool("2, 1").replace("y =", "y, i ="), "float[1, 16, 1, 9] x", None),
     (pool("2"), "float[1, 16, 1] x", None),
     (pool("5, 5", SAME), OPEN, None),
@@ -109,6 +110,8 @@ def test_a_window_of_infinities_alone(
     assert behind(f"{nodes} {pool(kernel, more, 'a')}", FIXED, "a") is harm
     average = pool(kernel, more, "a", "AveragePool")
     assert behind(f"{nodes} {average}", FIXED, "a") is None
+    halves = "b = Cast <to = 10> (x) c = Log (b) " + pool(kernel, more, "c")
+    assert behind(halves, FIXED, "c") is None
 
 
 @each_row(
