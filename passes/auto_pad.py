@@ -51,7 +51,7 @@ class ResolveAutoPad(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Its pads in the style, in the operator where it cannot have that, or computed."""
-        padding, style = None, context.style_of(op.node)
+        padding, style = None, context.wanted(op.node).style
         with suppress(RefusalError):
             padding = None if style == "fold" else context.sites.plan(op, style)
         try:
@@ -159,7 +159,7 @@ class RoundDown(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""
-        floor, decides = context.sites.floored(op, context.style_of(op.node), context.trust)
+        floor, decides = context.sites.floored(op, context.wanted(op.node).style, context.trust)
         pads = floor.numbers
         becomes, facts = f"pads {pads_text(pads)} without it", {"pads": onnx_order(pads)}
         # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.

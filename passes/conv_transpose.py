@@ -23,9 +23,6 @@ class FormPass(SitePass):
 
     def choose(self, context: Context, op: TransposedOp) -> Choice | None:
         """The form, where it is another one."""
-        wrong = context.misinferred(op.data, "output_shape")
-        if op.output_shape is not None and wrong:
-            raise wrong
         crop = crop_of(context.analysis, op)
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan, becomes = Taking(op, form, rest=less(crop, form.crop)), amounts_of(form).text
@@ -90,8 +87,7 @@ class TakeCrop(Pass):
             behind_it = Crops(graph, context.analysis, op)
             taking, left = behind_it.taking(symmetric=wanted.symmetric_transpose)
             taken, behind = taking.told, f"behind {op.node.op} {label!r}"
-            wrong = context.misinferred(op.data, f"the {taking.last.op}") if taken else None
-            if wrong:
+            if taken and (wrong := context.misinferred(op.data)):
                 left = taking.last, wrong
             elif taken:
                 crops = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taken)

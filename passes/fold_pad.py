@@ -58,7 +58,7 @@ class FoldPad(PadBefore):
         pad = context.sites.pad_before(op)
         if pad is None:
             return None
-        known, style = pad.over(op.rank), context.style_of(op.node)
+        known, style = pad.over(op.rank), context.wanted(op.node).style
         fills = pad.mode == "constant" or op.operator.padding is Fill.LOWEST
         if style == "pad" and fills and known is not None and min(map(min, known)) >= 0:
             return None  # the style wants it in a Pad, whatever its value
@@ -112,7 +112,7 @@ class SplitPads(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""
-        style, pad = context.style_of(op.node), None
+        style, pad = context.wanted(op.node).style, None
         try:
             padding, pad, _ = context.sites.planned(op, style)
         except RefusalError:

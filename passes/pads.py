@@ -217,7 +217,7 @@ class SinkPad(Pass):
         padded = sinking.lifted(pad.outputs[0])
         if padded is None:
             return None
-        if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
+        if context.wanted(pad).style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {axes_text(numbers_of(padded.layer.amounts) or ())}"
         known = pad.outputs[0].name in context.absorbed
@@ -303,7 +303,7 @@ class FixAmounts(Pass):
                 told: dict[str, Any] = {"why": "they are always these"}
                 if outside:
                     told = {"why": _LOADS_NONE, "severity": Severity.ERROR}
-                elif context.style_of(pad.node) == KEPT.style:
+                elif context.wanted(pad.node).style == KEPT.style:
                     continue
                 yield self.found(context, pad.node, message, (pad, wrong), becomes=becomes, **told)
 

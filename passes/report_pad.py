@@ -121,10 +121,10 @@ def _declined(context: Context, pad: PadOp | None, use: Use) -> RefusalError | N
         return RefusalError(Reason.READ_AS_OPERAND, f"{told} reads it as input {index}")
     if gathering(graph, node) is None:
         return _way(graph, (use,))
-    if isinstance(op := context.window(node), UnreadError):
+    if isinstance(op := context.read(node), UnreadError):
         return RefusalError(Reason.READER_UNREADABLE, f"{told}: it cannot be read itself: {op}")
     is_plain = pad is not None and pad.mode == "constant"
-    if is_plain and context.style_of(node) in {"pad", "symmetric"}:
+    if is_plain and context.wanted(node).style in {"pad", "symmetric"}:
         return None
     return RefusalError(Reason.AS_ASKED, f"{told}: it takes the Pad as it came")
 

@@ -147,19 +147,15 @@ class Context:
         way = downstream(onward(node), lambda use: onward(use.node))
         return None if any(each is None for each in way) else found
 
-    def style_of(self, node: Node) -> str:
-        """The style in which the padding of a node is to be written."""
-        return self.wanted(node).style
-
-    def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
+    def misinferred(self, tensor: Tensor) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
-        From its basic level on, the runtime folds each Shape downstream to what is inferred, unless
-        something between states the size that is right, such as `output_shape` or a Slice.
+        The runtime allocates what is inferred, and from its basic level on folds each Shape to it,
+        unless something between states the right size, such as `output_shape`, SAME or a Slice.
         """
         if tensor.name not in self.blocked_pools.missized():
             return None
-        said = f"{hidden_by} hides a size about which onnx's shape inference is wrong"
+        said = "it hides a size about which onnx's shape inference is wrong"
         return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
@@ -250,10 +246,8 @@ class Context:
         if row is None:
             why = self.graph.contradiction(node)
             return UnreadError(why) if why else None
-        return self._tried(read_transposed, node) if row.scatters else self.window(node)
-
-    def window(self, node: Node) -> WindowOp | UnreadError:
-        """Reads a window operator's node, or says why it cannot be read."""
+        if row.scatters:
+            return self._tried(read_transposed, node)
         return self._tried(read_window, node)
 
     def pad(self, node: Node) -> PadOp | UnreadError:
@@ -403,11 +397,7 @@ class Pass:
             text, facts["options"] = advised(text, options), options
         match = self.found(context, node, message, None, severity=Severity.INFO)
         finding = replace(
-            match.finding,
-            reason=text,
-            evidence=facts,
-            reason_code=reason.code,
-            brief=reason.brief,
+            match.finding, reason=text, evidence=facts, reason_code=reason.code, brief=reason.brief
         )
         return replace(match, finding=finding)
 
@@ -459,23 +449,22 @@ class SitePass(Pass):
 
     def told(self, context: Context, op: Any) -> tuple[Node, str, dict[str, Any]]:
         """The node that the finding names, how it is padded in words, and facts about it."""
-        is_auto = op.auto_pad != "NOTSET"
         if isinstance(op, TransposedOp):
             return op.node, amounts_of(op).text, {}
-        said = f"auto_pad={op.auto_pad}" if is_auto else f"pads {pads_text(op.pads)}"
+        pads = f"pads {pads_text(op.pads)}"
+        said = pads if op.auto_pad == "NOTSET" else f"auto_pad={op.auto_pad}"
         if op.auto_pad.startswith("SAME"):
             said += f", strides {tuple(window.stride for window in op.windows)}"
         return op.node, "ceil_mode, " * op.ceil_mode + said, {}
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator that the pass applies to, again once it is rewritten."""
-        graph = context.graph
         for op in context.each(self.kind):
             # Another Pad may be upstream of the one that was folded.
             while self.applies(op, context.wanted(op.node)) and (match := self._match(context, op)):
-                version = graph.version
+                version = context.graph.version
                 yield match
-                now = op if graph.version == version else context.read(op.node)
+                now = op if context.graph.version == version else context.read(op.node)
                 if now is op or not isinstance(now, self.kind):
                     break
                 op = now
@@ -483,6 +472,8 @@ class SitePass(Pass):
     def _match(self, context: Context, op: Any) -> Match | None:
         try:
             choice = self.choose(context, op)
+            if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
+                raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
             if isinstance(op, TransposedOp) and not op.is_explicit:
@@ -500,7 +491,7 @@ class SitePass(Pass):
             facts["repair"] = repair
         if slides and decided is None and context.trust is not None:
             disagreement = context.sites.disagreement(op)
-            decided = None if disagreement is None else disagreement.facts
+            decided = disagreement.facts if disagreement else None
         if decided is not None:
             said = decided.get("disagreement", "")
             whys.append(f"by --trust {context.trust}{': ' * bool(said)}{said}")
@@ -525,6 +516,14 @@ class SitePass(Pass):
             write_computed(context.graph, context.analysis, op)
         else:
             write(context.graph, context.analysis, op, choice.padding, choice.pad)
+
+
+def _resizes(op: WindowOp | TransposedOp, becomes: Padding | None) -> bool:
+    """Whether the output's size is counted otherwise then: another where that of data is wrong."""
+    if isinstance(op, TransposedOp):
+        return op.output_shape is not None
+    was, strides = (op.auto_pad[:4] == "SAME", op.ceil_mode), {each.stride for each in op.windows}
+    return strides != {1} and becomes is not None and was != (becomes.is_same, becomes.ceil)
 
 
 class PadBefore(SitePass):

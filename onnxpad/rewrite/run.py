@@ -371,7 +371,7 @@ def _is_kept(context: Context, match: Match) -> bool:
     writes = code.startswith("PAD") and not code.startswith(_OTHERS)
     if not writes or match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
         return False
-    return about.alive and context.style_of(about) == KEPT.style
+    return about.alive and context.wanted(about).style == KEPT.style
 
 
 Place = tuple[str, str, int]
@@ -578,7 +578,7 @@ def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
     if slides:
-        op = context.window(node)
+        op = context.read(node)
         window = op if isinstance(op, WindowOp) else None
         steps.append(_form(node, op))
     for above in way:

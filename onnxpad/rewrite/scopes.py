@@ -99,8 +99,8 @@ class _Finder:
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
-            self._called_unseen.update(called_in(training.initialization.node))
-            self._called_unseen.update(called_in(training.algorithm.node))
+            for part in (training.initialization, training.algorithm):
+                self._called_unseen.update(called_in(part.node))
         self._enter(main)
         for index in order:
             if key_of(functions[index]) in self._padding:

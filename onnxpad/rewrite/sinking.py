@@ -253,7 +253,7 @@ class Sinking:
                 raise refused(graph, reader, "stands between")
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
-        graph, sites, style = self._graph, self._context.sites, self._context.style_of(reader)
+        graph, sites, style = self._graph, self._context.sites, self._context.wanted(reader).style
         try:
             op = read_window(graph, self._analysis, reader)
         except UnreadError as error:
@@ -263,9 +263,9 @@ class Sinking:
         try:
             lost = op.operator.padding is Fill.LOWEST and self._analysis.dtype(padded) in FLOATS
             if lost and self._context.user_options.strict and style != "pad":
-                assumes, code = Assumption.FINITE_DATA, Reason.ASSUMPTION_REFUSED
+                assumes = Assumption.FINITE_DATA
                 said = f"it assumes {assumes}, and --strict forbids that"
-                raise RefusalError(code, said, assumptions=[assumes])
+                raise RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[assumes])
             padding, pad, _ = sites.planned(op, style)
             if pad is not None and padding.outside:
                 sites.check_mergeable(op, pad)

@@ -1,7 +1,7 @@
-"""Sizes that onnx's shape inference gets wrong, upstream of a transposed convolution.
+"""Sizes that onnx's shape inference gets wrong, upstream of what states or hides them.
 
 It counts a last window of a pool with `ceil_mode` that lies behind the data. onnxruntime, which
-folds a Shape to what is inferred, is kept from that by an `output_shape` or a Slice between them.
+folds a Shape to what is inferred, is kept from that by an `output_shape`, SAME or a Slice between.
 """
 
 import numpy as np
@@ -13,11 +13,9 @@ from tests.support import LEVELS, one, ran
 POOL = "q = AveragePool <ceil_mode = 1, kernel_shape = [1], strides = [3]> (x)"
 SHAPED = "y = ConvTranspose <output_shape = [6], dilations = [2]> (q, w)"
 SLICED = "t = ConvTranspose <dilations = [2]> (q, w) y = Slice (t, begin, end, axis)"
-CONSTANTS = ", ".join(
-    (
-        "float[1, 1, 4] w = {1, 2, 3, 4}",
-        "int64[1] begin = {1}, int64[1] end = {6}, int64[1] axis = {2}",
-    )
+SAME = 'y = MaxPool <auto_pad = "SAME_UPPER", ceil_mode = 1, kernel_shape = [2], strides = [2]> (q)'
+CONSTANTS = (
+    "float[1, 1, 4] w = {1, 2, 3, 4}, int64[1] begin = {1}, int64[1] end = {6}, int64[1] axis = {2}"
 )
 
 
@@ -26,24 +24,21 @@ CONSTANTS = ", ".join(
     [
         (SHAPED, 2, {"PAD401": "size-misinferred"}),
         (SLICED, 2, {"PAD402": "size-misinferred"}),
+        (SAME, 2, {"PAD101": "size-misinferred"}),
         (SHAPED, 4, {}),
         (SLICED, 4, {}),
+        (SAME, 4, {}),
     ],
 )
 def test_what_hides_them_stays(body: str, length: int, codes: dict[str, str]) -> None:
-    model = one(
-        f"{POOL} {body} s = Shape (y)",
-        inputs=f"float[1, 1, {length}] x",
-        outputs="float[] y, int64[] s",
-        initializers=CONSTANTS,
-    )
+    nodes, inputs = f"{POOL} {body} s = Shape (y)", f"float[1, 1, {length}] x"
+    model = one(nodes, inputs=inputs, outputs="float[] y, int64[] s", initializers=CONSTANTS)
     result = onnxpad.fix(model, validate=False)
     stays = {each.code: each.reason_code for each in result.findings if each.code < "PAD7"}
     assert stays == codes
     assert result.changed is not bool(codes)
     feeds = {"x": np.arange(length, dtype=np.float32).reshape(1, 1, length) + 1}
     for level in LEVELS:
-        for found, expected in zip(
-            ran(result.model, feeds, level), ran(model, feeds, "off"), strict=True
-        ):
+        pairs = zip(ran(result.model, feeds, level), ran(model, feeds, "off"), strict=True)
+        for found, expected in pairs:
             np.testing.assert_array_equal(found, expected)

@@ -373,8 +373,8 @@ def neutral(writer: Writer, tensor: Tensor) -> Tensor | None:
 
 
 def floor(writer: Writer, tensor: Tensor) -> Tensor | None:
-    """Whole numbers again, of what is exact or an average."""
-    if tensor.kind != "float" or writer.opset < 6 or tensor.infinite:
+    """Whole numbers again, of what is exact: else they tell roundings apart that fusions change."""
+    if tensor.kind != "float" or not tensor.exact or writer.opset < 6 or tensor.infinite:
         return None
     return tensor.through(writer.node("Floor", [tensor.name]))
 

@@ -176,12 +176,9 @@ def _pool(
     if op == "LpPool":
         attributes["p"] = writer.rng.choice([1, 1, 2])
     name = writer.node(op, [tensor.name], **attributes)
-    result_tensor = Tensor(name, tensor.kind, axes, exact=False)
-    if tensor.exact and writer.chance(60):
-        whole = floor(writer, result_tensor)
-        if whole is not None:
-            return replace(whole, exact=True)
-    return result_tensor
+    slid = Tensor(name, tensor.kind, axes, tensor.exact)
+    whole = floor(writer, slid) if tensor.exact and writer.chance(60) else None
+    return whole or replace(slid, exact=False)
 
 
 def _quantised(writer: Writer, tensor: Tensor) -> tuple[list[str], int]:

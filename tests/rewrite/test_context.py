@@ -83,7 +83,7 @@ def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
     context = Context(graph)
     wants = {"c": Wanted("pad"), "f": Wanted("pad"), "g": Wanted("symmetric")}
     context.write_each(wants, None)
-    styles = {node.outputs[0].name: context.style_of(node) for node in graph.nodes}
+    styles = {node.outputs[0].name: context.wanted(node).style for node in graph.nodes}
     assert styles == {
         "a": "pad", "b": "pad", "c": "pad",  # what is read by c alone
         "d": "keep", "e": "keep",  # two readers differ

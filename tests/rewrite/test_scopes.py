@@ -457,6 +457,13 @@ HIDDEN = {
             "q",
         ),
     ),
+    "from a pool on whose size engines differ": (
+        PADDED.format("x")
+        + ' d = MaxPool <auto_pad = "SAME_UPPER", dilations = [3, 3], kernel_shape'
+        ' = [3, 3]> (z) k = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (z)'
+        " m = ReduceMax (d) y = Add (k, m)",
+        "",
+    ),
     "from a branch in which nothing pads": (
         PADDED.format("x").replace("z =", "r =") + branch("z = Neg (r)").replace("a,", "7,", 1),
         "",
@@ -466,7 +473,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize(("nodes", "functions"), HIDDEN.values(), ids=[*HIDDEN])
 def test_computed_amounts_that_hide_a_wrong_size_stay(nodes: str, functions: str) -> None:
-    """From a body that hands on the result of the `Pad`, which is allocated in the known size."""
+    """From a body that hands on a result, or one put in its place: allocated in the known size."""
     head = HEAD.replace('"" : 17', '"" : 18')
     held = f"{COMPUTED}, int64[1] two = {{1}}"
     text = f"{head} g (float[1, 2, 9, 11] x, bool on) => (float[] y) <{held}> {{ {nodes} }}"

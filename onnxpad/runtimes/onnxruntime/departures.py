@@ -243,7 +243,7 @@ def _is_spread(window: Window) -> bool:
 
 def _constant(extent: Extent) -> int | None:
     low, high = bounds(extent)
-    return low if low is not None and low == high else None
+    return low if low == high else None
 
 
 class Hazard(Struct, frozen=True):
@@ -317,8 +317,11 @@ class BlockedPools:
             found.update((each.name, hazard) for each in reached)
 
         if self._pools is None:  # edits add none
-            rows = ((node, operator_of(graph, node)) for node in graph.nodes)
-            self._pools = [n for n, row in rows if row and row.op_type in _BLOCKED]
+            self._pools = [
+                node
+                for node in graph.nodes
+                if (row := operator_of(graph, node)) and row.op_type in _BLOCKED
+            ]
         for node in self._pools:
             with suppress(UnreadError):
                 op = read_window(graph, self._analysis, node) if node.alive else None

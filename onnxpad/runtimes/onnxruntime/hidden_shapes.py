@@ -16,14 +16,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, starmap
+from itertools import islice
 from typing import NamedTuple
 
 import onnx
 from onnx import shape_inference
 from onnx.helper import make_tensor, make_tensor_type_proto
 
-from onnxpad.arithmetic.size import NMAX, Extent, Unknown
+from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import RUNTIME, ModelError, let_through
 from onnxpad.facts import Analysis, is_constant
 from onnxpad.facts.shape_rules import FLOAT
@@ -115,7 +115,7 @@ def _is_doubtful(analysis: Analysis, node: Node) -> bool:
     return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
 
 
-def _sizes(shape: Sequence[Extent]) -> Inferred:
+def _sizes(shape: Sequence[object]) -> Inferred:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
@@ -221,8 +221,7 @@ def _may_mislead(graph: Graph, analysis: Analysis, node: Node) -> bool:
     is_declared = any(int in map(type, sizes) for sizes in claims)
     if is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node)):
         return True
-    bodies = [(body, Analysis(body, outer=analysis)) for body in graph.bodies(node)]
-    return any(starmap(misjudged, bodies))
+    return any(misjudged(body, Analysis(body, outer=analysis)) for body in graph.bodies(node))
 
 
 def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
@@ -323,8 +322,8 @@ class Misjudged:
             other = id(context)
             if other not in outside:
                 outside[other] = self._others[other]._wrong()
-            if theirs.name in outside[other]:
-                pending.append((ours, outside[other][theirs.name]))
+            if harm := outside[other].get(theirs.name):
+                pending.append((ours, harm))
         found: dict[str, Hazard] = {}
         while pending:
             tensor, hazard = pending.pop()
@@ -342,10 +341,9 @@ class Misjudged:
         for tensor, claimed in graph.claims("output", "input"):
             node = tensor.producer or graph.owner
             shape = self._context.analysis.shape(tensor)
-            told = [size if isinstance(size, int) else None for size in claimed]
-            pairs = zip(told, shape or (), strict=False)
+            pairs = zip(_sizes(claimed), shape or (), strict=False)
             is_like = all(n is None or n == size for n, size in pairs)
-            is_ranked = shape is not None and len(shape) == len(told)
+            is_ranked = shape is not None and len(shape) == len(claimed)
             if not (is_ranked and is_like) and node is not None:
                 does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
                 yield tensor, Hazard(node, Reason.SHAPE_REFUSED, does)
@@ -373,17 +371,15 @@ class Misjudged:
             elif _may_mislead(graph, analysis, node) or _is_untold(graph, analysis, node):
                 yield node
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-            # Where engines differ on a size, only a body that hands it on does harm.
+            # What a Scan hands to its body, or a call to a function, is known to the runtime alone.
             holding = (node.op in WITH_BODIES or graph.is_function(node) for node in graph.nodes)
-            slides = [] if graph.is_main and not any(holding) else [*graph.nodes]
-            for node in slides:
-                # The runtime may know what a Scan hands to its body, which is not known here.
-                doubted = _is_asked(graph, node) and _is_doubtful(analysis, node)
+            holds = not graph.is_main or any(holding)
+            for node in graph.nodes:
+                doubted = holds and _is_asked(graph, node) and _is_doubtful(analysis, node)
                 asked = doubted or operator_of(graph, node)
                 shape = analysis.shape(node.outputs[0]) if asked else ()
                 unknown = [n for n in shape or () if isinstance(n, Unknown)]
-                is_unknown = shape is None or bool(unknown)
-                if (doubted and is_unknown) or any(n.is_disputed for n in unknown):
+                if (doubted and (shape is None or unknown)) or any(n.is_disputed for n in unknown):
                     yield node
             yield from (each.node for each in disagreements(graph, analysis, among))
 
