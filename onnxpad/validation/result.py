@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, cast
 
 from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr
 
 from onnxpad.arithmetic.window import Pairs, pads_text
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
-_FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")
 
 
 class Comparison(Struct, frozen=True):
@@ -284,63 +283,6 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
         outcome="nothing compared",
         reason=why,
     )
-
-
-def joined(one: Validation, other: Validation) -> Validation:
-    """One verdict of two on the same models: it fails if either does, else one that passed counts.
-
-    That nothing was compared in one of them alone is a warning.
-    """
-    verdicts = one, other
-    outcome = next(each for each in _FIRST if each in {found.outcome for found in verdicts})
-    reasons = [each.reason for each in verdicts if outcome != each.outcome == "nothing compared"]
-    return replace(
-        one,
-        outcome=outcome,
-        reason=next((found.reason for found in verdicts if found.outcome == outcome), ""),
-        runs=one.runs + other.runs,
-        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
-        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        skipped=tuple(dict.fromkeys((*one.skipped, *other.skipped, *map(Skipped, reasons)))),
-        hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),
-        divergence=one.divergence or other.divergence,
-    )
-
-
-def by_reference_alone(found: Validation) -> bool:
-    """Whether a model fails only since it does not reproduce a reference, and differs nowhere else.
-
-    No change can be blamed then: an original that reproduces it differs too.
-    """
-    wrong = [run for run in found.runs if not run.ok and run.subject == found.subject]
-    return found.divergence is None and bool(wrong) and all(r.against == "reference" for r in wrong)
-
-
-def not_blamed(found: Validation) -> Validation:
-    """A verdict in which a rewritten model may differ from a reference as the original does.
-
-    That is where both agree with each other.
-    """
-
-    def key(run: Run, subject: str, against: str) -> tuple[str, ...]:
-        return run.provider, run.optimisation, run.inputs, subject, against
-
-    wrong = {key(run, run.subject, run.against) for run in found.runs if not run.ok}
-    right = {key(run, run.subject, run.against) for run in found.runs if run.ok}
-
-    def fair(run: Run) -> Run:
-        both = key(run, "original", "reference") in wrong and (
-            key(run, "rewritten", "original") in right
-        )
-        if run.ok or run.against != "reference" or run.subject != "rewritten" or not both:
-            return run
-        note = run.note or "the original differs from the reference too"
-        return replace(run, ok=True, excused=True, note=note)
-
-    runs = tuple(map(fair, found.runs))
-    if runs == found.runs or not all(run.ok for run in runs if run.subject == "rewritten"):
-        return found
-    return replace(found, runs=runs, outcome="passed")
 
 
 def why_not(found: Validation) -> str:
