@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
 from onnxpad.runtimes.sessions import (
     CPU,
@@ -332,13 +331,11 @@ class Lab:
         draws: Sequence[Draw],
         provider: str = CPU,
         level: Optimisation = "off",
-        *,
-        anew: bool = True,
     ) -> list[dict[str, Value]] | None:
         """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
 
         Tensors have the names of the original, even if outputs have other names in this model. A
-        model that draws numbers runs `anew` for each set, so that it draws the same.
+        model that draws numbers runs anew for each set, so that it draws the same.
         """
         model, pairing = self.proto(name), self.pairings[name]
         own = [pairing.outputs.get(each, each) for each in tensors]
@@ -346,7 +343,7 @@ class Lab:
         source = with_outputs(model, wanted)
         folder, runs = folder_of(self.sources[name], self.folder), []
         try:
-            for some in [[each] for each in draws] if drawn(model) and anew else [draws]:
+            for some in [[each] for each in draws] if self.model.random else [draws]:
                 with open_session(
                     source, provider=provider, optimisation=level, folder=folder
                 ) as session:
