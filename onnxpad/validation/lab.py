@@ -36,7 +36,7 @@ from onnxpad.validation.draw import (
     other_data,
     size_choices,
     steered,
-    steered_first,
+    steered_sizes,
 )
 from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Placement
@@ -275,7 +275,7 @@ class Lab:
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
                     tries = ((steering, sizes) for sizes in asked)
                     for values, sizes in chain(
-                        tries, () if number else steered_first(inputs, seed)
+                        tries, () if number else steered_sizes(inputs, seed=seed)
                     ):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values

@@ -15,7 +15,7 @@ from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.draw import UndrawableError, outline, pinned, shaped
+from onnxpad.validation.draw import UndrawableError, outline, pinned
 from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
@@ -76,15 +76,16 @@ def validate_models(
     pairing = Pairing()
     try:
         model = outline(read_proto(sources["original"]))
-        model = replace(model, inputs=shaped(model.inputs, shapes or {}))
+        model = replace(model, inputs=pinned(model.inputs, shapes or {}))
         if rewritten is not None:
-            proto = read_proto(sources["rewritten"])
-            other = outline(proto)
+            other = outline(read_proto(sources["rewritten"]))
             pairing = paired(model, other)
-            known = pinned(model.inputs, proto, sizes, pairing.inputs)
+            theirs = {each.name: each.shape for each in other.inputs}
+            pins = [(e, theirs.get(pairing.inputs.get(e.name, e.name), ())) for e in model.inputs]
+            fixed = {each.name: shape for each, shape in pins if len(shape) == len(each.shape)}
+            known = pinned(model.inputs, fixed, sizes)
             random = model.random or other.random
             model = replace(model, inputs=known, pads=model.pads or other.pads, random=random)
-            del proto
     except UndrawableError as error:
         return not_validated(str(error), subject=[*sources][-1])
     found = matched_inputs(model, inputs, reference)
