@@ -35,10 +35,10 @@ _MOST_SAMPLES = 16
 _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
 _MALFORMED = (
-    *(ValueError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, DecodeError),
+    *(OSError, MemoryError, ValueError, TypeError, EOFError, KeyError, NotImplementedError),
+    *(RuntimeError, zipfile.BadZipFile, zlib.error, DecodeError),
 )
-"""Exceptions of numpy and onnx for files that are truncated, encrypted, or malformed."""
+"""Exceptions of numpy and onnx for files that are no files, truncated, encrypted, or malformed."""
 
 
 class MatchedInputs(Struct, frozen=True, eq=False):
@@ -48,8 +48,7 @@ class MatchedInputs(Struct, frozen=True, eq=False):
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
         remarks: Lines on arrays that were matched by order, parted, or of another type.
-        inner: Values of inner tensors by name, one mapping for each sample, in the framework's
-            layout.
+        inner: The same of inner tensors as `expected` has of outputs.
         layout: How inputs were aligned, by name.
     """
 
@@ -90,44 +89,42 @@ def matched_inputs(
     draws, counts = list[Draw](), list[int]()
     expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
-    apart = {*(model.inner if inner is None else inner)} - feeds - answers
     if inputs is not None:
-        given = _Given(model, notes, layout, *_sets(inputs, "the inputs given"))
+        given = _Given(model, inputs, "the inputs given", notes, layout)
         for arrays in given.sets:
-            kept = [each for each in arrays if each.role != _OUTPUT]
-            kept = [each for each in kept if each.role or each.name not in answers] or kept
-            parts = given.samples(given.matched(kept, model.inputs))
+            parts = given.samples(given.matched(_without(arrays, _OUTPUT, answers), model.inputs))
             counts.append(len(parts))
             draws += given.draws(parts, alone=reference is None)
     if reference is not None:
-        given = _Given(model, notes, layout, *_sets(reference, "the reference given"))
+        given = _Given(model, reference, "the reference given", notes, layout)
         if draws and len(given.sets) != len(counts):
             sets = f"{len(given.sets)} sets of arrays, but {len(counts)} sets of inputs are given"
             raise UsageError(f"{given.title} has {sets}")
+        apart = {*(model.inner if inner is None else inner)} - feeds - answers
         for place, arrays in enumerate(given.sets):
-            names = {each.name for each in arrays}
             inside = {each.name: each.array for each in arrays if each.name in apart}
-            if inner is None and not names & answers:
+            if inner is None and answers.isdisjoint(each.name for each in arrays):
                 inside = {}  # arrays of other names, which are taken by order
             rest = [each for each in arrays if each.name not in inside]
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
-                rest = [e for e in rest if e.role != _INPUT and (e.role or e.name not in feeds)]
-                found = given.matched(rest, model.outputs)
+                found = given.matched(_without(rest, _INPUT, feeds), model.outputs)
                 parts = given.parted({**inside, **found}, counts[place])
             else:
                 parts = given.samples({**inside, **given.matched(rest, model.ports)})
                 draws += given.draws(parts)
             for part in parts:
                 within.append({name: part[name] for name in inside})
-                for name, array in part.items():
-                    if name not in feeds and (holes := not_finite(array)):
-                        given.note(f"{name!r} has {holes}")
                 alone = inside and not answers & part.keys()  # inner tensors alone tell
                 expected.append({} if alone else given.outputs(part))
     return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
+
+
+def _without(entries: Sequence[_Entry], role: str, names: Collection[str]) -> list[_Entry]:
+    """The arrays that have not some role, by the file or by their name."""
+    return [e for e in entries if e.role != role and (e.role or e.name not in names)]
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -146,32 +143,22 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
                 )
 
 
-def not_finite(array: Array) -> str:
-    """How many elements are NaN or infinite, and the first one's place; empty if none is."""
-    holes = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else array[:0]
-    if not len(holes):
-        return ""
-    nan = int(np.isnan(array).sum())
-    said = f"{nan:,} NaN and {len(holes) - nan:,} infinite elements"
-    return f"{said} (of {array.size:,}; the first at {holes[0].tolist()})"
-
-
 def _role(each: Input | Output) -> str:
     return _INPUT if isinstance(each, Input) else _OUTPUT
 
 
 class _Given:
-    """One source of arrays for a model."""
+    """One source of arrays for a model, with the name of it in messages."""
 
     def __init__(
         self,
         model: Interface,
+        source: Arrays,
+        title: str,
         notes: dict[str, None],
         layout: dict[str, str],
-        title: str,
-        sets: list[list[_Entry]],
     ) -> None:
-        self.title, self.sets = title, sets
+        self.title, self.sets = _sets(source, title)
         self._model, self._notes, self._layout = model, notes, layout
         self._by_order = dict[str, str]()  # arrays taken by order, in words
 
@@ -264,10 +251,9 @@ class _Given:
         """
         if each.name not in found:
             names = _listed(wanted.name for wanted in self._model.inputs)
-            raise UsageError(
-                f"{self.title} has no array for input {each.name!r}; the model needs {names}"
-            )
-        array = self._typed(_INPUT, each, found[each.name])
+            said = f"has no array for input {each.name!r}; the model needs {names}"
+            raise UsageError(f"{self.title} {said}")
+        array = self._typed(each, found[each.name])
         if (fit := aligned(array, each.shape)) is None:
             taken = self._by_order.get(each.name)
             raise UsageError(
@@ -281,8 +267,7 @@ class _Given:
             array = array.transpose(Moved.FIRST.order(rank)) if last else array
             taken = "with its channels moved" if last else "as it is"
             how = f"taken {taken}: sizes do not tell its layout"
-        if how:
-            self._layout[each.name] = how
+        self._layout |= {each.name: how} if how else {}
         return np.ascontiguousarray(array)
 
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -294,10 +279,15 @@ class _Given:
         if missing := [name for name in names if name not in found]:
             said = f"{self.title} has no array for output {_listed(missing)}"
             self._notes[f"{said}, which is not compared"] = None
-        wanted = (each for each in self._model.outputs if each.name in found)
-        return {each.name: self._typed(_OUTPUT, each, found[each.name]) for each in wanted}
+        wanted = [each for each in self._model.outputs if each.name in found]
+        for each in wanted:
+            array = found[each.name]
+            holes = np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0
+            if holes:
+                self.note(f"{each.name!r} has {holes:,} elements that are NaN or infinite")
+        return {each.name: self._typed(each, found[each.name]) for each in wanted}
 
-    def _typed(self, role: str, each: Input | Output, array: Array) -> Array:
+    def _typed(self, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
 
         Numbers of another type are taken by value, as frameworks write float64 and int64 where the
@@ -306,7 +296,7 @@ class _Given:
         """
         if each.elem_type == onnx.TensorProto.UNDEFINED:
             return array
-        wanted, given = numpy_type(each), array.dtype.newbyteorder("=")
+        role, wanted, given = _role(each), numpy_type(each), array.dtype.newbyteorder("=")
         if wanted.kind == "O" and given.kind in "US":
             array = array.astype(np.str_).astype(np.object_)
         elif given.kind == wanted.kind == "f" and role == _OUTPUT:
@@ -359,18 +349,14 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
     try:
         yield
-    except MemoryError:
-        raise UsageError(
-            f"{path}: contains an array larger than the memory of this machine"
-        ) from None
-    except OSError as error:
-        let_through(error)
-        if error.strerror:
-            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-        raise UsageError(f"{path}: is not {kind}") from None
     except _MALFORMED as error:
         let_through(error)
-        raise UsageError(f"{path}: is not {kind}") from None
+        why = f"{path}: is not {kind}"
+        if isinstance(error, OSError) and error.strerror:
+            why = f"{path} cannot be read: {error.strerror}"
+        elif isinstance(error, MemoryError):
+            why = f"{path}: contains an array larger than the memory of this machine"
+        raise UsageError(why) from None
 
 
 def _file(path: Path) -> list[_Entry]:
@@ -387,12 +373,9 @@ def _file(path: Path) -> list[_Entry]:
                 "file; write it with numpy.savez, which does not compress"
             )
         entries = [_Entry(name, loaded[name]) for name in loaded.files]
-    if not entries:
-        raise UsageError(f"{path}: contains no arrays")
-    for entry in entries:
-        if not isinstance(entry.array, np.ndarray):
-            said = f"{entry.name!r} is not an array; write the file with numpy.savez"
-            raise UsageError(f"{path}: {said}")
+    if not entries or not all(isinstance(entry.array, np.ndarray) for entry in entries):
+        said = "has something else than arrays, or nothing; write it with numpy.savez"
+        raise UsageError(f"{path}: {said}")
     return entries
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -75,6 +75,7 @@ def ask(
     pairing: Pairing = _SAME_NAMES,
     anew: bool = False,
     ran: Callable[[], None] = lambda: None,
+    outputs: Sequence[str] | None = None,
 ) -> Execution:
     """Run a model on each set of inputs, up to the first on which it does not end in time.
 
@@ -86,49 +87,42 @@ def ask(
         ProviderError: The provider is not installed, or does not start.
     """
     profile = provider != CPU
+    times = 2 if profile and optimisation == "off" else 1
+    asked = [each for each in draws for _ in range(times)]
     places: Mapping[str, str] = {}
-
-    def session(some: Sequence[Draw]) -> Iterator[Result]:
-        nonlocal places
-        with open_session(
-            source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
-        ) as opened:
-            for warming in (True, False) if profile else (False,):
-                for each in dict.fromkeys(some) if warming else some:
-                    result = _run(opened, each, pairing)
-                    if result.late:
-                        yield result
-                        return
-                    ran()
-                    if not warming:
-                        yield result
-                if warming:
-                    places = opened.ran_on()
-
-    def results(some: Sequence[Draw]) -> list[Result]:
-        try:
-            found = [*session(some)]
-        except EngineError as error:
-            found = [_failed(error)]
-        return [*found, *[found[-1]] * (len(some) - len(found))]
-
-    measured = profile and optimisation == "off"
-    asked = [each for each in draws for _ in range(1 + measured)]
     every: list[Result] = []
     for some in [[each] for each in asked] if anew else [asked]:
-        every += [every[-1]] if every and every[-1].late else results(some)
-    if measured:
-        every = [
-            replace(one, noise=_noise(one, again))
-            for one, again in zip(every[::2], every[1::2], strict=True)
-        ]
+        try:
+            with open_session(
+                source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
+            ) as session:
+                for each in dict.fromkeys(some) if profile else ():
+                    _run(session, each, pairing, outputs)
+                    ran()
+                places = session.ran_on() if profile else places
+                for each in some:
+                    every.append(_run(session, each, pairing, outputs))
+                    ran()
+        except EngineError as error:
+            every.append(_failed(error))
+        if every[-1].late:
+            break
+    every += [every[-1]] * (len(asked) - len(every))
+    if times == 2:
+        pairs = zip(every[::2], every[1::2], strict=True)
+        every = [replace(one, noise=_noise(one, again)) for one, again in pairs]
     return tuple(every), places
 
 
-def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
+def _run(
+    session: Session, inputs: Draw, pairing: Pairing, outputs: Sequence[str] | None = None
+) -> Result:
+    """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        outputs, seconds = session.timed(pairing.fed(inputs).feeds)
-        return Result(pairing.renamed(outputs), seconds)
+        values, seconds = session.timed(pairing.fed(inputs).feeds, outputs)
+        return Result(pairing.renamed(values), seconds)
+    except LimitError:
+        raise
     except EngineError as error:
         return _failed(error)
 
@@ -259,8 +253,6 @@ class Lab:
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
             result = _run(session, fed, pairing)
-            if result.late:
-                raise LimitError(result.error)
             self._ran()
             why = why or result.error
             found.extend([] if result.error else [(fed, result)])
@@ -337,20 +329,20 @@ class Lab:
         Tensors have the names of the original, even if outputs have other names in this model. A
         model that draws numbers runs anew for each set, so that it draws the same.
         """
-        model, pairing = self.proto(name), self.pairings[name]
-        own = [pairing.outputs.get(each, each) for each in tensors]
-        wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
-        source = with_outputs(model, wanted)
-        folder, runs = folder_of(self.sources[name], self.folder), []
-        try:
-            for some in [[each] for each in draws] if self.model.random else [draws]:
-                with open_session(
-                    source, provider=provider, optimisation=level, folder=folder
-                ) as session:
-                    runs += [session.run(pairing.fed(each).feeds, wanted) for each in some]
-        except EngineError:
-            return None
-        return [{name: run[each] for name, each in zip(tensors, own, strict=True)} for run in runs]
+        pairing = self.pairings[name]
+        own = [*dict.fromkeys(pairing.outputs.get(each, each) for each in tensors)]
+        results, _ = ask(
+            with_outputs(self.proto(name), own),
+            draws,
+            provider,
+            level,
+            folder=folder_of(self.sources[name], self.folder),
+            pairing=pairing,
+            anew=self.model.random,
+            outputs=own,
+        )
+        found = [{each: result.outputs.get(each) for each in tensors} for result in results]
+        return None if any(result.error for result in results) else found
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""

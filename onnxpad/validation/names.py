@@ -51,18 +51,17 @@ def paired(original: Interface, rewritten: Interface) -> Pairing:
     left over, an input or output was added or removed, and none is matched.
 
     Raises:
-        UsageError: Inputs of other names are ambiguous, or do not fit.
+        UsageError: Inputs of other names do not fit.
     """
     inputs = _rest(original.inputs, rewritten.inputs)
     outputs = _rest(original.outputs, rewritten.outputs)
-    into = _paired(*inputs)
-    if into is None:
+    into, out = _paired(*inputs), _paired(*outputs)
+    if not into and all(inputs):
         texts = [", ".join(map(_text, side)) for side in inputs]
         raise UsageError(
             f"the models have different inputs: {texts[0]} in the original, {texts[1]} in the "
             "rewritten model, which do not match by order, type and shape; give them the same names"
         )
-    out = _paired(*outputs) or {}
     notes = [
         f"{kind} {name!r} of the original is {other!r} in the rewritten model, by order, type and "
         "shape"
@@ -72,30 +71,20 @@ def paired(original: Interface, rewritten: Interface) -> Pairing:
     return Pairing(into, out, tuple(notes))
 
 
-_Rest = tuple[list[Input | Output], list[Input | Output]]
+_Ports = Sequence[Input | Output]
 
 
-def _rest(one: Sequence[Input | Output], other: Sequence[Input | Output]) -> _Rest:
+def _rest(one: _Ports, other: _Ports) -> tuple[list[Input | Output], list[Input | Output]]:
     """The entries on each side whose name the other side lacks."""
     names = {each.name for each in one} & {each.name for each in other}
     return [e for e in one if e.name not in names], [e for e in other if e.name not in names]
 
 
-def _paired(
-    ours: Sequence[Input | Output], theirs: Sequence[Input | Output]
-) -> dict[str, str] | None:
-    """Names matched by order, or in the only other way that fits; None if there is none."""
-    if not ours or not theirs:
+def _paired(ours: _Ports, theirs: _Ports) -> dict[str, str]:
+    """Names matched by order, if as many fit."""
+    if len(ours) != len(theirs) or not all(map(_fit, ours, theirs)):
         return {}
-    if len(ours) != len(theirs):
-        return None
-    if all(map(_fit, ours, theirs)):
-        return {one.name: other.name for one, other in zip(ours, theirs, strict=True)}
-    found = {one.name: [each.name for each in theirs if _fit(one, each)] for one in ours}
-    if any(len(names) != 1 for names in found.values()):
-        return None
-    only = {name: names[0] for name, names in found.items()}
-    return only if len(set(only.values())) == len(only) else None
+    return {one.name: other.name for one, other in zip(ours, theirs, strict=True)}
 
 
 def _fit(one: Input | Output, other: Input | Output) -> bool:

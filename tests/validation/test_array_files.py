@@ -65,6 +65,7 @@ def test_tensors_of_a_folder_and_of_those_inside(tmp_path: Path) -> None:
     assert read(top / "set_2") == [[("input_0", 4.0, "input")]]
 
 
+NO_ARRAYS = "has something else than arrays, or nothing; write it with numpy.savez"
 NO_FILE = "is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
 NO_TENSOR = "is not a serialized TensorProto"
 NO_REGULAR = "is not a regular file; save the arrays to a file first"
@@ -119,8 +120,8 @@ def array(path: Path, **arrays: Any) -> None:
         (objects, f"P: {NO_FILE}"),
         (lambda path: array(path, x=np.array([{}])), f"P: {NO_FILE}"),
         (lambda path: path.write_bytes(b"PK\x03\x04 cut"), f"P: {NO_FILE}"),
-        (packed(), "P: contains no arrays"),
-        (packed(x=b"text"), "P: 'x' is not an array; write the file with numpy.savez"),
+        (packed(), f"P: {NO_ARRAYS}"),
+        (packed(x=b"text"), f"P: {NO_ARRAYS}"),
         (lambda path: path.mkdir(),
          "P: has no input_0.pb, which folders of ONNX test data have"),
         (within("input_0.pb", lambda path: path.write_bytes(b"\xff\xff")), f"I: {NO_TENSOR}"),
