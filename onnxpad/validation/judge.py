@@ -199,6 +199,7 @@ class Judgement:
     ) -> None:
         """Judge what a lab runs, also by what a framework is `expected` to give."""
         self._lab, self._tolerance, self._expected = lab, tolerance, expected
+        self._blank = Case(lab, tolerance, CPU, "off", 0, "", "", Result({}, math.nan))
         self._runs, self._notes = list[Run](), [*notes]
         self._warnings, self._skipped = list[str](), list[Skipped]()
         self._reasons = list[str]()  # why nothing, or not all, was compared
@@ -304,24 +305,13 @@ class Judgement:
 
     # Running
 
-    def _case(
-        self,
-        provider: str,
-        sample: int,
-        subject: str,
-        against: str,
-        expected: Result,
-        level: Optimisation = "off",
-    ) -> Case:
-        return Case(self._lab, self._tolerance, provider, level, sample, subject, against, expected)
-
     def _compare_across(self, provider: str) -> None:
         """Compare the original on another provider with itself on the CPU, as a warning only."""
         for sample, home in enumerate(self._lab.results("original", CPU, "off")):
-            case = self._case(provider, sample, "original", _AT_HOME, home)
-            if home.error or case.found.error:
+            here = replace(self._blank, provider=provider, sample=sample, subject="original")
+            if home.error or here.found.error:
                 continue
-            run = case.run()
+            run = replace(here, against=_AT_HOME, expected=home).run()
             if not run.ok:
                 told = f"differ in {differing(run.comparisons)} of the original already"
                 self._warnings.append(f"{provider} and the CPU {told}")
@@ -348,7 +338,8 @@ class Judgement:
             told = "onnx's reference evaluator ran it instead"
             self._warnings.append(f"{RUNTIME} does not run the original ({ours.error}); {told}")
             against, expected = "original evaluated by onnx", Result(outputs, math.nan)
-        return self._case(provider, sample, lab.subject, against, expected)
+        here = replace(self._blank, provider=provider, sample=sample, subject=lab.subject)
+        return replace(here, against=against, expected=expected)
 
     def _plain(self, provider: str, sample: int) -> tuple[list[Run], Case | None]:
         """Runs without optimisation on one set of inputs, and what to expect of full."""
@@ -357,17 +348,13 @@ class Judgement:
         runs = [*referred.values()]
         if lab.subject == "original" or case is None:
             return runs, case
-        run = case.run()
         if case.against == "rewritten":
             why, seconds = case.result("original").error, (math.nan, case.found.seconds)
             note = f"a repair, with nothing to compare: the original does not run ({why})"
-            run = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
-            return [*runs, self._weighed(replace(run, ok=True, excused=True))], case
-        if case.against == "original":
-            run = self._steady(run, case.draw)
-        if not run.ok and (better := case.in_favour(referred)):
-            self._warnings.append(better)
-            run = replace(run, note=better, ok=True)
+            run = replace(case.run(), comparisons=(), seconds=seconds, note=note)
+            return [*runs, self._weighed(replace(run, against="original", excused=True))], case
+        run = self._judged(case, referred)
+        if run.ok and not all(each.ok for each in run.comparisons):  # it differs for the better
             return [*runs, run], replace(case, against="rewritten", expected=case.found)
         wrong = [each.output for each in run.comparisons if not each.ok and not run.ok]
         if wrong and case.against == "original" and self._divergence is None:
@@ -377,56 +364,60 @@ class Judgement:
     def _optimised(self, provider: str, sample: int, case: Case | None) -> list[Run]:
         """The runs of one set of inputs with full optimisation."""
         referred = self._referred(provider, "full", sample)
-        runs, own = [*referred.values()], referred.get("original")
-        compared = self._lab.subject == "rewritten" and case is not None
-        deployed = [self._deployed(replace(case, level="full"))] if case and compared else []
+        runs, own, deployed = [*referred.values()], referred.get("original"), list[Run]()
+        if case is not None and self._lab.subject == "rewritten":
+            deployed = [self._judged(replace(case, level="full"), {})]
+            self._warn_of_original(case, deployed[0])
         if own is not None and not own.ok and all(run.ok for run in deployed):
             note = "with full optimisation the original differs from the reference"
             self._warnings.append(f"{_OPTIMISER}: {note}")
-            excused = {"ok": True, "excused": True}
             runs = [
-                run if run.ok else replace(run, note=run.note or note, **excused) for run in runs
+                run if run.ok else replace(run, note=run.note or note, ok=True, excused=True)
+                for run in runs
             ]
         return [*map(self._weighed, (*runs, *deployed))]
 
-    def _deployed(self, case: Case) -> Run:
-        """Compare the rewritten model at full optimisation with the original without."""
-        run, ours, exact = case.run(), case.result("original"), replace(case, level="off")
-        first = exact.result("original")
-        if ours.error and not first.error:
-            why = f"with full optimisation the original does not run: {ours.error}"
-            self._warnings.append(f"{_OPTIMISER}: {why}")
-        elif run.ok and not first.error:
-            own = replace(case, subject="original", against="original", expected=first).run()
-            if not own.ok:
-                note = "full optimisation computes the rewritten model as it says, but "
-                note += f"{differing(own.comparisons)} of the original otherwise than it says"
-                self._warnings.append(f"{_OPTIMISER}: {note}")
-        run = self._steady(run, case.draw)
-        if run.ok:
+    def _warn_of_original(self, case: Case, run: Run) -> None:
+        """Report what full optimisation does to the original alone."""
+        exact, full = case.result("original"), replace(case, level="full", subject="original")
+        if exact.error:
+            return
+        told, own = "", replace(full, against="original", expected=exact).run()
+        if full.found.error:
+            told = f"with full optimisation the original does not run: {full.found.error}"
+        elif run.ok and not run.excused and not own.ok:
+            told = "full optimisation computes the rewritten model as it says, but "
+            told += f"{differing(own.comparisons)} of the original otherwise than it says"
+        self._warnings += [f"{_OPTIMISER}: {told}"] if told else []
+
+    def _judged(self, case: Case, referred: Mapping[str, Run]) -> Run:
+        """The rewritten model compared, and what a difference is due to."""
+        run, is_deployed = case.run(), case.level == "full"
+        if is_deployed or case.against == "original":
+            run = self._steady(run, case.draw)
+        note = "" if run.ok else case.excuse(run) if is_deployed else case.in_favour(referred)
+        if note:
+            self._warnings.append(f"{_OPTIMISER}: {note}" if is_deployed else note)
+            return replace(run, note=note, ok=True, excused=is_deployed)
+        if run.ok or not is_deployed:
             return run
-        if note := case.excuse(run):
-            self._warnings.append(f"{_OPTIMISER}: {note}")
-            return replace(run, note=note, ok=True, excused=True)
         if case.found.error:
             return replace(run, note=f"with full optimisation only {run.note}")
         changed = differing(case.worse(run) or run.comparisons)
         note = run.note or f"full optimisation changes {changed} of the rewritten model only"
-        return replace(run, note=f"{note}; the original does not run" if ours.error else note)
+        late = "; the original does not run" if case.result("original").error else ""
+        return replace(run, note=f"{note}{late}")
 
     def _referred(self, provider: str, level: Optimisation, sample: int) -> dict[str, Run]:
         """Each model compared with the reference, if there is one."""
         if not self._expected:
             return {}
-        lab, wanted = self._lab, Result(self._expected[sample], math.nan)
-        cases = [
-            self._case(provider, sample, name, "reference", wanted, level) for name in lab.sources
-        ]
-        runs = {
-            case.subject: case.run()
-            for case in cases
-            if case.subject == lab.subject or not case.found.error
-        }
+        lab, here = self._lab, replace(self._blank, provider=provider, level=level, sample=sample)
+        wanted = replace(
+            here, against="reference", expected=Result(self._expected[sample], math.nan)
+        )
+        cases = [replace(wanted, subject=name) for name in lab.sources]
+        runs = {e.subject: e.run() for e in cases if e.subject == lab.subject or not e.found.error}
         for run in runs.values():
             if run.excused:
                 self.leave_out(run.note, provider, output=True)
