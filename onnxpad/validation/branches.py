@@ -29,7 +29,6 @@ from onnxpad.validation.draw import (
 )
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.meaning import Place, meanings
-from onnxpad.validation.names import Pairing
 
 _MARK = "onnxpad_enters"
 _FAILING = """f () => () {{
@@ -81,7 +80,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
                 further = steered_sizes(inputs, values)
                 other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
                 asked = chain(draws, found, again, other_sizes)
-                entered[at] = one = _first_entering(session, lab.pairings[name], asked, fails)
+                entered[at] = one = _first_entering(session, asked, fails)
                 if one and one not in (*draws, *found):
                     found.append(one)
         shut = [at for at in other if entered[at] is None]
@@ -124,18 +123,16 @@ def _with_failures(model: onnx.ModelProto, places: Sequence[Place]) -> onnx.Mode
     return copy
 
 
-def _first_entering(
-    session: Session, names: Pairing, draws: Iterable[Draw], fails: np.ndarray
-) -> Draw | None:
+def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> Draw | None:
     """The first draw with which a body is entered and the model runs, else fails by itself.
 
     That is told by the model's failing at a node put in, and by what it does without.
     """
     failing = None
     for each in draws:
-        error = _failure(session, names.fed(each), fails)
+        error = _failure(session, each, fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
-            otherwise = _failure(session, names.fed(each), 0 * fails)
+            otherwise = _failure(session, each, 0 * fails)
             if otherwise is None:
                 return each
             if isinstance(otherwise, CrashError | LimitError):

@@ -38,10 +38,8 @@ from onnxpad.validation.draw import (
     steered,
     steered_sizes,
 )
-from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Placement
 
-_SAME_NAMES = Pairing()
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
 MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
@@ -72,7 +70,6 @@ def ask(
     optimisation: Optimisation,
     *,
     folder: Path | None = None,
-    pairing: Pairing = _SAME_NAMES,
     anew: bool = False,
     ran: Callable[[], None] = lambda: None,
     outputs: Sequence[str] | None = None,
@@ -97,11 +94,11 @@ def ask(
                 source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
             ) as session:
                 for each in dict.fromkeys(some) if profile else ():
-                    _run(session, each, pairing, outputs)
+                    _run(session, each, outputs)
                     ran()
                 places = session.ran_on() if profile else places
                 for each in some:
-                    every.append(_run(session, each, pairing, outputs))
+                    every.append(_run(session, each, outputs))
                     ran()
         except EngineError as error:
             every.append(_failed(error))
@@ -114,13 +111,10 @@ def ask(
     return tuple(every), places
 
 
-def _run(
-    session: Session, inputs: Draw, pairing: Pairing, outputs: Sequence[str] | None = None
-) -> Result:
+def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
     """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        values, seconds = session.timed(pairing.fed(inputs).feeds, outputs)
-        return Result(pairing.renamed(values), seconds)
+        return Result(*session.timed(inputs.feeds, outputs))
     except LimitError:
         raise
     except EngineError as error:
@@ -164,7 +158,6 @@ class Lab:
         model: The outline of both.
         draws: The inputs to run on.
         folder: Folder of the external data of models in memory.
-        pairings: The names of inputs and outputs that each model has of its own.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
         trying: The model for which inputs are drawn, or were last.
@@ -175,10 +168,9 @@ class Lab:
         sources: dict[str, Source],
         model: Interface,
         folder: Path | None,
-        pairing: Pairing,
         progress: Progress | None = None,
     ) -> None:
-        """Take models, of which the rewritten one may have other names of inputs and outputs."""
+        """Take models with the same names of inputs and outputs."""
         self.sources = sources
         self.model = model
         self.draws: tuple[Draw, ...] = ()
@@ -186,7 +178,6 @@ class Lab:
         self.placements: list[Placement] = []
         self.trying = "original"
         self.progress = progress or (lambda *_: None)
-        self.pairings = {"original": _SAME_NAMES, "rewritten": pairing}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self._step, self._made, self._planned = "", 0, 0
@@ -244,7 +235,7 @@ class Lab:
         of the other parity. The last has the sizes of the first with other data, negative where the
         type allows. After a run that does not end in time no other sizes are drawn.
         """
-        inputs, pairing = self.model.inputs, self.pairings[name]
+        inputs = self.model.inputs
         found: list[tuple[Draw, Result]] = []
         taken: list[Mapping[str, int]] = []
         steering: Mapping[str, Array] = {}  # without which the model does not run
@@ -252,7 +243,7 @@ class Lab:
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
-            result = _run(session, fed, pairing)
+            result = _run(session, fed)
             self._ran()
             why = why or result.error
             found.extend([] if result.error else [(fed, result)])
@@ -326,23 +317,19 @@ class Lab:
     ) -> list[dict[str, Value]] | None:
         """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
 
-        Tensors have the names of the original, even if outputs have other names in this model. A
-        model that draws numbers runs anew for each set, so that it draws the same.
+        A model that draws numbers runs anew for each set, so that it draws the same.
         """
-        pairing = self.pairings[name]
-        own = [*dict.fromkeys(pairing.outputs.get(each, each) for each in tensors)]
         results, _ = ask(
-            with_outputs(self.proto(name), own),
+            with_outputs(self.proto(name), tensors),
             draws,
             provider,
             level,
             folder=folder_of(self.sources[name], self.folder),
-            pairing=pairing,
             anew=self.model.random,
-            outputs=own,
+            outputs=tensors,
         )
-        found = [{each: result.outputs.get(each) for each in tensors} for result in results]
-        return None if any(result.error for result in results) else found
+        failed = any(result.error for result in results)
+        return None if failed else [{**result.outputs} for result in results]
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""
@@ -357,7 +344,6 @@ class Lab:
             provider,
             level,
             folder=self.folder,
-            pairing=self.pairings[name],
             anew=self.model.random,
             ran=self._ran,
         )

@@ -31,18 +31,12 @@ _SHORT = 16  # the most elements of a constant whose numbers are shown
 
 
 class _Nodes:
-    """The nodes of the main graph of one model, by the original's names of their outputs."""
+    """The nodes of the main graph of one model, by the names of their outputs."""
 
     def __init__(self, lab: Lab, name: str) -> None:
-        graph, pairing = lab.proto(name).graph, lab.pairings[name]
-        self._known = {
-            own: each for each, own in (*pairing.inputs.items(), *pairing.outputs.items())
-        }
-        self.made = {self._named(n): node for node in graph.node for n in node.output if n}
+        graph = lab.proto(name).graph
+        self.made = {name: node for node in graph.node for name in node.output if name}
         self.held = {each.name: each for each in graph.initializer}
-
-    def _named(self, name: str) -> str:
-        return self._known.get(name, name)
 
     def upstream(self, names: Collection[str], ends: Collection[str] = ()) -> set[str]:
         """Tensors, and all that they are computed from, up to some ends."""
@@ -50,7 +44,7 @@ class _Nodes:
         while waiting:
             name = waiting.pop()
             if name in self.made and name not in ends:
-                fresh = {*map(self._named, read_by(self.made[name]))} - seen
+                fresh = {*read_by(self.made[name])} - seen
                 seen |= fresh
                 waiting += fresh
         return seen
@@ -129,9 +123,8 @@ def of_changed_operators(
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     own, other = (each.tensors for each in meanings(lab).values())
-    here, there = own.values(), lab.pairings["rewritten"].outputs
     upstream = ours.upstream(outputs)
-    changed = {name for name in ours.made if own[name] != other.get(there.get(name, name))}
+    changed = {name for name in ours.made if own[name] != other.get(name)}
 
     def is_window(name: str) -> bool:
         """Whether it is one in both, that may pad, crop or read its data otherwise.
@@ -146,7 +139,7 @@ def of_changed_operators(
         return same and ("Conv" in after.op_type or "Pool" in after.op_type)
 
     def begins(name: str) -> bool:
-        return all(other.get(each, each) in here for each in theirs.made[name].input)
+        return all(other.get(each, each) in own.values() for each in theirs.made[name].input)
 
     asked = [
         name

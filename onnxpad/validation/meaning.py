@@ -40,8 +40,7 @@ class Meanings:
     ) -> None:
         """Read a model; `numbers` are those of the other ones too."""
         model, self._folder, self._numbers = lab.proto(name), folder, numbers
-        known = {own: self._of(each) for each, own in lab.pairings[name].inputs.items()}
-        self.tensors = ChainMap(known)
+        self.tensors = ChainMap[str, int]()
         self.bodies: dict[Place, tuple[str, int]] = {}
         context = (*model.opset_import, *model.functions)
         self._context = self._of(*(each.SerializeToString() for each in context))

@@ -5,50 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
-from msgspec import Struct, field
-from msgspec.structs import replace
 from onnx import TensorProto
 
+from onnxpad.arguments import InFolder
 from onnxpad.errors import UsageError
 from onnxpad.file.proto_walk import bodies, walked
-from onnxpad.runtimes.sessions import Value
+from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 from onnxpad.validation.align import fits
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.draw import Draw, Input, Interface, Output
+from onnxpad.validation.draw import Input, Interface, Output
 
 
-class Pairing(Struct, frozen=True):
-    """The names of inputs and outputs in a second model that differ from those in the first.
-
-    Those of the second model by those of the first; `notes` has a line for each pair.
-    """
-
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def fed(self, draw: Draw) -> Draw:
-        """Inputs of the first model under the names of the second."""
-        if not self.inputs:
-            return draw
-        feeds = {self.inputs.get(name, name): data for name, data in draw.feeds.items()}
-        return replace(draw, feeds=feeds)
-
-    def renamed(self, outputs: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Outputs of the second model under the names of the first."""
-        if not self.outputs:
-            return outputs
-        known: dict[str, list[str]] = {}  # two tensors of the first model may be one
-        for name, other in self.outputs.items():
-            known.setdefault(other, []).append(name)
-        return {each: value for name, value in outputs.items() for each in known.get(name, [name])}
-
-
-def paired(original: Interface, rewritten: Interface) -> Pairing:
+def paired(original: Interface, rewritten: Interface) -> tuple[dict[str, str], list[str]]:
     """Match the inputs and outputs of two models: by name, the rest by order.
 
     Matches by order have the same element type and compatible shapes. If only one model has names
-    left over, an input or output was added or removed, and none is matched.
+    left over, an input or output was added or removed, and none is matched. Returns the names of
+    the original for those of the rewritten model that are others, with a line on each.
 
     Raises:
         UsageError: Inputs of other names do not fit.
@@ -66,9 +39,24 @@ def paired(original: Interface, rewritten: Interface) -> Pairing:
         f"{kind} {name!r} of the original is {other!r} in the rewritten model, by order, type and "
         "shape"
         for kind, names in (("input", into), ("output", out))
-        for name, other in names.items()
+        for other, name in names.items()
     ]
-    return Pairing(into, out, tuple(notes))
+    return {**into, **out}, notes
+
+
+def renamed(source: Source, names: Mapping[str, str]) -> Source:
+    """A model with other names for some tensors; those that have these names get further ones."""
+    model, folder = onnx.ModelProto(), folder_of(source)
+    model.CopyFrom(read_proto(source))
+    every = {**{name: f"{name}/own" for name in names.values()}, **names}
+    within = (body for node in walked(model.graph.node) for body in bodies(node))
+    for graph in (model.graph, *within):
+        for node in graph.node:
+            node.input[:] = [every.get(each, each) for each in node.input]
+            node.output[:] = [every.get(each, each) for each in node.output]
+        for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+            value.name = every.get(value.name, value.name)
+    return model if folder is None else InFolder(model.SerializeToString(), folder)
 
 
 _Ports = Sequence[Input | Output]
@@ -81,10 +69,10 @@ def _rest(one: _Ports, other: _Ports) -> tuple[list[Input | Output], list[Input 
 
 
 def _paired(ours: _Ports, theirs: _Ports) -> dict[str, str]:
-    """Names matched by order, if as many fit."""
+    """The first names for the second ones, by order, if as many fit."""
     if len(ours) != len(theirs) or not all(map(_fit, ours, theirs)):
         return {}
-    return {one.name: other.name for one, other in zip(ours, theirs, strict=True)}
+    return {other.name: one.name for one, other in zip(ours, theirs, strict=True)}
 
 
 def _fit(one: Input | Output, other: Input | Output) -> bool:

@@ -13,7 +13,6 @@ from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.locate import first_difference
-from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Divergence
 from tests.support import one
 
@@ -75,7 +74,7 @@ def parting(
     folder: Path | None = None,
     tolerance: Tolerance = Tolerance(),
 ) -> Divergence | None:
-    lab = Lab({"original": before, "rewritten": after}, outline(NETWORK), folder, Pairing())
+    lab = Lab({"original": before, "rewritten": after}, outline(NETWORK), folder)
     return first_difference(lab, [name], draw, CPU, tolerance)
 
 

@@ -16,7 +16,6 @@ from onnxpad.validation.draw import (
     size_choices,
 )
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -221,7 +220,7 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
         f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}",
         opset=21,
     )
-    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab = Lab({"original": model}, outline(model), None)
     lab.prepare((CPU,), 1, 0)
     shapes = [draw.feeds["x"].shape for draw in lab.draws if not draw.again]
     assert [shape[0] for shape in shapes] == [1, 2]
@@ -231,7 +230,7 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
 def test_other_data_of_a_draw_stay_behind_what_is_added() -> None:
     """Full optimisation runs on those before alone, which have the same places."""
     model = parsed("g (float[4] x) => (float[4] y) { y = Relu (x) }", opset=21)
-    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab = Lab({"original": model}, outline(model), None)
     lab.prepare((CPU,), 1, 0)
     first, other = lab.draws
     lab.add((added := draw(describe(model), {}, 5),))
