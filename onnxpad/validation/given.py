@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,6 @@ class MatchedInputs(Struct, frozen=True, eq=False):
         return *self.remarks, *(f"input {name!r} {how}" for name, how in self.layout.items())
 
 
-class _Entry(Struct, frozen=True, eq=False):
-    name: str
-    array: Array
-    role: str = ""
-
-
 def matched_inputs(
     model: Interface,
     inputs: Arrays | None,
@@ -92,7 +87,7 @@ def matched_inputs(
     if inputs is not None:
         given = _Given(model, inputs, "the inputs given", notes, layout)
         for arrays in given.sets:
-            parts = given.samples(given.matched(_without(arrays, _OUTPUT, answers), model.inputs))
+            parts = given.samples(given.matched(arrays, model.inputs))
             counts.append(len(parts))
             draws += given.draws(parts, alone=reference is None)
     if reference is not None:
@@ -102,15 +97,15 @@ def matched_inputs(
             raise UsageError(f"{given.title} has {sets}")
         apart = {*(model.inner if inner is None else inner)} - feeds - answers
         for place, arrays in enumerate(given.sets):
-            inside = {each.name: each.array for each in arrays if each.name in apart}
-            if inner is None and answers.isdisjoint(each.name for each in arrays):
+            inside = {name: array for name, array in arrays.items() if name in apart}
+            if inner is None and answers.isdisjoint(arrays):
                 inside = {}  # arrays of other names, which are taken by order
-            rest = [each for each in arrays if each.name not in inside]
+            rest = {name: array for name, array in arrays.items() if name not in inside}
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
-                found = given.matched(_without(rest, _INPUT, feeds), model.outputs)
+                found = given.matched(rest, model.outputs)
                 parts = given.parted({**inside, **found}, counts[place])
             else:
                 parts = given.samples({**inside, **given.matched(rest, model.ports)})
@@ -120,11 +115,6 @@ def matched_inputs(
                 alone = inside and not answers & part.keys()  # inner tensors alone tell
                 expected.append({} if alone else given.outputs(part))
     return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
-
-
-def _without(entries: Sequence[_Entry], role: str, names: Collection[str]) -> list[_Entry]:
-    """The arrays that have not some role, by the file or by their name."""
-    return [e for e in entries if e.role != role and (e.role or e.name not in names)]
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -167,38 +157,31 @@ class _Given:
         self._notes[f"{self.title}: {text}"] = None
 
     def matched(
-        self, entries: Sequence[_Entry], wanted: Sequence[Input | Output]
+        self, arrays: Mapping[str, Array], wanted: Sequence[Input | Output]
     ) -> dict[str, Array]:
         """The arrays wanted by the model's names; those with other names by order, inputs first.
 
         Inputs and outputs may come together where only the one or the other are wanted.
         """
-        found = {
-            each.name: entry.array
-            for each in wanted
-            for entry in entries
-            if entry.name == each.name and entry.role in {"", _role(each)}
-        }
-        rest = [entry for entry in entries if entry.name not in found]
-        for role in sorted({entry.role for entry in rest}):
-            left = [entry for entry in rest if entry.role == role]
-            ways = (
-                [e for e in some if e.name not in found and role in {"", _role(e)}]
-                for some in (wanted, self._model.ports, self._model.inputs)
-            )
-            lacking = next((each for each in ways if len(each) == len(left)), None)
-            if lacking is None:
-                raise UsageError(
-                    f"{self.title} has {_listed(entry.name for entry in left)}, and the model has "
-                    f"{_listed(each.name for each in wanted)}; give the arrays these names"
-                )
-            for entry, each in zip(left, lacking, strict=True):
-                if each in wanted:
-                    found[each.name] = entry.array
-                    taken = f"{entry.name!r} taken as {_role(each)} {each.name!r}, by order"
-                    self._by_order[each.name] = taken
-                    self.note(taken)
-        return found
+        ports = {each.name: each for each in self._model.ports}
+        found = {name: array for name, array in arrays.items() if name in ports}
+        left = {name: array for name, array in arrays.items() if name not in ports}
+        ways = [
+            [each for each in some if each.name not in found]
+            for some in (wanted, self._model.ports, self._model.inputs)
+        ]
+        lacking = next((each for each in ways if len(each) == len(left)), None) if left else []
+        if lacking is None:
+            names = _listed(each.name for each in wanted)
+            said = f"has {_listed(left)}, and the model has {names}; give the arrays these names"
+            raise UsageError(f"{self.title} {said}")
+        for (name, array), each in zip(left.items(), lacking, strict=True):
+            found[each.name] = array
+            if each in wanted:
+                taken = f"{name!r} taken as {_role(each)} {each.name!r}, by order"
+                self._by_order[each.name] = taken
+                self.note(taken)
+        return {each.name: found[each.name] for each in wanted if each.name in found}
 
     def parted(self, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
         """The arrays of each of so many samples; those of one sample are as they are."""
@@ -323,7 +306,7 @@ def _converted(array: Array, wanted: np.dtype[Any]) -> Array | None:
     return taken if np.all(same) else None
 
 
-def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
+def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
     """The name of a source in messages, and its sets of arrays."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -333,7 +316,7 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
     if not many:
         raise UsageError(f"{title}: neither a path nor arrays by name")
     try:
-        sets = [[_Entry(str(n), np.asarray(array)) for n, array in e.items()] for e in some]
+        sets = [{str(name): np.asarray(array) for name, array in e.items()} for e in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
     return title, sets
@@ -359,44 +342,44 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise UsageError(why) from None
 
 
-def _file(path: Path) -> list[_Entry]:
+def _file(path: Path) -> dict[str, Array]:
     """The arrays in a .npz or .npy file."""
     kind = "a readable .npz or .npy file; write it with numpy.savez or numpy.save"
     with _reading(path, kind), path.open("rb") as file:  # numpy leaves open what it cannot read
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return [_Entry("the array", loaded)]
+            return {"the array": loaded}
         total = sum(member.file_size for member in loaded.zip.infolist())
         if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
             raise UsageError(
                 f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
                 "file; write it with numpy.savez, which does not compress"
             )
-        entries = [_Entry(name, loaded[name]) for name in loaded.files]
-    if not entries or not all(isinstance(entry.array, np.ndarray) for entry in entries):
+        arrays = {name: loaded[name] for name in loaded.files}
+    if not arrays or not all(isinstance(each, np.ndarray) for each in arrays.values()):
         said = "has something else than arrays, or nothing; write it with numpy.savez"
         raise UsageError(f"{path}: {said}")
-    return entries
+    return arrays
 
 
-def _folder(path: Path) -> list[list[_Entry]]:
+def _folder(path: Path) -> list[dict[str, Array]]:
     """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
     folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
-    sets = [found for folder in folders if (found := list(_tensors(folder)))]
+    sets = [found for folder in folders if (found := dict(_tensors(folder)))]
     if not sets:
         raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
     return sets
 
 
-def _tensors(folder: Path) -> Iterator[_Entry]:
-    for role in (_INPUT, _OUTPUT):
-        for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
-            with _reading(path, "a serialized TensorProto"):
-                tensor = onnx.TensorProto.FromString(path.read_bytes())
-                if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                    raise UsageError(f"{path}: keeps its data in another file; save it as one")
-                array = onnx.numpy_helper.to_array(tensor)
-            yield _Entry(tensor.name or path.stem, array, role)
+def _tensors(folder: Path) -> Iterator[tuple[str, Array]]:
+    """Arrays by their name, or that of the file; inputs first."""
+    files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
+    for path in chain(*files):
+        with _reading(path, "a serialized TensorProto"):
+            tensor = onnx.TensorProto.FromString(path.read_bytes())
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                raise UsageError(f"{path}: keeps its data in another file; save it as one")
+            yield tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
 
 
 def _natural(path: Path) -> list[int | str]:
