@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import onnx
@@ -211,19 +211,17 @@ class Lab:
             UndrawableError: An input has too many elements, or elements of an unknown type.
         """
         whys = dict[str, str]()
-        for name in self.sources:
-            self.trying = name
-            for provider in dict.fromkeys((CPU, *providers)):
-                self._planned = self._made + samples + 1
-                self._begin(f"{name} model, optimisation off")
-                found, why = self._accepted(name, provider, samples, seed)
-                if found:
-                    self.draws, results = zip(*found, strict=True)
-                    # Elsewhere noise and places are wanted too, and a session for each draw.
-                    if provider == CPU and not self.model.random:
-                        self._known[name, CPU, "off"] = results
-                    return name, "; ".join(dict.fromkeys(whys.values()))
-                whys.setdefault(name, why)
+        for name, provider in product(self.sources, dict.fromkeys((CPU, *providers))):
+            self.trying, self._planned = name, self._made + samples + 1
+            self._begin(f"{name} model, optimisation off")
+            found, why = self._accepted(name, provider, samples, seed)
+            if found:
+                self.draws, results = zip(*found, strict=True)
+                # Elsewhere noise and places are wanted too, and a session for each draw.
+                if provider == CPU and not self.model.random:
+                    self._known[name, CPU, "off"] = results
+                return name, "; ".join(dict.fromkeys(whys.values()))
+            whys.setdefault(name, why)
         return "", "; ".join(dict.fromkeys(whys.values()))
 
     def _accepted(

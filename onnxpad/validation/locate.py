@@ -5,7 +5,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 
@@ -186,41 +186,25 @@ def restless(
 def _values(
     lab: Lab, names: Sequence[str], draws: Sequence[Draw], provider: str
 ) -> Iterator[tuple[str, list[tuple[Value, Value]]]]:
-    """The values of tensors in both models, for each set of inputs."""
-    step = "looking for the first difference"
-    lab.progress(step, 0, len(names))
-
-    def runs(some: Sequence[str]) -> list[dict[str, Value]] | None:
-        ours = lab.values("original", some, draws, provider)
-        theirs = ours and lab.values("rewritten", some, draws, provider)
-        return ours and theirs and [*ours, *theirs]
-
-    for done, (name, values) in enumerate(_in_chunks(names, runs, _BUDGET // len(draws))):
-        lab.progress(step, done, len(names))
-        yield name, [*zip(values[: len(draws)], values[len(draws) :], strict=True)]
-
-
-def _in_chunks(
-    names: Sequence[str],
-    runs: Callable[[Sequence[str]], list[dict[str, Value]] | None],
-    budget: int,
-) -> Iterator[tuple[str, list[Value]]]:
-    """Tensors with their value in each run, so many at a time as fit the budget.
+    """The values of tensors in both models for each set of inputs, as many at a time as fit.
 
     Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
     """
-    done, size = 0, _FIRST_CHUNK
+    done, size, budget = 0, _FIRST_CHUNK, _BUDGET // len(draws)
     while done < len(names):
-        chunk = names[done : done + size]
-        found = runs(chunk)
-        if not found:
-            done += len(chunk) == 1
-            size = max(1, len(chunk) // 2)
+        lab.progress("looking for the first difference", done, len(names))
+        some = names[done : done + size]
+        ours = lab.values("original", some, draws, provider)
+        theirs = ours and lab.values("rewritten", some, draws, provider)
+        if not ours or not theirs:
+            done += len(some) == 1
+            size = max(1, len(some) // 2)
             continue
-        done += len(chunk)
-        largest = max(map(_bytes, found[0].values()))
+        done += len(some)
+        largest = max(map(_bytes, ours[0].values()))
         size = max(1, min(budget // max(largest, 1), _GROWTH * size))
-        yield from ((name, [run[name] for run in found]) for name in chunk)
+        for name in some:
+            yield name, [(one[name], two[name]) for one, two in zip(ours, theirs, strict=True)]
 
 
 def _operands(
