@@ -205,7 +205,6 @@ def fix(
     *,
     validate: bool = True,
     inputs: Arrays | None = None,
-    reference: Arrays | None = None,
     run_timeout: float | None = None,
     progress: Progress | None = None,
     **options: Unpack[OptionKeywords],
@@ -236,9 +235,7 @@ def fix(
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         inputs: Inputs to run the whole model on, as for `validate`, where it runs on few that are
-            drawn; with a reference that has only outputs, its inputs.
-        reference: A framework's inputs and outputs, as for `validate`: the result has to reproduce
-            these too. If the original does not, and both agree, that is only a warning.
+            drawn.
         target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: padding
             that all of them compute rightly stays as it came, and other padding is written so that
             they do, with as little rewriting as possible. `onnxpad targets` lists them.
@@ -263,9 +260,8 @@ def fix(
     start = time.perf_counter()
     chosen = with_codes(Options.of(options))
     require_timeout(run_timeout)
-    if not validate and not (reference is inputs is None):
-        what = "a reference is" if inputs is None else "inputs are"
-        raise UsageError(f"{what} for the validation, which is not asked for; leave out one")
+    if not validate and inputs is not None:
+        raise UsageError("inputs are for the validation, which is not asked for; leave out one")
     source, same_kind = kinds.source_of(model, "fix")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
@@ -281,12 +277,12 @@ def fix(
             untaken = _for_targets(run)
             outcome = run.rewrite()  # analyses, settles, guards
     validation: Validation | None = None
-    barred, missed = tuple[Finding, ...](), tuple[str, ...]()
+    barred = tuple[Finding, ...]()
     if validate:
         from onnxpad.api.fix_validation import validated
 
         with kinds.limited(run_timeout, graph):
-            found = validated(run, outcome, source, reference, progress, inputs)
+            found = validated(run, outcome, source, progress, inputs)
         if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} fails on what declares them"
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
@@ -295,13 +291,12 @@ def fix(
             result = fix(
                 model,
                 inputs=inputs,
-                reference=reference,
                 run_timeout=run_timeout,
                 progress=progress,
                 **options,
             )
             return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
-        outcome, validation, barred, missed = found
+        outcome, validation, barred = found
     findings = outcome.findings
     if untaken is not None:
         findings = [*findings, *untaken(run.left)]
@@ -326,7 +321,7 @@ def fix(
             for name, each in run.domain.given.items()
         },
         notes=run.notes,
-        warnings=(*run.warnings, *missed),
+        warnings=run.warnings,
         delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,

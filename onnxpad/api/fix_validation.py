@@ -15,9 +15,6 @@ from onnxpad.graph import Graph
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import (
     Validation,
-    by_reference_alone,
-    joined,
-    not_blamed,
     not_validated,
     why_not,
 )
@@ -40,40 +37,38 @@ def validated(
     run: Run,
     outcome: RunResult,
     source: Source,
-    reference: Arrays | None,
     progress: Progress | None,
     inputs: Arrays | None,
-) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]] | str:
+) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
     Args:
         run: The run that rewrote it.
         outcome: What it made.
         source: The model as it was given.
-        reference: A framework's inputs and outputs, which the result has to reproduce too.
         progress: Called with (step, done, total).
-        inputs: Inputs to run on, in place of drawn ones; those of a reference without them.
+        inputs: Inputs to run on, in place of drawn ones.
 
     Returns:
         What the run made and kept; the result of running both models, None where nothing changed;
-        the findings whose changes were taken back, since the model failed with them; and why a
-        model that nothing changes does not reproduce the reference. Or why the runtime does not
-        load a result that declares sizes, where it loads the original, or computes something else.
+        and the findings whose changes were taken back, since the model failed with them. Or why the
+        runtime does not load a result that declares sizes, where it loads the original, or computes
+        something else.
     """
-    compared = _Comparison(run, source, reference, progress, inputs)
+    compared = _Comparison(run, source, progress, inputs)
     if not run.graph.model.changed:
         nothing = compared.nothing("no change was kept") if outcome.undone else None
-        return outcome, nothing, (), compared.missed()
+        return outcome, nothing, ()
     found, barred = compared.verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
         return why
-    if found.outcome == "failed" and not by_reference_alone(found):
+    if found.outcome == "failed":
         from onnxpad.rewrite.heal import healed
 
         outcome, found, barred = healed(run, compared.verdict, outcome, found)
         if found.outcome == "failed" and run.domain.declared:
             return f"{why_not(found)}, whatever is changed"
-    return outcome, found, barred, compared.missed()
+    return outcome, found, barred
 
 
 def _not_loaded(run: Run, source: Source) -> str:
@@ -91,7 +86,6 @@ class _Comparison:
         self,
         run: Run,
         source: Source,
-        reference: Arrays | None,
         progress: Progress | None,
         inputs: Arrays | None,
     ) -> None:
@@ -101,7 +95,6 @@ class _Comparison:
         self._run = run
         self._probe = run.probe
         self._source = source
-        self._reference = reference
         self._progress = progress
         self._inputs = inputs
 
@@ -111,39 +104,6 @@ class _Comparison:
 
     def verdict(self, outcome: RunResult) -> Validation:
         """The verdict on the model as it is."""
-        decided, reference = self._run.decided, self._reference
-        unseen = _specified(decided, outcome.changes)
-        repairs = _repairs(decided, outcome, self._probe.repaired)
-        found = self._compared(repairs=repairs, uncompared=unseen)
-        if reference is not None:
-            blamed = self._compared(reference=reference)
-            fair = not_blamed(blamed)
-            cure = _cure(self._source, reference, blamed)
-            found = joined(found, replace(fair, warnings=(*fair.warnings, *cure)))
-        return found if unseen else replace(found, notes=(*found.notes, *_note_on_decided(decided)))
-
-    def missed(self) -> tuple[str, ...]:
-        """Why a model that nothing changes does not reproduce the reference; nothing if it does."""
-        from onnxpad.validation.whole import validate_models
-
-        if self._reference is None or self._run.graph.model.changed:
-            return ()
-        found = validate_models(
-            self._source,
-            None,
-            inputs=self._inputs,
-            reference=self._reference,
-            progress=self._progress,
-        )
-        if found.ok:
-            return ()
-        told = "nothing is changed, and the model is not seen to reproduce the reference"
-        return (f"{told}: {why_not(found)}", *_cure(self._source, self._reference, found))
-
-    def _compared(
-        self, *, repairs: bool = False, reference: Arrays | None = None, uncompared: str = ""
-    ) -> Validation:
-        """The comparison with the original, or with a reference."""
         from onnxpad.runtimes.worker import DEPLOYED
         from onnxpad.validation.whole import validate_models
 
@@ -151,24 +111,25 @@ class _Comparison:
         if run.graph.model.has_external_data and run.graph.model.path is None:
             return self.nothing("its external data cannot be found; pass the path of the model")
         rewritten, folder = run.graph.model.to_run()
-        verdict = validate_models(
+        unseen = _specified(run.decided, outcome.changes)
+        found = validate_models(
             self._source if run.decided_model is None else run.decided_model,
             rewritten,
             folder=folder,
             samples=3 if run.domain.given else 1,
             sizes=run.limits,
             inputs=self._inputs,
-            reference=reference,
             limits=recorded_sizes(run.graph).limits,
             progress=self._progress,
-            repairs=repairs,
+            repairs=_repairs(run.decided, outcome, self._probe.repaired),
             given=self._source,
-            uncompared=uncompared,
+            uncompared=unseen,
         )
         return replace(
-            verdict,
+            found,
             probes=self._probe.count,
-            warnings=(*verdict.warnings, *DEPLOYED.installation_warnings()),
+            warnings=(*found.warnings, *DEPLOYED.installation_warnings()),
+            notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
         )
 
 
@@ -201,12 +162,3 @@ def _note_on_decided(decided: Sequence[Change]) -> Iterator[str]:
             "compared with the original with pads as specified (--trust spec) for "
             f"{', '.join(each.node for each in decided)}, which {RUNTIME} reads otherwise"
         )
-
-
-def _cure(model: Source, reference: Arrays, found: Validation) -> Iterator[str]:
-    """The command that looks for the padding with which a model reproduces a reference."""
-    from onnxpad.api.validate import match_command, may_be_padding
-
-    if may_be_padding(model, found):
-        command = match_command(model, reference, None, None, None)
-        yield f"{command} looks for the padding with which the original reproduces the reference"

@@ -53,7 +53,8 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     """The array with its axes arranged to fit a shape.
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
-    last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
+    last axis to axis 1 or back (NHWC and NCHW, of any rank); both. None if two ways of one kind
+    give other elements.
 
     >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
@@ -62,20 +63,15 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     >>> aligned(np.zeros((1, 3)), (1, 4)) is None
     True
     """
-    if fits(array.shape, shape):
-        return Arrangement(array, array.shape)
-    if (plain := _resized(array, shape)) is not None:
-        return Arrangement(plain, array.shape, resized=True)
-    moved = list(_moved(array, shape))
-    ways = [each for each in moved if fits(each.array.shape, shape)]
-    ways = ways or [
-        replace(each, array=fit, resized=True)
-        for each in moved
-        if (fit := _resized(each.array, shape)) is not None
-    ]
-    if not ways or any(not _same_order(ways[0].array, other.array) for other in ways):
-        return None
-    return ways[0]
+    plain, moved = [Arrangement(array, array.shape)], [*_moved(array, shape)]
+    for some in (plain, moved):
+        ways = [each for each in some if fits(each.array.shape, shape)]
+        ways = ways or [way for each in some for way in _resized(each, shape)]
+        if ways:
+            first, *others = ways
+            same = all(_same_order(first.array, other.array) for other in others)
+            return first if same else None
+    return None
 
 
 def nearest(array: Array, other: Array) -> Arrangement | None:
@@ -106,17 +102,18 @@ def fits(shape: Shape, wanted: Shape) -> bool:
     )
 
 
-def _resized(array: Array, shape: Shape) -> Array | None:
-    """The array with axes of size 1 added or dropped; with open sizes, only the first axis."""
-    sizes = [size for size in shape if isinstance(size, int)]
+def _resized(way: Arrangement, shape: Shape) -> Iterator[Arrangement]:
+    """One with axes of size 1 added or dropped; with open sizes, only the first axis."""
+    array, sizes, found = way.array, [size for size in shape if isinstance(size, int)], None
     if len(sizes) == len(shape):
         bare = [[size for size in each if size != 1] for each in (array.shape, sizes)]
-        return array.reshape(sizes) if bare[0] == bare[1] else None
-    if fits((1, *array.shape), shape):
-        return array[None]
-    if array.shape[:1] == (1,) and fits(array.shape[1:], shape):
-        return np.asarray(array[0])
-    return None
+        found = array.reshape(sizes) if bare[0] == bare[1] else None
+    elif fits((1, *array.shape), shape):
+        found = array[None]
+    elif array.shape[:1] == (1,) and fits(array.shape[1:], shape):
+        found = array[0]
+    if found is not None:
+        yield replace(way, array=np.asarray(found), resized=True)
 
 
 def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:

@@ -7,19 +7,15 @@ the model says so (a Gather beyond the end, which no shape inference sees).
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import chain, islice
-from pathlib import Path
 
 import numpy as np
 import onnx
 from msgspec import Struct
 
-from onnxpad.file.external import internal
-from onnxpad.file.proto_walk import is_external, named_bodies
+from onnxpad.file.proto_walk import named_bodies
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import Array, Session, folder_of, open_session
 from onnxpad.validation.draw import (
@@ -32,7 +28,7 @@ from onnxpad.validation.draw import (
     steerings,
 )
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.names import Pairing
+from onnxpad.validation.meaning import Place, meanings
 
 _MARK = "onnxpad_enters"
 _FAILING = """f () => () {{
@@ -44,9 +40,6 @@ _FAILING = """f () => () {{
 _MOST_PLACES = 32
 _BEYOND = 7  # the end of one element
 
-_Place = tuple[tuple[int, str], ...]
-"""The way down to a body: the number of each node that holds one, and the attribute."""
-
 
 class Entered(Struct, frozen=True):
     """A body in which two models differ, in words, and the inputs that enter it, if any do.
@@ -55,76 +48,8 @@ class Entered(Struct, frozen=True):
     """
 
     text: str
-    holder: tuple[str, _Place, int]
+    holder: tuple[str, Place, int]
     draw: Draw | None
-
-
-class _Digests:
-    """Digests of all that the bodies of a model are computed from, by place, with it in words.
-
-    The data of constants in files is looked at where there is a folder.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self.found: dict[_Place, tuple[str, bytes]] = {}
-        self._folder = folder
-
-    def of(
-        self,
-        graph: onnx.GraphProto,
-        known: ChainMap[str, bytes],
-        meaning: Sequence[bytes],
-        place: _Place = (),
-        text: str = "",
-    ) -> bytes:
-        """The digest of the outputs of a graph, with those of the tensors that it knows."""
-        known |= {each.name: self._held(each) for each in graph.initializer}
-        known |= {e.values.name: _digest([e.SerializeToString()]) for e in graph.sparse_initializer}
-        for number, node in enumerate(graph.node):
-            read = [known.get(name, name.encode()) for name in node.input]
-            plain = [each for each in node.attribute if not any(named_bodies([each]))]
-            own = sorted(each.SerializeToString() for each in plain)
-            made = steers = _digest(
-                [*meaning, node.op_type.encode(), node.domain.encode(), *own, *read]
-            )
-            for name, body in named_bodies(node.attribute):
-                below, inner = (*place, (number, name)), b""
-                said = f"{name} of {node.op_type} {node.name or ''.join(node.output[:1])!r}"
-                said += f", in {text}" if text else ""
-                # What an iteration passes to the next one is known after the first time.
-                for _ in range(1 + any(any(named_bodies(e.attribute)) for e in body.node)):
-                    passed = {
-                        e.name: _numbered(steers + inner, at) for at, e in enumerate(body.input)
-                    }
-                    inner = self.of(body, ChainMap(passed, known), meaning, below, said)
-                self.found[below] = said, _digest([steers, name.encode(), inner])
-                made = _digest([made, inner])
-            known |= {name: _numbered(made, at) for at, name in enumerate(node.output) if name}
-        return _digest(known.get(each.name, each.name.encode()) for each in graph.output)
-
-    def _held(self, tensor: onnx.TensorProto) -> bytes:
-        """The digest of a constant, whatever its name."""
-        if self._folder is not None and is_external(tensor):
-            tensor = internal(tensor, self._folder)
-        if tensor.raw_data:
-            return _digest([str((tensor.data_type, *tensor.dims)).encode(), tensor.raw_data])
-        plain = onnx.TensorProto()
-        plain.CopyFrom(tensor)
-        plain.ClearField("name")
-        plain.ClearField("doc_string")
-        return _digest([plain.SerializeToString()])
-
-
-def _digest(parts: Iterable[bytes]) -> bytes:
-    found = sha256()
-    for part in parts:
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
-    return found.digest()
-
-
-def _numbered(digest: bytes, number: int) -> bytes:
-    return _digest([digest, str(number).encode()])
 
 
 def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[Entered]]:
@@ -135,24 +60,19 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     models = {name: lab.proto(name) for name in lab.sources}
     if not any(any(named_bodies(n.attribute)) for m in models.values() for n in m.graph.node):
         return (), []
-    places = {name: folder_of(lab.sources[name], lab.folder) or Path() for name in models}
-    here = len({*places.values()}) == 1  # so that data at one place in a file is the same
-    bodies = dict[str, dict[_Place, tuple[str, bytes]]]()
-    for name, model in models.items():
-        known = {own: each.encode() for each, own in lab.pairings[name].inputs.items()}
-        meaning = [each.SerializeToString() for each in (*model.opset_import, *model.functions)]
-        digests = _Digests(None if here else places[name])
-        digests.of(model.graph, ChainMap(known), meaning)
-        bodies[name] = digests.found
+    bodies = {name: each.bodies for name, each in meanings(lab).items()}
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
     first, values = lab.draws[0], [*_values(lab.draws[0], inputs, *models.values())]
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}
-        entered = dict[_Place, Draw | None].fromkeys(other)
+        entered = dict[Place, Draw | None].fromkeys(other)
         marked = _with_failures(model, [*other])
-        with suppress(EngineError), open_session(marked, folder=places[name]) as session:
+        with (
+            suppress(EngineError),
+            open_session(marked, folder=folder_of(lab.sources[name], lab.folder)) as session,
+        ):
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
@@ -160,7 +80,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
                 further = steered_sizes(inputs, values)
                 other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
                 asked = chain(draws, found, again, other_sizes)
-                entered[at] = one = _first_entering(session, lab.pairings[name], asked, fails)
+                entered[at] = one = _first_entering(session, asked, fails)
                 if one and one not in (*draws, *found):
                     found.append(one)
         shut = [at for at in other if entered[at] is None]
@@ -185,7 +105,7 @@ def _values(
     return steerings(steering, feeds)
 
 
-def _with_failures(model: onnx.ModelProto, places: Sequence[_Place]) -> onnx.ModelProto:
+def _with_failures(model: onnx.ModelProto, places: Sequence[Place]) -> onnx.ModelProto:
     """A copy of a model that fails as soon as a body is entered whose number an input names."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -203,18 +123,16 @@ def _with_failures(model: onnx.ModelProto, places: Sequence[_Place]) -> onnx.Mod
     return copy
 
 
-def _first_entering(
-    session: Session, names: Pairing, draws: Iterable[Draw], fails: np.ndarray
-) -> Draw | None:
+def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> Draw | None:
     """The first draw with which a body is entered and the model runs, else fails by itself.
 
     That is told by the model's failing at a node put in, and by what it does without.
     """
     failing = None
     for each in draws:
-        error = _failure(session, names.fed(each), fails)
+        error = _failure(session, each, fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
-            otherwise = _failure(session, names.fed(each), 0 * fails)
+            otherwise = _failure(session, each, 0 * fails)
             if otherwise is None:
                 return each
             if isinstance(otherwise, CrashError | LimitError):

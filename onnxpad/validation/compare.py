@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -28,7 +29,12 @@ _ROUNDING = 2  # roundings of the greatest magnitude may be what terms that canc
 _SHARES = 8  # roundings of 1 may be what values between 0 and 1 are apart
 _LEAST_SHARE = 5e-2  # of their greatest, at most
 
-_RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
+_RANKED: Mapping[str, Any] = {
+    "float16": np.int16,
+    "bfloat16": np.int16,
+    "float32": np.int32,
+    "float64": np.int64,
+}
 """Float types, and the integers whose order is that of their bits."""
 
 _LEAST_VARIED = {"float16": 4e-2, "bfloat16": 2e-1}
@@ -83,7 +89,6 @@ def compare(
         with np.errstate(all="ignore"):
             return _compare_tensors(output, before, after, tolerance, noise, moved)
     parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
-    ulps = [part.ulp for part in parts if part.ulp is not None]
     return Comparison(
         output,
         equal=all(part.equal for part in parts),
@@ -91,7 +96,7 @@ def compare(
         max_rel=float(np.max([part.max_rel for part in parts], initial=0.0)),
         detail=next((f"{part.output}: {part.detail}" for part in parts if part.detail), ""),
         ok=all(part.ok for part in parts),
-        ulp=max(ulps, default=None),
+        ulp=max((part.ulp for part in parts if part.ulp is not None), default=None),
         special=sum(part.special for part in parts),
         differing=sum(part.differing for part in parts),
     )
@@ -184,10 +189,9 @@ def deviation(before: Array, after: Array) -> Array:
 
     Both have the same shape and the same type of numbers.
     """
-    a, b = (_number(each) for each in (before, after))
+    a, b = _number(before), _number(after)
     with np.errstate(all="ignore"):
-        wide = np.complex128 if a.dtype.kind == "c" else np.float64
-        apart = np.where(_unequal(a, b), b.astype(wide) - a.astype(wide), 0)
+        apart = np.where(_unequal(a, b), _wide(b) - _wide(a), 0)
     return np.asarray(np.where(np.isfinite(apart), apart, np.inf))
 
 
@@ -197,14 +201,14 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
     Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
     """
     number = _number(before)
-    scale, rounding, around = _scale(number), 0.0, np.full(before.shape, 1.0)
+    scale, rounding, around = _greatest(number), 0.0, np.full(before.shape, 1.0)
     relative, share = tolerance.of(before.dtype.name, 1.0)
     with np.errstate(all="ignore"):
-        wide = np.abs(number.astype(np.complex128 if number.dtype.kind == "c" else np.float64))
+        wide = np.abs(_wide(number))
         near = relative * np.where(np.isfinite(wide), wide, 0)
         if tolerance.atol is not None or not share:
             return np.asarray(near + share)
-        around *= scale
+        eps, around = float(np.finfo(before.dtype).eps), around * scale
         steps = [e for e in moved if isinstance(e, np.ndarray) and e.shape == before.shape]
         for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
             size = before.shape[axis]
@@ -215,11 +219,9 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
             if len(steps) == 2:
                 apart = _magnitudes(_number(steps[1]) - _number(steps[0]), others)
                 greatest = np.maximum(greatest, np.minimum(scale, _MOVES * apart / share))
-            around = np.minimum(around, greatest)
-            rounding = _ROUNDING * float(np.finfo(before.dtype).eps) * scale
+            around, rounding = np.minimum(around, greatest), _ROUNDING * eps * scale
         if before.size and number.min() >= 0 and scale <= 1:
             # A share near 0 is rounded as 1 is where it comes from one near 1, as Sigmoid's does.
-            eps = float(np.finfo(before.dtype).eps)
             rounding = max(rounding, min(_SHARES * eps, _LEAST_SHARE * scale))
     return np.asarray(near + share * around + rounding)
 
@@ -233,22 +235,21 @@ def _compare_tensors(
     moved: Sequence[Value],
 ) -> Comparison:
     a, b = _number(before).reshape(-1), _number(after).reshape(-1)
-    scale, unequal = _scale(a), _unequal(a, b)
-    places = np.flatnonzero(unequal)
-    equal, within, special, worst = not len(places), not len(places), 0, 0
-    max_abs = 0.0 if equal else math.nan
+    places = np.flatnonzero(_unequal(a, b))
+    equal, special, worst, scale = not len(places), 0, 0, _greatest(a)
+    within, max_abs, detail = equal, 0.0 if equal else math.nan, ""
     if a.dtype.kind in "iufc" and not equal:
         gap = np.abs(deviation(a, b))[places]
         special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
         limits = allowed(before, tolerance, moved).reshape(-1)[places]
         within = not special and bool(np.all(gap <= limits + 2 * noise))
         max_abs = math.nan if special else float(gap.max())
-    detail = ""
     if not within:
-        detail = f"{a[places[0]]} became {b[places[0]]} at {list(_place(places[0], before))}"
-        if special:
-            detail += f", NaN or infinity on one side in {special} places"
-        detail += f" ({len(places)} of {a.size} elements differ)"
+        sides = f", NaN or infinity on one side in {special} places" if special else ""
+        detail = (
+            f"{a[places[0]]} became {b[places[0]]} at {list(_place(places[0], before))}{sides} "
+            f"({len(places)} of {a.size} elements differ)"
+        )
     return Comparison(
         output,
         equal=equal,
@@ -269,41 +270,22 @@ def _compare_tensors(
     )
 
 
-def _unequal(a: Array, b: Array) -> Array:
-    """Where elements differ; NaN equals NaN."""
-    with np.errstate(all="ignore"):
-        return np.asarray((a != b) & ~((a != a) & (b != b)), np.bool_)
-
-
-def _magnitudes(values: Array, axes: tuple[int, ...]) -> Array:
-    """The greatest finite magnitude over some axes, which stay with size 1."""
-    wide = np.abs(values)
-    finite = np.isfinite(wide)
-    found: Array = wide.max(axis=axes, initial=0, where=finite, keepdims=True).astype(np.float64)
-    return found
-
-
-def _ulp(before: Array, after: Array) -> int | None:
-    """The greatest difference of two finite elements in units in the last place."""
-    ranked = _RANKED.get(before.dtype.name)
-    if ranked is None:
-        return None
-    one, other = (np.ascontiguousarray(side).reshape(-1) for side in (before, after))
-    finite = np.isfinite(one) & np.isfinite(other) & (one != other)
-    ranks = _ranks(one[finite], ranked), _ranks(other[finite], ranked)
-    return int((np.maximum(*ranks) - np.minimum(*ranks)).max(initial=0))
-
-
 def _place(flat: int, tensor: Array) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(flat, tensor.shape)))
 
 
-def _ranks(floats: Array, ranked: type) -> Array:
-    """The rank of each float among all of its type, as unsigned integers; both zeros are equal."""
-    bits = floats.view(ranked).astype(np.int64)
-    magnitude = bits & np.int64(np.iinfo(ranked).max)
-    signed = np.where(bits < 0, -magnitude, magnitude)
-    return signed.view(np.uint64) + np.uint64(1 << 63)  # wraps, so that the order is kept
+def _ulp(before: Array, after: Array) -> int | None:
+    """The greatest difference of two finite elements in units in the last place."""
+    if (ranked := _RANKED.get(before.dtype.name)) is None:
+        return None
+    sides = [np.ascontiguousarray(side).reshape(-1) for side in (before, after)]
+    finite = np.isfinite(sides[0]) & np.isfinite(sides[1]) & (sides[0] != sides[1])
+    ranks = []
+    for side in sides:  # by the rank of each float among all of its type; both zeros are equal
+        bits = side[finite].view(ranked).astype(np.int64)
+        signed = np.where(bits < 0, -(bits & np.int64(np.iinfo(ranked).max)), bits)
+        ranks.append(signed.view(np.uint64) + np.uint64(1 << 63))  # wraps: the order is kept
+    return int((np.maximum(*ranks) - np.minimum(*ranks)).max(initial=0))
 
 
 def _cosine(a: Array, b: Array, scale: float) -> float | None:
@@ -311,7 +293,7 @@ def _cosine(a: Array, b: Array, scale: float) -> float | None:
     if a.dtype.kind not in "iuf" or not scale:
         return None
     finite = np.isfinite(a) & np.isfinite(b)
-    one, other = (side[finite].astype(np.float64) / scale for side in (a, b))
+    one, other = (_wide(side[finite]) / scale for side in (a, b))
     cosine = one @ other / np.sqrt((one @ one) * (other @ other))
     return float(np.clip(cosine, -1, 1)) if np.isfinite(cosine) else None
 
@@ -330,13 +312,28 @@ def _number(tensor: Array) -> Array:
     return tensor.astype(np.float32) if foreign else tensor
 
 
-def _scale(flat: Array) -> float:
-    """The greatest finite magnitude; 0.0 if there is none."""
-    if flat.dtype.kind not in "iufc":
-        return 0.0
+def _wide(number: Array) -> Array:
+    """Numbers in the widest type, in which their differences are."""
+    return number.astype(np.complex128 if number.dtype.kind == "c" else np.float64)
+
+
+def _unequal(a: Array, b: Array) -> Array:
+    """Where elements differ; NaN equals NaN."""
     with np.errstate(all="ignore"):
-        wide = np.abs(flat if flat.dtype.kind in "fc" else flat.astype(np.float64))
-        return float(wide.max(initial=0.0, where=np.isfinite(wide)))
+        return np.asarray((a != b) & ~((a != a) & (b != b)), np.bool_)
+
+
+def _magnitudes(number: Array, axes: tuple[int, ...] | None = None) -> Array:
+    """The greatest finite magnitude over some axes, or all, which stay with size 1."""
+    wide = np.abs(number if number.dtype.kind in "fc" else _wide(number))
+    found = wide.max(axis=axes, initial=0, where=np.isfinite(wide), keepdims=True)
+    return np.asarray(found, np.float64)
+
+
+def _greatest(number: Array) -> float:
+    """The greatest finite magnitude of all; 0.0 if there is none."""
+    with np.errstate(all="ignore"):
+        return _magnitudes(number).item() if number.dtype.kind in "iufc" else 0.0
 
 
 def _kind(value: Value) -> str:
@@ -350,9 +347,7 @@ def _kind(value: Value) -> str:
 def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Value]]]:
     """The pairs of tensors inside two maps or sequences that fit each other."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        keys = list(before)
-        pair = np.array([before[key] for key in keys]), np.array([after[key] for key in keys])
-        yield "values", pair
+        yield "values", (np.array([*before.values()]), np.array([after[key] for key in before]))
     elif before is not None and after is not None:
         for index, (was, now) in enumerate(zip(before, after, strict=True)):
             yield f"element {index}", (was, now)
@@ -371,7 +366,6 @@ def _is_near(one: Array, other: Array) -> bool:
     a, b = _number(one), _number(other)
     if a.dtype.kind not in "fc":
         return bool(np.all(one == other))
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    gap = np.abs(deviation(a.astype(wide), np.broadcast_to(b, a.shape).astype(wide)))
+    gap = np.abs(deviation(_wide(a), np.broadcast_to(_wide(b), a.shape)))
     least = _LEAST_VARIED.get(one.dtype.name, _LEAST_OF_ANY)
-    return bool(gap.max(initial=0.0) <= least * _scale(a))
+    return bool(gap.max(initial=0.0) <= least * _greatest(a))

@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def outline(model: onnx.ModelProto) -> Interface:
         raise UndrawableError(why)
     operators = [node.op_type for node in walked(model.graph.node)]
     outputs = tuple(
-        Output(value.name, value.type.tensor_type.elem_type, declared(value))
+        Output(value.name, value.type.tensor_type.elem_type, _shape(value))
         for value in model.graph.output
     )
     return Interface(
@@ -182,49 +182,39 @@ def _opens_channels(shape: Sequence[int | str]) -> bool:
     return opened > 0 and not (fixed and opened == len(shape) - 2)
 
 
-def shaped(
-    inputs: Iterable[Input], shapes: Mapping[str, Sequence[int | str | None]]
-) -> tuple[Input, ...]:
-    """The inputs with the sizes given, by name of the input; other sizes stay as they are."""
-
-    def sized(each: Input) -> tuple[int | str, ...]:
-        sizes = shapes[each.name]
-        known = each.shape if len(each.shape) == len(sizes) else (None,) * len(sizes)
-        return tuple(
-            size if isinstance(size, int) else old or f"{each.name}[{axis}]"
-            for axis, (size, old) in enumerate(zip(sizes, known, strict=True))
-        )
-
-    return tuple(
-        replace(each, shape=sized(each)) if each.name in shapes else each for each in inputs
-    )
-
-
 def pinned(
     inputs: Sequence[Input],
-    model: onnx.ModelProto,
+    shapes: Mapping[str, Sequence[int | str | None]],
     sizes: Mapping[str, Sizes] | None = None,
-    names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
-    """The inputs with the open sizes that another version of their model fixes."""
-    theirs, names = {value.name: _shape(value) or () for value in _fed(model.graph)}, names or {}
-    shapes = [theirs.get(names.get(each.name, each.name)) or each.shape for each in inputs]
+    """The inputs with the sizes that shapes give for what is open in them, by name of the input.
+
+    An axis open in both gets the size that is given for another axis of the same name. Other open
+    ones are limited to `sizes`.
+    """
+    given = [(each, shapes.get(each.name, each.shape)) for each in inputs]
+    known = [
+        each.shape if len(each.shape) == len(now) else _named(each.name, now) for each, now in given
+    ]
     fixed = {
         dim: size
-        for each, shape in zip(inputs, shapes, strict=True)
-        for dim, size in zip(each.shape, shape, strict=False)
-        if isinstance(dim, str) and isinstance(size, int)
+        for shape, (_, now) in zip(known, given, strict=True)
+        for dim, size in zip(shape, now, strict=True)
+        if isinstance(size, int)
     }
 
-    def size(dim: int | str, now: int | str) -> int | str:
-        # An axis open in both gets the size that is fixed for another axis of the same name.
-        now = now if isinstance(now, int) else fixed.get(str(dim), dim)
-        return dim if isinstance(dim, int) else now
+    def size(dim: int | str, now: int | str | None) -> int | str:
+        return dim if isinstance(dim, int) else now if isinstance(now, int) else fixed.get(dim, dim)
 
     return tuple(
-        replace(each, shape=tuple(map(size, each.shape, shape)), sizes=sizes or {})
-        for each, shape in zip(inputs, shapes, strict=True)
+        replace(each, shape=tuple(map(size, shape, now)), sizes=sizes or {})
+        for shape, (each, now) in zip(known, given, strict=True)
     )
+
+
+def _named(name: str, shape: Sequence[object]) -> tuple[str, ...]:
+    """Names for the axes of an input whose graph has none."""
+    return tuple(f"{name}[{axis}]" for axis in range(len(shape)))
 
 
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
@@ -238,21 +228,15 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
     limited = {dim: each.sizes[dim] for each in inputs for dim in each.sizes if dim in each.shape}
     batches = {
-        dim
-        for each, axis, dim in _axes(inputs)
-        if isinstance(dim, str) and dim not in limited and _is_batch(dim, axis, len(each.shape))
-    }
-    guesses = [
-        {
-            dim: batch if dim in batches else (odd if axis % 2 else even)
-            for dim, axis in first.items()
-        }
-        for batch, even, odd in _SIZES
-    ]
-    for index, sizes in enumerate(guesses):
+        dim for each, axis, dim in _axes(inputs) if _is_batch(dim, axis, len(each.shape))
+    } - limited.keys()
+    guesses = list[dict[str, int]]()
+    for index, (batch, *sides) in enumerate(_SIZES):
+        sizes = {dim: batch if dim in batches else sides[axis % 2] for dim, axis in first.items()}
         for dim, admitted in limited.items():
             listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
+        guesses.append(sizes)
     if not limited:
         fixed = [(axis, dim) for _, axis, dim in _axes(inputs) if isinstance(dim, int) and dim]
         signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL)
@@ -278,17 +262,18 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
     """
     batch: dict[str, int] = {}
     parity: dict[str, int] = {}
+    free = set[str]()
     for each, axis, dim in _axes(inputs):
         if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
             now, admitted = taken[dim], each.sizes.get(dim)
             is_batch = _is_batch(dim, axis, len(each.shape))
             near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
-            if admitted is not None:
+            if admitted is None:
+                free |= set() if is_batch else {dim}
+            else:
                 step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
-                near += [now + step, now - step]
-            fit = (size for size in near if size and (admitted is None or size in admitted))
-            (batch if is_batch else parity)[dim] = next(fit, now)
-    free = parity.keys() - {dim for each in inputs for dim in each.sizes}
+                near = [size for size in (*near, now + step, now - step) if size in admitted]
+            (batch if is_batch else parity)[dim] = next(filter(None, near), now)
     further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
     for changed in ({**batch, **parity}, parity, *({**batch, **each} for each in further), batch):
@@ -363,19 +348,17 @@ def steered(first: Draw, values: Mapping[str, Array], *, again: bool = False) ->
 
 
 def steered_sizes(
-    inputs: Sequence[Input], values: Iterable[dict[str, Array]]
+    inputs: Sequence[Input], values: Iterable[dict[str, Array]] | None = None, seed: int = 0
 ) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
-    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
+    """Each of some values that may decide what runs with all guesses of sizes; not too many.
+
+    Without values these are all that fit what is drawn of the first sizes.
+    """
+    if values is None:
+        choices = islice(size_choices(inputs), 1)  # none where no memory holds the data
+        feeds = (draw(inputs, sizes, seed).feeds for sizes in choices)
+        values = chain.from_iterable(steerings(inputs, each) for each in feeds)
     return islice(product(values, size_choices(inputs)), _MOST_STEERED)
-
-
-def steered_first(
-    inputs: Sequence[Input], seed: int
-) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
-    """As `steered_sizes`, with all values that fit what is drawn of the first sizes."""
-    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
-        return steered_sizes(inputs, steerings(inputs, draw(inputs, sizes, seed).feeds))
-    return ()
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
@@ -430,13 +413,11 @@ def numpy_type(each: Input | Output) -> np.dtype[Any]:
         ) from None
 
 
-def _is_batch(dim: str, axis: int, rank: int) -> bool:
+def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
     """Whether an open dimension is the batch, judged by its name and axis."""
-    dim = dim.lower()
-    if "batch" in dim:
-        return True
-    measured = any(word in dim for word in ("height", "width", "len", "seq", "time", "frame"))
-    return axis == 0 and rank > 1 and not measured
+    name = str(dim).lower()
+    measured = any(word in name for word in ("height", "width", "len", "seq", "time", "frame"))
+    return "batch" in name or (axis == 0 and rank > 1 and not measured)
 
 
 def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -505,23 +486,17 @@ def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 
 def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
+    """The type of a tensor, or of an optional one; an empty one of what is no tensor."""
     kind = value.type
-    if kind.HasField("optional_type"):
-        kind = kind.optional_type.elem_type
-    if kind.HasField("tensor_type"):
-        return kind.tensor_type
-    raise UndrawableError(f"input {value.name!r} is no tensor, and only tensors can be drawn")
-
-
-def declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """As `_shape`; None also if the value is not a tensor."""
-    return _shape(value) if value.type.HasField("tensor_type") else None
+    return (kind.optional_type.elem_type if kind.HasField("optional_type") else kind).tensor_type
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """A size or a name for each axis, invented if the graph has none; None without a rank."""
-    kind = _tensor_type(value)
-    if not kind.HasField("shape"):
+    """A size or a name for each axis, invented if the graph has none; None without a rank.
+
+    None also of what is no tensor.
+    """
+    if not (kind := _tensor_type(value)).HasField("shape"):
         return None
     return tuple(
         dim.dim_value
@@ -546,18 +521,20 @@ class _Uses:
             if node.output and (held := constant_of(node)) is not None:
                 self._constants[node.output[0]] = held
         values = (*model.graph.value_info, *model.graph.input)
-        self._shapes = {value.name: declared(value) or () for value in values}
+        self._shapes = {value.name: _shape(value) or () for value in values}
         self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
 
     def input(self, value: onnx.ValueInfoProto) -> Input:
         """What is to be fed for an input of the model; of an unknown rank, one axis."""
-        name, shape = value.name, _shape(value)
+        name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
+        if not kind:
+            raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
         bounds, compared = list[int](), dict[int, None]()
         for node, index in self._reached(name):
             if (node.op_type, index) in _INDICES:
                 data, axis = _INDICES[node.op_type, index]
                 indexed = dict(enumerate(self._shapes.get(node.input[data], ())))
-                axis = integer(node, "axis", axis)
+                axis = next((each.i for each in node.attribute if each.name == "axis"), axis)
                 size = indexed.get(axis + len(indexed) * (axis < 0))
                 bounds += [size] if isinstance(size, int) else []
             other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
@@ -567,7 +544,7 @@ class _Uses:
                 compared |= {int(number): None} if whole and abs(number) < _ENDLESS else {}
         return Input(
             name,
-            _tensor_type(value).elem_type,
+            kind,
             (f"{name}[0]",) if shape is None else shape,
             max(1, min(bounds)) if bounds else None,
             compared=tuple(compared),
@@ -594,8 +571,3 @@ def constant_of(node: onnx.NodeProto) -> TensorProto | None:
         with suppress(ValueError):  # of texts
             held = onnx.numpy_helper.from_array(np.asarray(held, kind))
     return held if isinstance(held, TensorProto) else None
-
-
-def integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
-    """The value of an attribute that is a whole number."""
-    return next((each.i for each in node.attribute if each.name == name), default)

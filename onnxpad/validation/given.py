@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,10 @@ _MOST_SAMPLES = 16
 _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
 _MALFORMED = (
-    *(ValueError, TypeError, EOFError, KeyError, NotImplementedError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, DecodeError),
+    *(OSError, MemoryError, ValueError, TypeError, EOFError, KeyError, NotImplementedError),
+    *(RuntimeError, zipfile.BadZipFile, zlib.error, DecodeError),
 )
-"""Exceptions of numpy and onnx for files that are truncated, encrypted, or malformed."""
+"""Exceptions of numpy and onnx for files that are no files, truncated, encrypted, or malformed."""
 
 
 class MatchedInputs(Struct, frozen=True, eq=False):
@@ -48,8 +49,7 @@ class MatchedInputs(Struct, frozen=True, eq=False):
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
         remarks: Lines on arrays that were matched by order, parted, or of another type.
-        inner: Values of inner tensors by name, one mapping for each sample, in the framework's
-            layout.
+        inner: The same of inner tensors as `expected` has of outputs.
         layout: How inputs were aligned, by name.
     """
 
@@ -63,12 +63,6 @@ class MatchedInputs(Struct, frozen=True, eq=False):
     def notes(self) -> tuple[str, ...]:
         """The arrays that were not taken as they are, a line each."""
         return *self.remarks, *(f"input {name!r} {how}" for name, how in self.layout.items())
-
-
-class _Entry(Struct, frozen=True, eq=False):
-    name: str
-    array: Array
-    role: str = ""
 
 
 def matched_inputs(
@@ -90,31 +84,27 @@ def matched_inputs(
     draws, counts = list[Draw](), list[int]()
     expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
-    apart = {*(model.inner if inner is None else inner)} - feeds - answers
     if inputs is not None:
-        given = _Given(model, notes, layout, *_sets(inputs, "the inputs given"))
+        given = _Given(model, inputs, "the inputs given", notes, layout)
         for arrays in given.sets:
-            kept = [each for each in arrays if each.role != _OUTPUT]
-            kept = [each for each in kept if each.role or each.name not in answers] or kept
-            parts = given.samples(given.matched(kept, model.inputs))
+            parts = given.samples(given.matched(arrays, model.inputs))
             counts.append(len(parts))
             draws += given.draws(parts, alone=reference is None)
     if reference is not None:
-        given = _Given(model, notes, layout, *_sets(reference, "the reference given"))
+        given = _Given(model, reference, "the reference given", notes, layout)
         if draws and len(given.sets) != len(counts):
             sets = f"{len(given.sets)} sets of arrays, but {len(counts)} sets of inputs are given"
             raise UsageError(f"{given.title} has {sets}")
+        apart = {*(model.inner if inner is None else inner)} - feeds - answers
         for place, arrays in enumerate(given.sets):
-            names = {each.name for each in arrays}
-            inside = {each.name: each.array for each in arrays if each.name in apart}
-            if inner is None and not names & answers:
+            inside = {name: array for name, array in arrays.items() if name in apart}
+            if inner is None and answers.isdisjoint(arrays):
                 inside = {}  # arrays of other names, which are taken by order
-            rest = [each for each in arrays if each.name not in inside]
+            rest = {name: array for name, array in arrays.items() if name not in inside}
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
-                rest = [e for e in rest if e.role != _INPUT and (e.role or e.name not in feeds)]
                 found = given.matched(rest, model.outputs)
                 parts = given.parted({**inside, **found}, counts[place])
             else:
@@ -122,9 +112,6 @@ def matched_inputs(
                 draws += given.draws(parts)
             for part in parts:
                 within.append({name: part[name] for name in inside})
-                for name, array in part.items():
-                    if name not in feeds and (holes := not_finite(array)):
-                        given.note(f"{name!r} has {holes}")
                 alone = inside and not answers & part.keys()  # inner tensors alone tell
                 expected.append({} if alone else given.outputs(part))
     return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
@@ -146,32 +133,22 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
                 )
 
 
-def not_finite(array: Array) -> str:
-    """How many elements are NaN or infinite, and the first one's place; empty if none is."""
-    holes = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else array[:0]
-    if not len(holes):
-        return ""
-    nan = int(np.isnan(array).sum())
-    said = f"{nan:,} NaN and {len(holes) - nan:,} infinite elements"
-    return f"{said} (of {array.size:,}; the first at {holes[0].tolist()})"
-
-
 def _role(each: Input | Output) -> str:
     return _INPUT if isinstance(each, Input) else _OUTPUT
 
 
 class _Given:
-    """One source of arrays for a model."""
+    """One source of arrays for a model, with the name of it in messages."""
 
     def __init__(
         self,
         model: Interface,
+        source: Arrays,
+        title: str,
         notes: dict[str, None],
         layout: dict[str, str],
-        title: str,
-        sets: list[list[_Entry]],
     ) -> None:
-        self.title, self.sets = title, sets
+        self.title, self.sets = _sets(source, title)
         self._model, self._notes, self._layout = model, notes, layout
         self._by_order = dict[str, str]()  # arrays taken by order, in words
 
@@ -180,38 +157,31 @@ class _Given:
         self._notes[f"{self.title}: {text}"] = None
 
     def matched(
-        self, entries: Sequence[_Entry], wanted: Sequence[Input | Output]
+        self, arrays: Mapping[str, Array], wanted: Sequence[Input | Output]
     ) -> dict[str, Array]:
         """The arrays wanted by the model's names; those with other names by order, inputs first.
 
         Inputs and outputs may come together where only the one or the other are wanted.
         """
-        found = {
-            each.name: entry.array
-            for each in wanted
-            for entry in entries
-            if entry.name == each.name and entry.role in {"", _role(each)}
-        }
-        rest = [entry for entry in entries if entry.name not in found]
-        for role in sorted({entry.role for entry in rest}):
-            left = [entry for entry in rest if entry.role == role]
-            ways = (
-                [e for e in some if e.name not in found and role in {"", _role(e)}]
-                for some in (wanted, self._model.ports, self._model.inputs)
-            )
-            lacking = next((each for each in ways if len(each) == len(left)), None)
-            if lacking is None:
-                raise UsageError(
-                    f"{self.title} has {_listed(entry.name for entry in left)}, and the model has "
-                    f"{_listed(each.name for each in wanted)}; give the arrays these names"
-                )
-            for entry, each in zip(left, lacking, strict=True):
-                if each in wanted:
-                    found[each.name] = entry.array
-                    taken = f"{entry.name!r} taken as {_role(each)} {each.name!r}, by order"
-                    self._by_order[each.name] = taken
-                    self.note(taken)
-        return found
+        ports = {each.name: each for each in self._model.ports}
+        found = {name: array for name, array in arrays.items() if name in ports}
+        left = {name: array for name, array in arrays.items() if name not in ports}
+        ways = [
+            [each for each in some if each.name not in found]
+            for some in (wanted, self._model.ports, self._model.inputs)
+        ]
+        lacking = next((each for each in ways if len(each) == len(left)), None) if left else []
+        if lacking is None:
+            names = _listed(each.name for each in wanted)
+            said = f"has {_listed(left)}, and the model has {names}; give the arrays these names"
+            raise UsageError(f"{self.title} {said}")
+        for (name, array), each in zip(left.items(), lacking, strict=True):
+            found[each.name] = array
+            if each in wanted:
+                taken = f"{name!r} taken as {_role(each)} {each.name!r}, by order"
+                self._by_order[each.name] = taken
+                self.note(taken)
+        return {each.name: found[each.name] for each in wanted if each.name in found}
 
     def parted(self, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
         """The arrays of each of so many samples; those of one sample are as they are."""
@@ -264,10 +234,9 @@ class _Given:
         """
         if each.name not in found:
             names = _listed(wanted.name for wanted in self._model.inputs)
-            raise UsageError(
-                f"{self.title} has no array for input {each.name!r}; the model needs {names}"
-            )
-        array = self._typed(_INPUT, each, found[each.name])
+            said = f"has no array for input {each.name!r}; the model needs {names}"
+            raise UsageError(f"{self.title} {said}")
+        array = self._typed(each, found[each.name])
         if (fit := aligned(array, each.shape)) is None:
             taken = self._by_order.get(each.name)
             raise UsageError(
@@ -281,8 +250,7 @@ class _Given:
             array = array.transpose(Moved.FIRST.order(rank)) if last else array
             taken = "with its channels moved" if last else "as it is"
             how = f"taken {taken}: sizes do not tell its layout"
-        if how:
-            self._layout[each.name] = how
+        self._layout |= {each.name: how} if how else {}
         return np.ascontiguousarray(array)
 
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -294,10 +262,15 @@ class _Given:
         if missing := [name for name in names if name not in found]:
             said = f"{self.title} has no array for output {_listed(missing)}"
             self._notes[f"{said}, which is not compared"] = None
-        wanted = (each for each in self._model.outputs if each.name in found)
-        return {each.name: self._typed(_OUTPUT, each, found[each.name]) for each in wanted}
+        wanted = [each for each in self._model.outputs if each.name in found]
+        for each in wanted:
+            array = found[each.name]
+            holes = np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0
+            if holes:
+                self.note(f"{each.name!r} has {holes:,} elements that are NaN or infinite")
+        return {each.name: self._typed(each, found[each.name]) for each in wanted}
 
-    def _typed(self, role: str, each: Input | Output, array: Array) -> Array:
+    def _typed(self, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
 
         Numbers of another type are taken by value, as frameworks write float64 and int64 where the
@@ -306,7 +279,7 @@ class _Given:
         """
         if each.elem_type == onnx.TensorProto.UNDEFINED:
             return array
-        wanted, given = numpy_type(each), array.dtype.newbyteorder("=")
+        role, wanted, given = _role(each), numpy_type(each), array.dtype.newbyteorder("=")
         if wanted.kind == "O" and given.kind in "US":
             array = array.astype(np.str_).astype(np.object_)
         elif given.kind == wanted.kind == "f" and role == _OUTPUT:
@@ -333,7 +306,7 @@ def _converted(array: Array, wanted: np.dtype[Any]) -> Array | None:
     return taken if np.all(same) else None
 
 
-def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
+def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
     """The name of a source in messages, and its sets of arrays."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -343,7 +316,7 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
     if not many:
         raise UsageError(f"{title}: neither a path nor arrays by name")
     try:
-        sets = [[_Entry(str(n), np.asarray(array)) for n, array in e.items()] for e in some]
+        sets = [{str(name): np.asarray(array) for name, array in e.items()} for e in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
     return title, sets
@@ -359,61 +332,54 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
     try:
         yield
-    except MemoryError:
-        raise UsageError(
-            f"{path}: contains an array larger than the memory of this machine"
-        ) from None
-    except OSError as error:
-        let_through(error)
-        if error.strerror:
-            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-        raise UsageError(f"{path}: is not {kind}") from None
     except _MALFORMED as error:
         let_through(error)
-        raise UsageError(f"{path}: is not {kind}") from None
+        why = f"{path}: is not {kind}"
+        if isinstance(error, OSError) and error.strerror:
+            why = f"{path} cannot be read: {error.strerror}"
+        elif isinstance(error, MemoryError):
+            why = f"{path}: contains an array larger than the memory of this machine"
+        raise UsageError(why) from None
 
 
-def _file(path: Path) -> list[_Entry]:
+def _file(path: Path) -> dict[str, Array]:
     """The arrays in a .npz or .npy file."""
     kind = "a readable .npz or .npy file; write it with numpy.savez or numpy.save"
     with _reading(path, kind), path.open("rb") as file:  # numpy leaves open what it cannot read
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return [_Entry("the array", loaded)]
+            return {"the array": loaded}
         total = sum(member.file_size for member in loaded.zip.infolist())
         if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
             raise UsageError(
                 f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
                 "file; write it with numpy.savez, which does not compress"
             )
-        entries = [_Entry(name, loaded[name]) for name in loaded.files]
-    if not entries:
-        raise UsageError(f"{path}: contains no arrays")
-    for entry in entries:
-        if not isinstance(entry.array, np.ndarray):
-            said = f"{entry.name!r} is not an array; write the file with numpy.savez"
-            raise UsageError(f"{path}: {said}")
-    return entries
+        arrays = {name: loaded[name] for name in loaded.files}
+    if not arrays or not all(isinstance(each, np.ndarray) for each in arrays.values()):
+        said = "has something else than arrays, or nothing; write it with numpy.savez"
+        raise UsageError(f"{path}: {said}")
+    return arrays
 
 
-def _folder(path: Path) -> list[list[_Entry]]:
+def _folder(path: Path) -> list[dict[str, Array]]:
     """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
     folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
-    sets = [found for folder in folders if (found := list(_tensors(folder)))]
+    sets = [found for folder in folders if (found := dict(_tensors(folder)))]
     if not sets:
         raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
     return sets
 
 
-def _tensors(folder: Path) -> Iterator[_Entry]:
-    for role in (_INPUT, _OUTPUT):
-        for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
-            with _reading(path, "a serialized TensorProto"):
-                tensor = onnx.TensorProto.FromString(path.read_bytes())
-                if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                    raise UsageError(f"{path}: keeps its data in another file; save it as one")
-                array = onnx.numpy_helper.to_array(tensor)
-            yield _Entry(tensor.name or path.stem, array, role)
+def _tensors(folder: Path) -> Iterator[tuple[str, Array]]:
+    """Arrays by their name, or that of the file; inputs first."""
+    files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
+    for path in chain(*files):
+        with _reading(path, "a serialized TensorProto"):
+            tensor = onnx.TensorProto.FromString(path.read_bytes())
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                raise UsageError(f"{path}: keeps its data in another file; save it as one")
+            yield tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
 
 
 def _natural(path: Path) -> list[int | str]:

@@ -8,7 +8,7 @@ model, so a difference counts only if the original does not show it too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -37,18 +37,14 @@ _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in 
 _FEW = 64  # elements of an output of classes, indices or truths that tell nothing by themselves
 _LISTED = 8  # outputs named in one line
 _OPTIMISER = f"{RUNTIME}'s own optimiser"
-
-
-class Oracle(Struct, frozen=True):
-    """The expected result of a run; `foreign` if another engine computed it, in another order."""
-
-    name: str
-    result: Result
-    foreign: bool = False
+_AT_HOME = "original on the CPU"
 
 
 class Case(Struct, frozen=True):
-    """A model on one set of inputs at one level, with the result that is expected of it."""
+    """A model on one set of inputs at one level, and the result expected of it.
+
+    That is of one of the models, or else of another engine, which computes in another order.
+    """
 
     lab: Lab
     tolerance: Tolerance
@@ -56,56 +52,60 @@ class Case(Struct, frozen=True):
     level: Optimisation
     sample: int
     subject: str
-    oracle: Oracle
-    referred: Mapping[str, Run] = {}  # the models compared with the reference on these inputs
+    against: str
+    expected: Result
 
-    def result(self, name: str, provider: str = "", level: Optimisation | None = None) -> Result:
-        """What a model gives for these inputs, here or elsewhere."""
-        return self.lab.results(name, provider or self.provider, level or self.level)[self.sample]
+    @property
+    def draw(self) -> Draw:
+        """The inputs."""
+        return self.lab.draws[self.sample]
 
     @property
     def found(self) -> Result:
         """What the model gives."""
         return self.result(self.subject)
 
+    def result(self, name: str, provider: str = "") -> Result:
+        """What a model gives for these inputs, here or on another provider."""
+        return self.lab.results(name, provider or self.provider, self.level)[self.sample]
+
     def run(self) -> Run:
         """The result compared with the expected one."""
-        expected, found, note = self.oracle.result, self.found, ""
+        expected, found, note = self.expected.outputs, self.found, ""
         if found.error:
             note = f"the {self.subject} model {'' if found.late else 'does not run: '}{found.error}"
-        elif missing := expected.outputs.keys() - found.outputs.keys():
+        elif missing := expected.keys() - found.outputs.keys():
             note = f"the {self.subject} model has no output {', '.join(sorted(missing))}"
-        seen = {n: self._compared(n) for n in expected.outputs if n in found.outputs}
+        seen = {name: self._compared(name) for name in expected if name in found.outputs}
         comparisons = tuple(each for each in seen.values() if each is not None)
         ok = not note and all(each.ok for each in comparisons)
         beyond = [repr(name) for name, each in seen.items() if each is None] if ok else []
         if beyond:
-            note = f"the {self.oracle.name} cannot hold {few(beyond, _LISTED)}"
-        draw, first = self.lab.draws[self.sample], expected
-        if self.level == "full" and "original" in self.oracle.name:
-            first = self.result("original")
+            note = f"the {self.against} cannot hold {few(beyond, _LISTED)}"
+        timed = self.level == "full" and "original" in self.against
+        first = self.result("original") if timed else self.expected
         return Run(
             self.provider,
             self.level,
-            draw.label,
+            self.draw.label,
             comparisons,
             (first.seconds, found.seconds),
             note,
             ok,
             self.subject,
-            self.oracle.name,
+            self.against,
             excused=bool(beyond),
-            drawn=draw.drawn,
+            drawn=self.draw.drawn,
         )
 
     def _compared(self, name: str) -> Comparison | None:
         """One output; None if the type of the reference cannot hold what the model gives."""
-        value, other, how = self.oracle.result.outputs[name], self.found.outputs[name], ""
+        value, other, how = self.expected.outputs[name], self.found.outputs[name], ""
         tolerance, moved = self.tolerance, tuple[Value, ...]()
-        if self.oracle.foreign:
+        if self.against not in self.lab.sources:
             tolerance = replace(tolerance, factor=_OTHER_ENGINE)
         if (
-            self.oracle.name == "reference"
+            self.against == "reference"
             and isinstance(value, np.ndarray)
             and isinstance(other, np.ndarray)
             and (fit := nearest(value, other)) is not None
@@ -118,92 +118,67 @@ class Case(Struct, frozen=True):
                     other = other.astype(value.dtype)
                 if np.any(finite & ~np.isfinite(other)):
                     return None
-        if self.level == "full" and self.oracle.name == "original":
+        if self.level == "full" and self.against == "original":
             moved = value, self.result("original").outputs.get(name)
-        noise = self.oracle.result.noise.get(name, self.found.noise.get(name, 0.0))
+        noise = self.expected.noise.get(name, self.found.noise.get(name, 0.0))
         return replace(compare(name, value, other, tolerance, noise, moved), alignment=how)
 
     def worse(self, run: Run) -> list[Comparison]:
         """The outputs that full optimisation changes otherwise than those of the original."""
-        ours, found, expected = self.result("original"), self.found, self.oracle.result
+        ours, found = self.result("original").outputs, self.found.outputs
 
         def suffered(seen: Comparison) -> bool:
-            name = seen.output
-            exact, before = expected.outputs[name], ours.outputs.get(name)
-            if alike(name, exact, before, found.outputs[name], self.tolerance, seen.noise):
-                return True
-            if seen.dtype not in _HALVES or not seen.max_rel <= _QUANTA:
-                return False
-            own = compare(name, exact, before, self.tolerance, seen.noise)
-            return not own.ok and 2 * own.max_abs >= seen.max_abs
+            exact, before = self.expected.outputs[seen.output], ours.get(seen.output)
+            own = compare(seen.output, exact, before, self.tolerance, seen.noise)
+            near = seen.dtype in _HALVES and seen.max_rel <= _QUANTA and not own.ok
+            return (near and 2 * own.max_abs >= seen.max_abs) or alike(
+                seen.output, exact, before, found[seen.output], self.tolerance, seen.noise
+            )
 
         return [each for each in run.comparisons if not each.ok and not suffered(each)]
 
+    def in_favour(self, referred: Mapping[str, Run]) -> str:
+        """Why a difference without optimisation is in the rewritten model's favour; else empty.
 
-Excuse = Callable[[Case, Run], str]
-
-
-def agrees_with_the_reference(case: Case, run: Run) -> str:
-    """Only the original differs from the reference."""
-    own = case.referred.get("original")
-    if own is None or own.ok or not case.referred["rewritten"].ok:
-        return ""
-    return "the original differs from the reference; the rewritten model agrees with it"
-
-
-def provider_differs_already(case: Case, run: Run) -> str:
-    """Only the original differs here from itself on the CPU."""
-    if case.provider == CPU:
-        return ""
-    home = case.result("original", CPU)
-    if home.error or case.result("original").error:
-        return ""
-    at_home = replace(case, oracle=Oracle("original on the CPU", home, foreign=True))
-    if not at_home.run().ok or replace(at_home, subject="original").run().ok:
-        return ""
-    return (
-        f"on {case.provider} the original differs from the CPU; the rewritten model agrees with it"
-    )
-
-
-def neither_runs_optimised(case: Case, run: Run) -> str:
-    """The original does not run at full optimisation either; a crash is worse than an error."""
-    ours, found = case.result("original"), case.found
-    both = bool(found.error) and (ours.crashed or not found.crashed)
-    if ours.error and (both or case.oracle.name == case.subject):
-        return f"with full optimisation the original does not run: {ours.error}"
-    return ""
-
-
-def optimiser_changes_both(case: Case, run: Run) -> str:
-    """Full optimisation changes the same elements of the original, to the same values."""
-    if case.result("original").error or run.note or case.worse(run):
-        return ""
-    return f"full optimisation changes {differing(run.comparisons)} of the original as well"
-
-
-def quantised_rounding(case: Case, run: Run) -> str:
-    """The rewrite lets the runtime fuse quantised operators, which rounds otherwise."""
-    if not case.lab.model.quantised or case.result("original").error or run.note:
-        return ""
-    worse = case.worse(run)
-    for seen in worse:
-        cosine = 1.0 if seen.cosine is None else seen.cosine
-        if not (seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0):
+        The models compared with a reference on these inputs may tell, or the original on the CPU.
+        """
+        own, theirs = (referred.get(name) for name in ("original", "rewritten"))
+        if own and theirs and theirs.ok and not own.ok:
+            return "the original differs from the reference; the rewritten model agrees with it"
+        home = self.result("original", CPU)
+        if self.provider == CPU or home.error or self.result("original").error:
             return ""
-    changed = f"full optimisation changes {differing(worse)} of the rewritten model only"
-    return f"{changed}, by no more than rounding in fused quantised operators"
+        at_home = replace(self, against=_AT_HOME, expected=home)
+        if not at_home.run().ok or replace(at_home, subject="original").run().ok:
+            return ""
+        told = f"on {self.provider} the original differs from the CPU"
+        return f"{told}; the rewritten model agrees with it"
+
+    def excuse(self, run: Run) -> str:
+        """Why a difference at full optimisation is not the rewritten model's fault; else empty.
+
+        The original does not run either, where a crash is worse than an error; or its elements
+        change alike; or the runtime fuses quantised operators, which rounds otherwise.
+        """
+        ours, found = self.result("original"), self.found
+        if ours.error:
+            both = bool(found.error) and (ours.crashed or not found.crashed)
+            why = f"with full optimisation the original does not run: {ours.error}"
+            return why if both or self.against == self.subject else ""
+        worse = [] if run.note else self.worse(run)
+        changed = f"full optimisation changes {differing(worse or run.comparisons)}"
+        if not worse:
+            return "" if run.note else f"{changed} of the original as well"
+        if not self.lab.model.quantised or not all(map(_is_rounding, worse)):
+            return ""
+        told = "by no more than rounding in fused quantised operators"
+        return f"{changed} of the rewritten model only, {told}"
 
 
-BETTER: tuple[Excuse, ...] = (agrees_with_the_reference, provider_differs_already)
-"""Why a difference without optimisation is in the rewritten model's favour."""
-
-EXCUSES: tuple[Excuse, ...] = (
-    neither_runs_optimised,
-    optimiser_changes_both,
-    quantised_rounding,
-)
-"""Why a difference at full optimisation is not the rewritten model's fault."""
+def _is_rounding(seen: Comparison) -> bool:
+    """Whether an output is off by a few quanta at most."""
+    cosine = 1.0 if seen.cosine is None else seen.cosine
+    return seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0
 
 
 def differing(comparisons: Iterable[Comparison]) -> str:
@@ -213,14 +188,7 @@ def differing(comparisons: Iterable[Comparison]) -> str:
 
 
 class Judgement:
-    """The runs of a validation and all that is to be said of them.
-
-    Attributes:
-        runs: Every run compared, in order.
-        notes: How the models were compared.
-        warnings: What is not the rewrite's fault.
-        skipped: What was not compared.
-    """
+    """The runs of a validation and all that is to be said of them."""
 
     def __init__(
         self,
@@ -229,10 +197,11 @@ class Judgement:
         expected: Sequence[Mapping[str, Array]] = (),
         notes: Iterable[str] = (),
     ) -> None:
-        """Judge what a lab runs."""
-        self.runs: list[Run] = []
-        self.notes, self.warnings, self.skipped = [*notes], list[str](), list[Skipped]()
+        """Judge what a lab runs, also by what a framework is `expected` to give."""
         self._lab, self._tolerance, self._expected = lab, tolerance, expected
+        self._blank = Case(lab, tolerance, CPU, "off", 0, "", "", Result({}, math.nan))
+        self._runs, self._notes = list[Run](), [*notes]
+        self._warnings, self._skipped = list[str](), list[Skipped]()
         self._reasons = list[str]()  # why nothing, or not all, was compared
         self._hidden = list[str]()  # those of outputs
         self._divergence: Divergence | None = None
@@ -244,7 +213,7 @@ class Judgement:
         """Run all models on one provider, first without optimisation, then fully optimised."""
         lab = self._lab
         if settings := DEPLOYED.settings_text(provider):
-            self.notes.append(f"{provider} runs with {settings}")
+            self._notes.append(f"{provider} runs with {settings}")
         ours = lab.results("original", provider, "off")
         if ours[-1].late:
             self.leave_out(f"original model: {ours[-1].error}", provider)
@@ -252,27 +221,27 @@ class Judgement:
         if provider != CPU:
             self._compare_across(provider)
         found = [self._plain(provider, sample) for sample in range(len(lab.draws))]
-        oracles = [oracle for _, oracle in found]
-        self._note_compared(found)
         plain = [run for runs, _ in found for run in runs]
-        self.runs += plain
+        cases = [case for _, case in found]
+        self._note_compared(found)
+        self._runs += plain
         mine = [run for run in plain if run.subject == lab.subject]
-        if not all(run.ok for run in mine) or self._is_told_apart(provider, plain, oracles):
+        if not all(run.ok for run in mine) or self._is_told_apart(provider, plain, cases):
             return
         if "full" not in lab.levels:
             why = f"the model has over {MOST_NODES:,} nodes"
-            self.warnings.append(f"full optimisation not tried: {why}")
-            self.skipped.append(Skipped(why, f"{provider}, optimisation full"))
+            self._warnings.append(f"full optimisation not tried: {why}")
+            self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
             return
         for sample in range(len(lab.draws_for("full"))):
-            self.runs += self._optimised(provider, sample, oracles[sample])
+            self._runs += self._optimised(provider, sample, cases[sample])
 
     def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
         """Report what is not compared, or of an `output` is no evidence."""
         self._reasons.append(why)
-        self.warnings.append(f"not compared: {why}")
-        self.skipped.append(Skipped(why, where))
-        self._hidden += [self.skipped[-1].text] if output else []
+        self._warnings.append(f"not compared: {why}")
+        self._skipped.append(Skipped(why, where))
+        self._hidden += [self._skipped[-1].text] if output else []
 
     def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
         """Report that no model runs on some inputs."""
@@ -286,8 +255,8 @@ class Judgement:
     ) -> Validation:
         """The verdict from all runs, and on the bodies in which the models differ."""
         lab = self._lab
-        self.runs = [self._without_loose(run) for run in self.runs]
-        mine = [run for run in self.runs if run.subject == lab.subject]
+        self._runs = [self._without_loose(run) for run in self._runs]
+        mine = [run for run in self._runs if run.subject == lab.subject]
         unentered = [*self._unentered(sites)]
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
@@ -301,18 +270,18 @@ class Judgement:
         elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
             outcome, never = "failed", (math.nan, math.nan)
             note = f"does not load, as the original does: {why}"
-            self.runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))
+            self._runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))
         reasons = *self._reasons, *(r.note for r in mine if r.excused), "no run could be compared"
         return Validation(
             outcome == "passed",
-            tuple(self.runs),
-            tuple(dict.fromkeys(self.warnings)),
-            notes=tuple(dict.fromkeys(self.notes)),
+            tuple(self._runs),
+            tuple(dict.fromkeys(self._warnings)),
+            notes=tuple(dict.fromkeys(self._notes)),
             placements=tuple(lab.placements),
             divergence=self._divergence,
             subject=lab.subject,
             outcome=outcome,
-            skipped=tuple(dict.fromkeys(self.skipped)),
+            skipped=tuple(dict.fromkeys(self._skipped)),
             hidden=tuple(dict.fromkeys(self._hidden)),
             reason=reasons[0] if outcome in {"nothing compared", "repaired"} else "",
         )
@@ -336,137 +305,133 @@ class Judgement:
 
     # Running
 
-    def _case(
-        self, provider: str, level: Optimisation, sample: int, subject: str, oracle: Oracle
-    ) -> Case:
-        return Case(self._lab, self._tolerance, provider, level, sample, subject, oracle)
-
     def _compare_across(self, provider: str) -> None:
         """Compare the original on another provider with itself on the CPU, as a warning only."""
-        here = self._lab.results("original", provider, "off")
         for sample, home in enumerate(self._lab.results("original", CPU, "off")):
-            if home.error or here[sample].error:
+            here = replace(self._blank, provider=provider, sample=sample, subject="original")
+            if home.error or here.found.error:
                 continue
-            oracle = Oracle("original on the CPU", home, foreign=True)
-            run = self._case(provider, "off", sample, "original", oracle).run()
+            run = replace(here, against=_AT_HOME, expected=home).run()
             if not run.ok:
                 told = f"differ in {differing(run.comparisons)} of the original already"
-                self.warnings.append(f"{provider} and the CPU {told}")
-            self.runs.append(run)
+                self._warnings.append(f"{provider} and the CPU {told}")
+            self._runs.append(run)
 
-    def _oracle(self, provider: str, sample: int) -> Oracle | None:
-        """The expected result for one set of inputs; None if neither model runs."""
+    def _expecting(self, provider: str, sample: int) -> Case | None:
+        """What is expected on one set of inputs, with optimisation off; None if nothing runs."""
         lab, draw = self._lab, self._lab.draws[sample]
-        ours = lab.results("original", provider, "off")[sample]
-        if not ours.error:
-            return Oracle("original", ours)
-        theirs = lab.results(lab.subject, provider, "off")[sample]
-        home = lab.results("original", CPU, "off")[sample]
+        ours, theirs, home = (
+            lab.results(name, where, "off")[sample]
+            for name, where in (("original", provider), (lab.subject, provider), ("original", CPU))
+        )
+        against, expected = "rewritten", theirs
         worse = theirs.late or (theirs.crashed and not ours.crashed)
-        if not home.error and (worse or not theirs.error):
-            self.warnings.append(f"the original does not run on {provider}: {ours.error}")
-            return Oracle("original on the CPU", home, foreign=True)
-        if theirs.error:
+        if not ours.error:
+            against, expected = "original", ours
+        elif not home.error and (worse or not theirs.error):
+            self._warnings.append(f"the original does not run on {provider}: {ours.error}")
+            against, expected = _AT_HOME, home
+        elif theirs.error:
             self.run_none((ours.error, theirs.error), provider, draw.label)
             return None
-        if outputs := evaluated(lab.proto("original"), draw.feeds):
+        elif outputs := evaluated(lab.proto("original"), draw.feeds):
             told = "onnx's reference evaluator ran it instead"
-            self.warnings.append(f"{RUNTIME} does not run the original ({ours.error}); {told}")
-            return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
-        return Oracle("rewritten", theirs)
+            self._warnings.append(f"{RUNTIME} does not run the original ({ours.error}); {told}")
+            against, expected = "original evaluated by onnx", Result(outputs, math.nan)
+        here = replace(self._blank, provider=provider, sample=sample, subject=lab.subject)
+        return replace(here, against=against, expected=expected)
 
-    def _plain(self, provider: str, sample: int) -> tuple[list[Run], Oracle | None]:
-        """Runs without optimisation on one set of inputs, and the expected result for full."""
-        oracle, lab = self._oracle(provider, sample), self._lab
+    def _plain(self, provider: str, sample: int) -> tuple[list[Run], Case | None]:
+        """Runs without optimisation on one set of inputs, and what to expect of full."""
+        case, lab = self._expecting(provider, sample), self._lab
         referred = self._referred(provider, "off", sample)
         runs = [*referred.values()]
-        if lab.subject == "original" or oracle is None:
-            return runs, oracle
-        case = replace(self._case(provider, "off", sample, "rewritten", oracle), referred=referred)
-        run = case.run()
-        if oracle.name == "rewritten":
-            why = case.result("original").error
+        if lab.subject == "original" or case is None:
+            return runs, case
+        if case.against == "rewritten":
+            why, seconds = case.result("original").error, (math.nan, case.found.seconds)
             note = f"a repair, with nothing to compare: the original does not run ({why})"
-            seconds = math.nan, case.found.seconds
-            alone = replace(run, comparisons=(), seconds=seconds, note=note, against="original")
-            return [*runs, self._weighed(replace(alone, ok=True, excused=True))], oracle
-        if oracle.name == "original":
-            run = self._steady(run, sample)
-        if not run.ok and (better := _first(BETTER, case, run)):
-            self.warnings.append(better)
-            return [*runs, replace(run, note=better, ok=True)], Oracle("rewritten", case.found)
-        wrong = [each.output for each in run.comparisons if not each.ok]
-        if not run.ok and wrong and oracle.name == "original" and self._divergence is None:
-            draw = lab.draws[sample]
-            self._divergence = first_difference(lab, wrong, draw, provider, self._tolerance)
-        return [*runs, run], oracle
+            run = replace(case.run(), comparisons=(), seconds=seconds, note=note)
+            return [*runs, self._weighed(replace(run, against="original", excused=True))], case
+        run = self._judged(case, referred)
+        if run.ok and not all(each.ok for each in run.comparisons):  # it differs for the better
+            return [*runs, run], replace(case, against="rewritten", expected=case.found)
+        wrong = [each.output for each in run.comparisons if not each.ok and not run.ok]
+        if wrong and case.against == "original" and self._divergence is None:
+            self._divergence = first_difference(lab, wrong, case.draw, provider, self._tolerance)
+        return [*runs, run], case
 
-    def _optimised(self, provider: str, sample: int, oracle: Oracle | None) -> list[Run]:
+    def _optimised(self, provider: str, sample: int, case: Case | None) -> list[Run]:
         """The runs of one set of inputs with full optimisation."""
         referred = self._referred(provider, "full", sample)
-        runs = [*referred.values()]
-        own, run = referred.get("original"), None
-        if self._lab.subject == "rewritten" and oracle is not None:
-            run = self._deployed(self._case(provider, "full", sample, "rewritten", oracle))
-        if own is not None and not own.ok and (run is None or run.ok):
+        runs, own, deployed = [*referred.values()], referred.get("original"), list[Run]()
+        if case is not None and self._lab.subject == "rewritten":
+            deployed = [self._judged(replace(case, level="full"), {})]
+            self._warn_of_original(case, deployed[0])
+        if own is not None and not own.ok and all(run.ok for run in deployed):
             note = "with full optimisation the original differs from the reference"
-            self.warnings.append(f"{_OPTIMISER}: {note}")
+            self._warnings.append(f"{_OPTIMISER}: {note}")
             runs = [
-                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
-                for each in runs
+                run if run.ok else replace(run, note=run.note or note, ok=True, excused=True)
+                for run in runs
             ]
-        return [self._weighed(each) for each in (*runs, *([] if run is None else [run]))]
+        return [*map(self._weighed, (*runs, *deployed))]
 
-    def _deployed(self, case: Case) -> Run:
-        """Compare the rewritten model at full optimisation with the original without."""
-        run, ours, exact = case.run(), case.result("original"), case.result("original", level="off")
-        if ours.error and not exact.error:
-            why = f"with full optimisation the original does not run: {ours.error}"
-            self.warnings.append(f"{_OPTIMISER}: {why}")
-        elif run.ok and not exact.error:
-            own = replace(case, subject="original", oracle=Oracle("", exact)).run()
-            if not own.ok:
-                note = "full optimisation computes the rewritten model as it says, but "
-                note += f"{differing(own.comparisons)} of the original otherwise than it says"
-                self.warnings.append(f"{_OPTIMISER}: {note}")
-        run = self._steady(run, case.sample)
-        if run.ok:
+    def _warn_of_original(self, case: Case, run: Run) -> None:
+        """Report what full optimisation does to the original alone."""
+        exact, full = case.result("original"), replace(case, level="full", subject="original")
+        if exact.error:
+            return
+        told, own = "", replace(full, against="original", expected=exact).run()
+        if full.found.error:
+            told = f"with full optimisation the original does not run: {full.found.error}"
+        elif run.ok and not run.excused and not own.ok:
+            told = "full optimisation computes the rewritten model as it says, but "
+            told += f"{differing(own.comparisons)} of the original otherwise than it says"
+        self._warnings += [f"{_OPTIMISER}: {told}"] if told else []
+
+    def _judged(self, case: Case, referred: Mapping[str, Run]) -> Run:
+        """The rewritten model compared, and what a difference is due to."""
+        run, is_deployed = case.run(), case.level == "full"
+        if is_deployed or case.against == "original":
+            run = self._steady(run, case.draw)
+        note = "" if run.ok else case.excuse(run) if is_deployed else case.in_favour(referred)
+        if note:
+            self._warnings.append(f"{_OPTIMISER}: {note}" if is_deployed else note)
+            return replace(run, note=note, ok=True, excused=is_deployed)
+        if run.ok or not is_deployed:
             return run
-        if note := _first(EXCUSES, case, run):
-            self.warnings.append(f"{_OPTIMISER}: {note}")
-            return replace(run, note=note, ok=True, excused=True)
         if case.found.error:
             return replace(run, note=f"with full optimisation only {run.note}")
         changed = differing(case.worse(run) or run.comparisons)
         note = run.note or f"full optimisation changes {changed} of the rewritten model only"
-        return replace(run, note=f"{note}; the original does not run" if ours.error else note)
+        late = "; the original does not run" if case.result("original").error else ""
+        return replace(run, note=f"{note}{late}")
 
     def _referred(self, provider: str, level: Optimisation, sample: int) -> dict[str, Run]:
         """Each model compared with the reference, if there is one."""
         if not self._expected:
             return {}
-        lab = self._lab
-        oracle = Oracle("reference", Result(self._expected[sample], math.nan), foreign=True)
-        results = {name: lab.results(name, provider, level)[sample] for name in lab.sources}
-        runs = {
-            name: self._case(provider, level, sample, name, oracle).run()
-            for name, found in results.items()
-            if name == lab.subject or not found.error
-        }
+        lab, here = self._lab, replace(self._blank, provider=provider, level=level, sample=sample)
+        wanted = replace(
+            here, against="reference", expected=Result(self._expected[sample], math.nan)
+        )
+        cases = [replace(wanted, subject=name) for name in lab.sources]
+        runs = {e.subject: e.run() for e in cases if e.subject == lab.subject or not e.found.error}
         for run in runs.values():
             if run.excused:
                 self.leave_out(run.note, provider, output=True)
         if "original" not in runs:
             why = f"the original does not run on {provider}, so it was not compared with the "
-            self.warnings.append(f"{why}reference: {results['original'].error}")
+            self._warnings.append(f"{why}reference: {cases[0].found.error}")
         elif lab.subject == "rewritten" and level == "off" and not runs["original"].ok:
             told = f"the original differs from the reference on {provider}"
-            self.warnings.append(f"{told}, whatever the rewrite does")
+            self._warnings.append(f"{told}, whatever the rewrite does")
         return runs
 
     # What does not repeat
 
-    def _steady(self, run: Run, sample: int) -> Run:
+    def _steady(self, run: Run, draw: Draw) -> Run:
         """A run without the outputs that the original itself does not compute twice alike.
 
         That is asked of the CPU: the noise of another provider is measured and allowed for.
@@ -477,7 +442,6 @@ class Judgement:
             if not each.ok and (run.provider, each.output) not in self._loose
         }
         if wrong:
-            draw = self._lab.draws[sample]
             level: Optimisation = "full" if run.optimisation == "full" else "off"
             apart = restless(self._lab, [*wrong], draw, self._tolerance, level=level)
             for name, seen in wrong.items():
@@ -503,9 +467,9 @@ class Judgement:
 
     # What is evidence
 
-    def _note_compared(self, found: Sequence[tuple[Sequence[Run], Oracle | None]]) -> None:
+    def _note_compared(self, found: Sequence[tuple[Sequence[Run], Case | None]]) -> None:
         """Note the inputs of which runs are evidence: whatever output varies does so in each."""
-        values = [oracle.result.outputs if oracle else {} for _, oracle in found]
+        values = [case.expected.outputs if case else {} for _, case in found]
         even = [{name for name, value in each.items() if is_flat([value])} for each in values]
         varying = {
             name for each, flat in zip(values, even, strict=True) for name in each.keys() - flat
@@ -516,32 +480,28 @@ class Judgement:
                 self._compared.add(draw)
 
     def _is_told_apart(
-        self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
+        self, provider: str, runs: Sequence[Run], cases: Sequence[Case | None]
     ) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
-        seen = [each.result.outputs for each in oracles if each is not None]
+        lab, seen = self._lab, [each.expected.outputs for each in cases if each is not None]
         names = dict.fromkeys(name for run in runs if run.tells for name in _names(run))
         values = {name: [each[name] for each in seen if name in each] for name in names}
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if given and all(map(is_discrete, given))]
         loose = [name for (_, name), is_loose in self._loose.items() if is_loose]
-        mute = [*dict.fromkeys((*flat, *chosen, *loose))]
-        if not mute:
-            return False
-        lacking, lab = [*flat], self._lab
-        if lab.subject == "rewritten":
-            pairs = zip(lab.draws, oracles, strict=True)
-            draws = [draw for draw, each in pairs if each is not None and each.name == "original"]
+        mute, lacking = [*dict.fromkeys((*flat, *chosen, *loose))], flat
+        if mute and lab.subject == "rewritten":
+            draws = [each.draw for each in cases if each is not None and each.against == "original"]
             parting, agreeing, untold = of_changed_operators(
                 lab, mute, draws or lab.draws[:1], provider, self._tolerance
             )
             asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
             if parting is not None:
-                self.warnings.append(f"{asked}were compared, and they differ")
+                self._warnings.append(f"{asked}were compared, and they differ")
                 self._divergence = parting
                 return True
             if agreeing:
-                self.notes.append(f"{asked}were compared, with optimisation off: {agreeing} agree")
+                self._notes.append(f"{asked}were compared, with optimisation off: {agreeing} agree")
             few_of = [name for name in chosen if all(map(_is_few, values[name]))]
             lacking = [name for name in untold if name in {*flat, *few_of}]
             self._flat.update(flat)
@@ -559,13 +519,8 @@ class Judgement:
             run = replace(run, flat=True, note=note)
         if (run.excused or run.flat) and run.subject == self._lab.subject:
             where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-            self.skipped.append(Skipped(run.note, where))
+            self._skipped.append(Skipped(run.note, where))
         return run
-
-
-def _first(excuses: Iterable[Excuse], case: Case, run: Run) -> str:
-    """What the first of some excuses says that holds; empty if none does."""
-    return next(filter(None, (excuse(case, run) for excuse in excuses)), "")
 
 
 def _is_other_kind(seen: Comparison) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 
 import onnx
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
 from onnxpad.runtimes.sessions import (
     CPU,
@@ -37,12 +36,10 @@ from onnxpad.validation.draw import (
     other_data,
     size_choices,
     steered,
-    steered_first,
+    steered_sizes,
 )
-from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Placement
 
-_SAME_NAMES = Pairing()
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
 MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
@@ -73,9 +70,9 @@ def ask(
     optimisation: Optimisation,
     *,
     folder: Path | None = None,
-    pairing: Pairing = _SAME_NAMES,
     anew: bool = False,
     ran: Callable[[], None] = lambda: None,
+    outputs: Sequence[str] | None = None,
 ) -> Execution:
     """Run a model on each set of inputs, up to the first on which it does not end in time.
 
@@ -87,49 +84,39 @@ def ask(
         ProviderError: The provider is not installed, or does not start.
     """
     profile = provider != CPU
+    times = 2 if profile and optimisation == "off" else 1
+    asked = [each for each in draws for _ in range(times)]
     places: Mapping[str, str] = {}
-
-    def session(some: Sequence[Draw]) -> Iterator[Result]:
-        nonlocal places
-        with open_session(
-            source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
-        ) as opened:
-            for warming in (True, False) if profile else (False,):
-                for each in dict.fromkeys(some) if warming else some:
-                    result = _run(opened, each, pairing)
-                    if result.late:
-                        yield result
-                        return
-                    ran()
-                    if not warming:
-                        yield result
-                if warming:
-                    places = opened.ran_on()
-
-    def results(some: Sequence[Draw]) -> list[Result]:
-        try:
-            found = [*session(some)]
-        except EngineError as error:
-            found = [_failed(error)]
-        return [*found, *[found[-1]] * (len(some) - len(found))]
-
-    measured = profile and optimisation == "off"
-    asked = [each for each in draws for _ in range(1 + measured)]
     every: list[Result] = []
     for some in [[each] for each in asked] if anew else [asked]:
-        every += [every[-1]] if every and every[-1].late else results(some)
-    if measured:
-        every = [
-            replace(one, noise=_noise(one, again))
-            for one, again in zip(every[::2], every[1::2], strict=True)
-        ]
+        try:
+            with open_session(
+                source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
+            ) as session:
+                for each in dict.fromkeys(some) if profile else ():
+                    _run(session, each, outputs)
+                    ran()
+                places = session.ran_on() if profile else places
+                for each in some:
+                    every.append(_run(session, each, outputs))
+                    ran()
+        except EngineError as error:
+            every.append(_failed(error))
+        if every[-1].late:
+            break
+    every += [every[-1]] * (len(asked) - len(every))
+    if times == 2:
+        pairs = zip(every[::2], every[1::2], strict=True)
+        every = [replace(one, noise=_noise(one, again)) for one, again in pairs]
     return tuple(every), places
 
 
-def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
+def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
+    """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        outputs, seconds = session.timed(pairing.fed(inputs).feeds)
-        return Result(pairing.renamed(outputs), seconds)
+        return Result(*session.timed(inputs.feeds, outputs))
+    except LimitError:
+        raise
     except EngineError as error:
         return _failed(error)
 
@@ -171,7 +158,6 @@ class Lab:
         model: The outline of both.
         draws: The inputs to run on.
         folder: Folder of the external data of models in memory.
-        pairings: The names of inputs and outputs that each model has of its own.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
         trying: The model for which inputs are drawn, or were last.
@@ -182,10 +168,9 @@ class Lab:
         sources: dict[str, Source],
         model: Interface,
         folder: Path | None,
-        pairing: Pairing,
         progress: Progress | None = None,
     ) -> None:
-        """Take models, of which the rewritten one may have other names of inputs and outputs."""
+        """Take models with the same names of inputs and outputs."""
         self.sources = sources
         self.model = model
         self.draws: tuple[Draw, ...] = ()
@@ -193,7 +178,6 @@ class Lab:
         self.placements: list[Placement] = []
         self.trying = "original"
         self.progress = progress or (lambda *_: None)
-        self.pairings = {"original": _SAME_NAMES, "rewritten": pairing}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self._step, self._made, self._planned = "", 0, 0
@@ -227,19 +211,17 @@ class Lab:
             UndrawableError: An input has too many elements, or elements of an unknown type.
         """
         whys = dict[str, str]()
-        for name in self.sources:
-            self.trying = name
-            for provider in dict.fromkeys((CPU, *providers)):
-                self._planned = self._made + samples + 1
-                self._begin(f"{name} model, optimisation off")
-                found, why = self._accepted(name, provider, samples, seed)
-                if found:
-                    self.draws, results = zip(*found, strict=True)
-                    # Elsewhere noise and places are wanted too, and a session for each draw.
-                    if provider == CPU and not self.model.random:
-                        self._known[name, CPU, "off"] = results
-                    return name, "; ".join(dict.fromkeys(whys.values()))
-                whys.setdefault(name, why)
+        for name, provider in product(self.sources, dict.fromkeys((CPU, *providers))):
+            self.trying, self._planned = name, self._made + samples + 1
+            self._begin(f"{name} model, optimisation off")
+            found, why = self._accepted(name, provider, samples, seed)
+            if found:
+                self.draws, results = zip(*found, strict=True)
+                # Elsewhere noise and places are wanted too, and a session for each draw.
+                if provider == CPU and not self.model.random:
+                    self._known[name, CPU, "off"] = results
+                return name, "; ".join(dict.fromkeys(whys.values()))
+            whys.setdefault(name, why)
         return "", "; ".join(dict.fromkeys(whys.values()))
 
     def _accepted(
@@ -251,7 +233,7 @@ class Lab:
         of the other parity. The last has the sizes of the first with other data, negative where the
         type allows. After a run that does not end in time no other sizes are drawn.
         """
-        inputs, pairing = self.model.inputs, self.pairings[name]
+        inputs = self.model.inputs
         found: list[tuple[Draw, Result]] = []
         taken: list[Mapping[str, int]] = []
         steering: Mapping[str, Array] = {}  # without which the model does not run
@@ -259,9 +241,7 @@ class Lab:
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
-            result = _run(session, fed, pairing)
-            if result.late:
-                raise LimitError(result.error)
+            result = _run(session, fed)
             self._ran()
             why = why or result.error
             found.extend([] if result.error else [(fed, result)])
@@ -276,7 +256,7 @@ class Lab:
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
                     tries = ((steering, sizes) for sizes in asked)
                     for values, sizes in chain(
-                        tries, () if number else steered_first(inputs, seed)
+                        tries, () if number else steered_sizes(inputs, seed=seed)
                     ):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
@@ -332,28 +312,22 @@ class Lab:
         draws: Sequence[Draw],
         provider: str = CPU,
         level: Optimisation = "off",
-        *,
-        anew: bool = True,
     ) -> list[dict[str, Value]] | None:
         """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
 
-        Tensors have the names of the original, even if outputs have other names in this model. A
-        model that draws numbers runs `anew` for each set, so that it draws the same.
+        A model that draws numbers runs anew for each set, so that it draws the same.
         """
-        model, pairing = self.proto(name), self.pairings[name]
-        own = [pairing.outputs.get(each, each) for each in tensors]
-        wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
-        source = with_outputs(model, wanted)
-        folder, runs = folder_of(self.sources[name], self.folder), []
-        try:
-            for some in [[each] for each in draws] if drawn(model) and anew else [draws]:
-                with open_session(
-                    source, provider=provider, optimisation=level, folder=folder
-                ) as session:
-                    runs += [session.run(pairing.fed(each).feeds, wanted) for each in some]
-        except EngineError:
-            return None
-        return [{name: run[each] for name, each in zip(tensors, own, strict=True)} for run in runs]
+        results, _ = ask(
+            with_outputs(self.proto(name), tensors),
+            draws,
+            provider,
+            level,
+            folder=folder_of(self.sources[name], self.folder),
+            anew=self.model.random,
+            outputs=tensors,
+        )
+        failed = any(result.error for result in results)
+        return None if failed else [{**result.outputs} for result in results]
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""
@@ -368,7 +342,6 @@ class Lab:
             provider,
             level,
             folder=self.folder,
-            pairing=self.pairings[name],
             anew=self.model.random,
             ran=self._ran,
         )

@@ -5,22 +5,21 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 
 import numpy as np
 import onnx
-from msgspec.structs import replace
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import is_external
-from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.runtimes.sessions import Value
 from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
 from onnxpad.validation.draw import Draw, constant_of
 from onnxpad.validation.lab import Lab
+from onnxpad.validation.meaning import meanings
 from onnxpad.validation.names import KINDS, read_by
 from onnxpad.validation.result import Comparison, Divergence
 
@@ -32,40 +31,23 @@ _SHORT = 16  # the most elements of a constant whose numbers are shown
 
 
 class _Nodes:
-    """The nodes of the main graph of one model, by the original's names of their outputs."""
+    """The nodes of the main graph of one model, by the names of their outputs."""
 
     def __init__(self, lab: Lab, name: str) -> None:
-        self.graph = lab.proto(name).graph
-        pairing = lab.pairings[name]
-        known = {own: each for each, own in (*pairing.inputs.items(), *pairing.outputs.items())}
-        self.made = {known.get(n, n): node for node in self.graph.node for n in node.output if n}
-        self.held = {each.name: each for each in self.graph.initializer}
-        self._known = known
+        graph = lab.proto(name).graph
+        self.made = {name: node for node in graph.node for name in node.output if name}
+        self.held = {each.name: each for each in graph.initializer}
 
-    def reads(self, name: str) -> set[str]:
-        """What the node of a tensor reads, also in its bodies."""
-        return {self._known.get(each, each) for each in read_by(self.made[name])}
-
-    def upstream(self, names: Collection[str]) -> set[str]:
-        """Tensors, and all that they are computed from."""
-        waiting = [name for name in names if name in self.made]
-        seen = {*waiting}
+    def upstream(self, names: Collection[str], ends: Collection[str] = ()) -> set[str]:
+        """Tensors, and all that they are computed from, up to some ends."""
+        waiting, seen = [*names], {*names}
         while waiting:
-            fresh = self.reads(waiting.pop()) & self.made.keys() - seen
-            seen |= fresh
-            waiting += fresh
+            name = waiting.pop()
+            if name in self.made and name not in ends:
+                fresh = {*read_by(self.made[name])} - seen
+                seen |= fresh
+                waiting += fresh
         return seen
-
-    def content(self, name: str) -> object:
-        """What computes a tensor: all of the node but its name; or a constant, unless in a file."""
-        if name not in self.made:
-            held = self.held.get(name)
-            far = held is not None and is_external(held)
-            return held and ([*held.dims], held.data_type) if far else held
-        node = self.made[name]
-        inputs = [self._known.get(each, each) for each in node.input]
-        attributes = sorted(each.SerializeToString() for each in node.attribute)
-        return node.op_type, node.domain, inputs, attributes
 
     def label(self, name: str) -> str:
         """The node of a tensor in words, such as `Conv_12 (Conv)`."""
@@ -97,34 +79,29 @@ def first_difference(
     beyond = {name for name, (seen, _) in found.items() if not seen.ok}
     close = found.keys() - beyond
     note = "no tensor compared differs beyond the tolerance"  # rounding grew on the way
-    for guilty, ends, why in ((beyond, agreeing | close, ""), (found, agreeing, note)):
-        reached, _ = _reached(ours, outputs, guilty, ends)
-        if not reached:
+    for guilty, ends, why in ((beyond, agreeing | close, ""), ({*found}, agreeing, note)):
+        if not (reached := (ours.upstream(outputs, ends) & guilty) - ends):
             continue
         name = next(each for each in order if each in reached)
-        compared = len(agreeing) + len(found)
-        if missing := len(order) - compared:
+        if missing := len(order) - len(agreeing) - len(found):
             why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
-        before_it = order[: order.index(name)]
-        earlier = next((each for each in before_it if each in close), "")
-        parted = _divergence(name, ours, theirs, *found[name], draw)
-        return replace(parted, compared=compared, earlier=earlier, note=why)
+        one, other, (seen, values) = ours.made[name], theirs.made[name], found[name]
+        same = one.op_type == other.op_type  # the inputs of another operator do not correspond
+        return Divergence(
+            tensor=name,
+            producers=(ours.label(name), theirs.label(name)),
+            attributes=(_attributes(one), _attributes(other)),
+            inputs=(tuple(one.input), tuple(other.input)),
+            comparison=seen,
+            values=values,
+            fed=draw.label,
+            compared=len(agreeing) + len(found),
+            earlier=next((each for each in order[: order.index(name)] if each in close), ""),
+            note=why,
+            operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
+            is_pad=one.op_type == "Pad",
+        )
     return None
-
-
-def _reached(
-    nodes: _Nodes, outputs: Collection[str], wanted: Collection[str], ends: Collection[str]
-) -> tuple[set[str], set[str]]:
-    """Walks upstream from `outputs` until the tensors of `ends`."""
-    waiting, seen = [*outputs], {*outputs}
-    while waiting:
-        name = waiting.pop()
-        if name not in ends and name in nodes.made:
-            fresh = nodes.reads(name) - seen
-            seen |= fresh
-            waiting += fresh
-    reached = {name for name in seen if name in wanted and name not in ends}
-    return reached, seen - reached
 
 
 Evidence = tuple[Divergence | None, int, tuple[str, ...]]
@@ -140,58 +117,50 @@ def of_changed_operators(
 ) -> Evidence:
     """Compare what changed operators upstream of outputs compute, if its name is in both models.
 
-    One that differs is a difference where nothing but how the operator reads its data was changed:
+    These are windows that compute something else, and the first of other operators that do. One
+    that differs is a difference where nothing but how a window reads its data was changed:
     elsewhere its name may have been given to another tensor.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
-    asked = _changed(ours, theirs, ours.upstream(outputs))
+    own, other = (each.tensors for each in meanings(lab).values())
+    upstream = ours.upstream(outputs)
+    changed = {name for name in ours.made if own[name] != other.get(name)}
+
+    def is_window(name: str) -> bool:
+        """Whether it is one in both, that may pad, crop or read its data otherwise.
+
+        A transposed convolution that took over a crop has the name of the Slice.
+        """
+        before, after = ours.made[name], theirs.made[name]
+        if before.op_type != after.op_type:
+            return "Conv" in after.op_type and before.op_type in {"Pad", "Slice"}
+        weights = [own.get(each) for each in before.input[1:]]
+        same = weights == [other.get(each) for each in after.input[1:]]
+        return same and ("Conv" in after.op_type or "Pool" in after.op_type)
+
+    def begins(name: str) -> bool:
+        return all(other.get(each, each) in own.values() for each in theirs.made[name].input)
+
+    asked = [
+        name
+        for name in ours.made
+        if name in upstream & changed & theirs.made.keys() and (is_window(name) or begins(name))
+    ]
     agreeing, wrong = set[str](), list[str]()
     for name, pairs in _values(lab, asked, draws, provider):
         ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
         values = [before for before, _ in pairs]
         if ok and name not in outputs and not (is_flat(values) or all(map(is_discrete, values))):
             agreeing.add(name)
-        elif not ok and _is_one_window(ours.content(name), theirs.content(name)):
+        elif not ok and is_window(name):
             wrong.append(name)
     for draw in draws if wrong else ():
         steady = set(wrong) - restless(lab, wrong, draw, tolerance).keys()
         if found := first_difference(lab, steady, draw, provider, tolerance):
             return found, 0, ()
-    lacking, telling = [], set[str]()
-    for output in outputs:
-        _, seen = _reached(ours, [output], (), agreeing)
-        telling |= seen & agreeing
-        differs = any(ours.content(name) != theirs.content(name) for name in seen - agreeing)
-        if differs and not seen & agreeing:
-            lacking.append(output)
-    return None, len(telling), tuple(lacking)
-
-
-def _changed(ours: _Nodes, theirs: _Nodes, upstream: Collection[str]) -> list[str]:
-    """The operators of both models that differ, and the windows next to others that differ."""
-    found, other = list[str](), set[str]()
-    for name in (each for each in ours.made if each in upstream):
-        inputs = ours.reads(name)
-        differs = ours.content(name) != theirs.content(name)
-        held = any(ours.content(each) != theirs.content(each) for each in inputs - ours.made.keys())
-        if differs or held or inputs & other:
-            is_window = _is_one_window(ours.content(name), theirs.content(name))
-            found += [name] if name in theirs.made and (differs or is_window) else []
-            other |= set() if is_window else {name}
-    return found
-
-
-def _is_one_window(before: object, after: object) -> bool:
-    """Whether two nodes are one window operator, that may pad, crop or read its data otherwise.
-
-    A transposed convolution that took over a crop has the name of the Slice.
-    """
-    if not isinstance(before, tuple) or not isinstance(after, tuple):
-        return False
-    (op_type, _, inputs, _), (other, _, others, _) = before, after
-    if op_type == other:
-        return ("Conv" in other or "Pool" in other) and inputs[1:] == others[1:]
-    return "Conv" in other and op_type in {"Pad", "Slice"}
+    telling = {name: ours.upstream([name]) & agreeing for name in outputs}
+    lacking = tuple(name for name in outputs if name in changed and not telling[name])
+    return None, len(set[str]().union(*telling.values())), lacking
 
 
 def restless(
@@ -204,85 +173,38 @@ def restless(
 ) -> dict[str, Comparison]:
     """How tensors differ that the original does not compute twice alike on the CPU.
 
-    It computes them again in one session, and afresh in another one. What reads numbers drawn with
-    a seed differs within a session, and counts only if it differs in a fresh one too.
+    It computes them again in one session, unless it draws numbers, and afresh in another one.
     """
-    nodes, found = _Nodes(lab, "original"), dict[str, Comparison]()
-    drawing = drawn(lab.proto("original"))
-
-    def runs(some: Sequence[str]) -> list[dict[str, Value]] | None:
-        both = lab.values("original", some, [draw, draw], level=level, anew=False)
-        fresh = both and lab.values("original", some, [draw], level=level)
-        return both and fresh and [*both, *fresh]
-
-    for name, (first, again, fresh) in _in_chunks(names, runs, _BUDGET // 3):
-        for other in [fresh] if nodes.upstream([name]) & drawing else [again, fresh]:
-            if not (seen := compare(name, first, other, tolerance)).ok:
-                found[name] = seen
-    return found
+    times = 1 if lab.model.random else 2
+    runs = lab.values("original", names, [draw] * times, level=level) or []
+    fresh = (runs and lab.values("original", names, [draw], level=level)) or []
+    pairs = ((name, runs[0][name], other[name]) for other in [*runs[1:], *fresh] for name in names)
+    seen = [compare(*pair, tolerance) for pair in pairs]
+    return {each.output: each for each in seen if not each.ok}
 
 
 def _values(
     lab: Lab, names: Sequence[str], draws: Sequence[Draw], provider: str
 ) -> Iterator[tuple[str, list[tuple[Value, Value]]]]:
-    """The values of tensors in both models, for each set of inputs."""
-    step = "looking for the first difference"
-    lab.progress(step, 0, len(names))
-
-    def runs(some: Sequence[str]) -> list[dict[str, Value]] | None:
-        ours = lab.values("original", some, draws, provider)
-        theirs = ours and lab.values("rewritten", some, draws, provider)
-        return ours and theirs and [*ours, *theirs]
-
-    for done, (name, values) in enumerate(_in_chunks(names, runs, _BUDGET // len(draws))):
-        lab.progress(step, done, len(names))
-        yield name, [*zip(values[: len(draws)], values[len(draws) :], strict=True)]
-
-
-def _in_chunks(
-    names: Sequence[str],
-    runs: Callable[[Sequence[str]], list[dict[str, Value]] | None],
-    budget: int,
-) -> Iterator[tuple[str, list[Value]]]:
-    """Tensors with their value in each run, so many at a time as fit the budget.
+    """The values of tensors in both models for each set of inputs, as many at a time as fit.
 
     Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
     """
-    done, size = 0, _FIRST_CHUNK
+    done, size, budget = 0, _FIRST_CHUNK, _BUDGET // len(draws)
     while done < len(names):
-        chunk = names[done : done + size]
-        found = runs(chunk)
-        if not found:
-            done += len(chunk) == 1
-            size = max(1, len(chunk) // 2)
+        lab.progress("looking for the first difference", done, len(names))
+        some = names[done : done + size]
+        ours = lab.values("original", some, draws, provider)
+        theirs = ours and lab.values("rewritten", some, draws, provider)
+        if not ours or not theirs:
+            done += len(some) == 1
+            size = max(1, len(some) // 2)
             continue
-        done += len(chunk)
-        largest = max(map(_bytes, found[0].values()))
+        done += len(some)
+        largest = max(map(_bytes, ours[0].values()))
         size = max(1, min(budget // max(largest, 1), _GROWTH * size))
-        yield from ((name, [run[name] for run in found]) for name in chunk)
-
-
-def _divergence(
-    name: str,
-    ours: _Nodes,
-    theirs: _Nodes,
-    seen: Comparison,
-    values: tuple[str, str],
-    draw: Draw,
-) -> Divergence:
-    one, other = ours.made[name], theirs.made[name]
-    same = one.op_type == other.op_type  # the inputs of another operator do not correspond
-    return Divergence(
-        tensor=name,
-        producers=(ours.label(name), theirs.label(name)),
-        attributes=(_attributes(one), _attributes(other)),
-        inputs=(tuple(one.input), tuple(other.input)),
-        comparison=seen,
-        values=values,
-        fed=draw.label,
-        operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
-        is_pad=one.op_type == "Pad",
-    )
+        for name in some:
+            yield name, [(one[name], two[name]) for one, two in zip(ours, theirs, strict=True)]
 
 
 def _operands(
@@ -307,13 +229,14 @@ def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
     if held is None:
         made = "an input of the model" if node is None else f"computed by {nodes.label(name)}"
         return made if name else "absent", None
-    kind, shape, values = KINDS.get(held.data_type, "unknown"), [*held.dims], None
+    kind, shape, numbers = KINDS.get(held.data_type, "unknown"), [*held.dims], b""
+    text = f"a constant {kind} {shape}"
     with suppress(ValueError, TypeError, KeyError, IndexError):
-        values = None if is_external(held) else np.asarray(numpy_helper.to_array(held))
-    if values is not None and values.size <= _SHORT and values.dtype.kind in "biuf":
-        return f"constant {values.tolist()}", (kind, shape, values.tobytes())
-    numbers = b"" if values is None else values.tobytes()
-    return f"a constant {kind} {shape}", (kind, shape, numbers)
+        values = np.asarray([] if is_external(held) else numpy_helper.to_array(held))
+        numbers = values.tobytes()
+        if values.size <= _SHORT and values.dtype.kind in "biuf" and not is_external(held):
+            text = f"constant {values.tolist()}"
+    return text, (kind, shape, numbers)
 
 
 def _attributes(node: onnx.NodeProto) -> str:

@@ -5,97 +5,74 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
-from msgspec import Struct, field
-from msgspec.structs import replace
 from onnx import TensorProto
 
+from onnxpad.arguments import InFolder
 from onnxpad.errors import UsageError
 from onnxpad.file.proto_walk import bodies, walked
-from onnxpad.runtimes.sessions import Value
+from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 from onnxpad.validation.align import fits
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.draw import Draw, Input, Interface, Output
+from onnxpad.validation.draw import Input, Interface, Output
 
 
-class Pairing(Struct, frozen=True):
-    """The names of inputs and outputs in a second model that differ from those in the first.
-
-    Those of the second model by those of the first; `notes` has a line for each pair.
-    """
-
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def fed(self, draw: Draw) -> Draw:
-        """Inputs of the first model under the names of the second."""
-        if not self.inputs:
-            return draw
-        feeds = {self.inputs.get(name, name): data for name, data in draw.feeds.items()}
-        return replace(draw, feeds=feeds)
-
-    def renamed(self, outputs: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Outputs of the second model under the names of the first."""
-        if not self.outputs:
-            return outputs
-        known: dict[str, list[str]] = {}  # two tensors of the first model may be one
-        for name, other in self.outputs.items():
-            known.setdefault(other, []).append(name)
-        return {each: value for name, value in outputs.items() for each in known.get(name, [name])}
-
-
-def paired(original: Interface, rewritten: Interface) -> Pairing:
+def paired(original: Interface, rewritten: Interface) -> tuple[dict[str, str], list[str]]:
     """Match the inputs and outputs of two models: by name, the rest by order.
 
     Matches by order have the same element type and compatible shapes. If only one model has names
-    left over, an input or output was added or removed, and none is matched.
+    left over, an input or output was added or removed, and none is matched. Returns the names of
+    the original for those of the rewritten model that are others, with a line on each.
 
     Raises:
-        UsageError: Inputs of other names are ambiguous, or do not fit.
+        UsageError: Inputs of other names do not fit.
     """
     inputs = _rest(original.inputs, rewritten.inputs)
     outputs = _rest(original.outputs, rewritten.outputs)
-    into = _paired(*inputs)
-    if into is None:
+    into, out = _paired(*inputs), _paired(*outputs)
+    if not into and all(inputs):
         texts = [", ".join(map(_text, side)) for side in inputs]
         raise UsageError(
             f"the models have different inputs: {texts[0]} in the original, {texts[1]} in the "
             "rewritten model, which do not match by order, type and shape; give them the same names"
         )
-    out = _paired(*outputs) or {}
     notes = [
         f"{kind} {name!r} of the original is {other!r} in the rewritten model, by order, type and "
         "shape"
         for kind, names in (("input", into), ("output", out))
-        for name, other in names.items()
+        for other, name in names.items()
     ]
-    return Pairing(into, out, tuple(notes))
+    return {**into, **out}, notes
 
 
-_Rest = tuple[list[Input | Output], list[Input | Output]]
+def renamed(source: Source, names: Mapping[str, str]) -> Source:
+    """A model with other names for some tensors; those that have these names get further ones."""
+    model, folder = onnx.ModelProto(), folder_of(source)
+    model.CopyFrom(read_proto(source))
+    every = {**{name: f"{name}/own" for name in names.values()}, **names}
+    within = (body for node in walked(model.graph.node) for body in bodies(node))
+    for graph in (model.graph, *within):
+        for node in graph.node:
+            node.input[:] = [every.get(each, each) for each in node.input]
+            node.output[:] = [every.get(each, each) for each in node.output]
+        for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+            value.name = every.get(value.name, value.name)
+    return model if folder is None else InFolder(model.SerializeToString(), folder)
 
 
-def _rest(one: Sequence[Input | Output], other: Sequence[Input | Output]) -> _Rest:
+_Ports = Sequence[Input | Output]
+
+
+def _rest(one: _Ports, other: _Ports) -> tuple[list[Input | Output], list[Input | Output]]:
     """The entries on each side whose name the other side lacks."""
     names = {each.name for each in one} & {each.name for each in other}
     return [e for e in one if e.name not in names], [e for e in other if e.name not in names]
 
 
-def _paired(
-    ours: Sequence[Input | Output], theirs: Sequence[Input | Output]
-) -> dict[str, str] | None:
-    """Names matched by order, or in the only other way that fits; None if there is none."""
-    if not ours or not theirs:
+def _paired(ours: _Ports, theirs: _Ports) -> dict[str, str]:
+    """The first names for the second ones, by order, if as many fit."""
+    if len(ours) != len(theirs) or not all(map(_fit, ours, theirs)):
         return {}
-    if len(ours) != len(theirs):
-        return None
-    if all(map(_fit, ours, theirs)):
-        return {one.name: other.name for one, other in zip(ours, theirs, strict=True)}
-    found = {one.name: [each.name for each in theirs if _fit(one, each)] for one in ours}
-    if any(len(names) != 1 for names in found.values()):
-        return None
-    only = {name: names[0] for name, names in found.items()}
-    return only if len(set(only.values())) == len(only) else None
+    return {other.name: one.name for one, other in zip(ours, theirs, strict=True)}
 
 
 def _fit(one: Input | Output, other: Input | Output) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, cast
 
 from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr
 
 from onnxpad.arithmetic.window import Pairs, pads_text
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
-_FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")
+_NOTHING: Outcome = "nothing compared"
 
 
 class Comparison(Struct, frozen=True):
@@ -29,9 +29,8 @@ class Comparison(Struct, frozen=True):
         dtype: Element type expected, such as `float32`; empty if not a tensor.
         ulp: Greatest difference in units in the last place; None if not defined.
         cosine: Cosine of the angle between both as vectors; None if it is not defined.
-        argmax: Share of rows whose greatest element is at the same place; None unless of one or
-            two axes.
-        special: Number of places where one side is NaN or infinite and the other is not the same.
+        argmax: Share of rows with the greatest element at one place; None if over two axes.
+        special: Number of places where one side alone is NaN, or infinite.
         worst: Index of the element that differs most; empty if equal, or a scalar.
         noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
@@ -71,8 +70,7 @@ class Run(Struct, frozen=True):
         ok: Whether this run is no evidence against the model.
         subject: The model that ran: `original` or `rewritten`.
         against: The source of the expected outputs: `original`, `rewritten` or `reference`.
-        excused: Whether `note` tells why a difference or failure is not the model's fault. Such a
-            run is no evidence for the model either.
+        excused: Whether `note` tells why a failure is not the model's fault: no evidence for it.
         flat: Whether all outputs are the same for any data, or nearly, and so no evidence.
         drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how.
     """
@@ -127,8 +125,7 @@ class Divergence(Struct, frozen=True):
         compared: How many tensors have the same name in both models and were compared.
         earlier: The first tensor before it that differs within rounding; else empty.
         note: A limitation of this finding, in one line; else empty.
-        operands: A line for each input of that node that is a constant in one model alone, or
-            another one.
+        operands: A line for each of that node's inputs that is a constant in one model, or another.
         is_pad: Whether that node is a `Pad` in the original.
     """
 
@@ -163,7 +160,11 @@ class PaddingDifference(Struct, frozen=True):
     @property
     def pads(self) -> tuple[str, str]:
         """The total padding in both as text, in ONNX order (all begins, then all ends)."""
-        before, after = map(_in_order, self.totals)
+        in_order = (
+            each if isinstance(each, str) else str([side[end] for end in (0, 1) for side in each])
+            for each in self.totals
+        )
+        before, after = in_order
         return before, after
 
     @property
@@ -171,12 +172,6 @@ class PaddingDifference(Struct, frozen=True):
         """The total padding in both for people, such as `H 0+1, W 0+2`."""
         before, after = (each if isinstance(each, str) else pads_text(each) for each in self.totals)
         return before, after
-
-
-def _in_order(total: Pairs | str) -> str:
-    if isinstance(total, str):
-        return total
-    return str([begin for begin, _ in total] + [end for _, end in total])
 
 
 class Skipped(Struct, frozen=True):
@@ -247,109 +242,33 @@ def parted(found: Validation) -> PaddingDifference | None:
     It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
     run it is the first operator with other padding, unless the models take inputs of other sizes.
     """
-    if found.resized:
-        return None
-    first, stopped = found.divergence, False
-    if first is None:
-        mine = [run for run in found.runs if run.subject == found.subject]
-        plain = [run for run in mine if run.optimisation == "off"]
-        stopped = any(not run.ok and not run.comparisons for run in plain)
-    elif first.is_pad:
-        stopped = True
-    names = () if first is None else (first.tensor,)
-    return next((each for each in found.padding if stopped or each.tensor in names), None)
+    first, mine = found.divergence, [run for run in found.runs if run.subject == found.subject]
+    plain = [run for run in mine if run.optimisation == "off"]
+    stopped = first.is_pad if first else any(not r.ok and not r.comparisons for r in plain)
+    near = (e for e in found.padding if stopped or (first and e.tensor == first.tensor))
+    return None if found.resized else next(near, None)
 
 
 def culprit(found: Validation) -> str:
     """Where a rewritten model parts from the original, in a few words; empty if not known."""
-    if found.outcome != "failed":
-        return ""
-    if found.resized:
-        return found.resized
-    padded = parted(found)
-    if padded is not None:
-        before, after = padded.by_axis
-        return f"{padded.nodes[1]}: {before} became {after}"
+    if found.outcome != "failed" or found.resized:
+        return found.resized if found.outcome == "failed" else ""
+    if (padded := parted(found)) is not None:
+        return f"{padded.nodes[1]}: {' became '.join(padded.by_axis)}"
     return "" if found.divergence is None else found.divergence.producers[1]
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
     """The verdict if no model was run."""
-    return Validation(
-        False,
-        (),
-        (f"not compared: {why}",),
-        probes=probes,
-        subject=subject,
-        outcome="nothing compared",
-        reason=why,
-    )
-
-
-def joined(one: Validation, other: Validation) -> Validation:
-    """One verdict of two on the same models: it fails if either does, else one that passed counts.
-
-    That nothing was compared in one of them alone is a warning.
-    """
-    verdicts = one, other
-    outcome = next(each for each in _FIRST if each in {found.outcome for found in verdicts})
-    reasons = [each.reason for each in verdicts if outcome != each.outcome == "nothing compared"]
-    return replace(
-        one,
-        outcome=outcome,
-        reason=next((found.reason for found in verdicts if found.outcome == outcome), ""),
-        runs=one.runs + other.runs,
-        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
-        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        skipped=tuple(dict.fromkeys((*one.skipped, *other.skipped, *map(Skipped, reasons)))),
-        hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),
-        divergence=one.divergence or other.divergence,
-    )
-
-
-def by_reference_alone(found: Validation) -> bool:
-    """Whether a model fails only since it does not reproduce a reference, and differs nowhere else.
-
-    No change can be blamed then: an original that reproduces it differs too.
-    """
-    wrong = [run for run in found.runs if not run.ok and run.subject == found.subject]
-    return found.divergence is None and bool(wrong) and all(r.against == "reference" for r in wrong)
-
-
-def not_blamed(found: Validation) -> Validation:
-    """A verdict in which a rewritten model may differ from a reference as the original does.
-
-    That is where both agree with each other.
-    """
-
-    def key(run: Run, subject: str, against: str) -> tuple[str, ...]:
-        return run.provider, run.optimisation, run.inputs, subject, against
-
-    wrong = {key(run, run.subject, run.against) for run in found.runs if not run.ok}
-    right = {key(run, run.subject, run.against) for run in found.runs if run.ok}
-
-    def fair(run: Run) -> Run:
-        both = key(run, "original", "reference") in wrong and (
-            key(run, "rewritten", "original") in right
-        )
-        if run.ok or run.against != "reference" or run.subject != "rewritten" or not both:
-            return run
-        note = run.note or "the original differs from the reference too"
-        return replace(run, ok=True, excused=True, note=note)
-
-    runs = tuple(map(fair, found.runs))
-    if runs == found.runs or not all(run.ok for run in runs if run.subject == "rewritten"):
-        return found
-    return replace(found, runs=runs, outcome="passed")
+    told, nothing = (f"not compared: {why}",), _NOTHING
+    return Validation(False, (), told, probes, subject=subject, outcome=nothing, reason=why)
 
 
 def why_not(found: Validation) -> str:
     """Why a validation did not pass, in one line; empty if it did."""
     if found.outcome == "nothing compared":
         return f"not validated: {found.reason}"
-    for run in found.runs:
-        if run.ok or run.subject != found.subject:
-            continue
+    for run in (each for each in found.runs if not each.ok and each.subject == found.subject):
         where = f"on {run.provider}, optimisation {run.optimisation}"
         wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
         if not wrong:

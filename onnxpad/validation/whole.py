@@ -15,11 +15,11 @@ from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.draw import UndrawableError, outline, pinned, shaped
+from onnxpad.validation.draw import UndrawableError, outline, pinned
 from onnxpad.validation.given import Arrays, matched_inputs, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.names import Pairing, paired
+from onnxpad.validation.names import paired, renamed
 from onnxpad.validation.result import Validation, not_validated
 
 _HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
@@ -47,17 +47,13 @@ def validate_models(
 ) -> Validation:
     """Compare the outputs of `rewritten` and `original` on onnxruntime.
 
-    Nothing is compared if only the rewritten model runs (it then repairs the original), if neither
-    runs, or if nothing that differs shows in an output. The rewritten model then fails if it does
-    not load where the original does. Inputs are drawn once more with other data, negative if the
-    type allows. A reference is compared with both models; differences of the original from it are
-    reported, and never blamed on the rewritten model. Two sessions are never open at once.
-
-    Without `rewritten` the original is compared with the `reference`. `sizes` are those admitted
-    for open dimensions, by name, and `limits` those that the models' metadata allows, by axis of an
-    input. That the rewritten model runs alone is a repair where it `repairs`: an operator that
-    keeps the original from running was changed, and the specification certifies all changes. It has
-    to load if `given` does, or else the original. `uncompared` is why nothing is compared.
+    Inputs are drawn, also other data, negative if the type allows. A reference is compared with
+    both models, and never blamed on the rewritten one; without `rewritten` with the original alone.
+    `sizes` are those admitted for open dimensions, by name, `limits` those that the metadata of the
+    models allows, by axis of an input, and `shapes` fixed ones. That the rewritten model runs alone
+    is a repair where it `repairs`: an operator that keeps the original from running was changed,
+    and the specification certifies all changes. It has to load if `given` does, or else the
+    original. `uncompared` is why nothing is compared.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
@@ -71,30 +67,32 @@ def validate_models(
             require_provider(provider)
     folder = folder_of(original) if folder is None else folder
     sources = {"original": with_bodies(original)}
-    if rewritten is not None:
-        sources["rewritten"] = with_bodies(rewritten)
-    pairing = Pairing()
+    by_order = list[str]()
     try:
         model = outline(read_proto(sources["original"]))
-        model = replace(model, inputs=shaped(model.inputs, shapes or {}))
+        model = replace(model, inputs=pinned(model.inputs, shapes or {}))
         if rewritten is not None:
-            proto = read_proto(sources["rewritten"])
-            other = outline(proto)
-            pairing = paired(model, other)
-            known = pinned(model.inputs, proto, sizes, pairing.inputs)
-            random = model.random or other.random
+            sources["rewritten"] = with_bodies(rewritten)
+            other = outline(read_proto(sources["rewritten"]))
+            names, by_order = paired(model, other)
+            if names:
+                sources["rewritten"] = renamed(sources["rewritten"], names)
+                other = outline(read_proto(sources["rewritten"]))
+            ranks = {(each.name, len(each.shape)) for each in model.inputs}
+            theirs = {e.name: e.shape for e in other.inputs if (e.name, len(e.shape)) in ranks}
+            known, random = pinned(model.inputs, theirs, sizes), model.random or other.random
             model = replace(model, inputs=known, pads=model.pads or other.pads, random=random)
-            del proto
     except UndrawableError as error:
-        return not_validated(str(error), subject=[*sources][-1])
+        subject = "original" if rewritten is None else "rewritten"
+        return not_validated(str(error), subject=subject)
     found = matched_inputs(model, inputs, reference)
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
-    lab = Lab(sources, model, folder, pairing, progress)
-    remarks = [*notes, *pairing.notes, *found.notes]
+    lab = Lab(sources, model, folder, progress)
+    remarks = [*notes, *by_order, *found.notes]
     judgement = Judgement(lab, tolerance or Tolerance(), found.expected, remarks)
     sites = list[Entered]()
     runs = ""

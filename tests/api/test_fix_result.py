@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 from msgspec.structs import replace
@@ -23,7 +22,7 @@ from onnxpad.validation import lab
 from onnxpad.validation.lab import Execution, Result
 from onnxpad.validation.lab import ask as asking
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
-from tests.support import feeds_of, one, onnxpad_runs, run
+from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row
 
 PADDED = one(
@@ -213,74 +212,6 @@ def test_a_result_that_its_optimiser_breaks_is_no_repair(monkeypatch: pytest.Mon
     result = onnxpad.fix(dilated(POOL))
     assert result.validation is not None
     assert (result.validation.outcome, result.ok) == ("nothing compared", False)
-
-
-def recorded(model: onnx.ModelProto, beyond: float = 0.0) -> dict[str, Any]:
-    """An input, and the model's output for it."""
-    feeds = feeds_of(model)
-    return {**feeds, "y": run(model, feeds)[0] + np.float32(beyond)}
-
-
-CONV = "a = Pad (x, p) z = Conv (a, w)"
-PADDED_TWICE, PADDED_ONCE = dilated("y = Relu (z)", CONV), dilated("y = Relu (z)", CONV)
-PADDED_ONCE.graph.initializer[1].CopyFrom(
-    onnx.numpy_helper.from_array(np.array([0, 0, 2, 0, 0, 0, 0, 2]), "p")
-)
-RIGHT = dilated(POOL, "z = Conv <pads = [2, 2, 2, 2], dilations = [2, 2]> (x, w)")
-
-
-def test_a_reference_is_reproduced_too() -> None:
-    result = onnxpad.fix(PADDED_TWICE, reference=recorded(PADDED_TWICE))
-    assert result.validation is not None
-    assert result.validation.outcome == "passed"
-    assert {run.against for run in result.validation.runs} == {"original", "reference"}
-    assert len({run.inputs for run in result.validation.runs}) > 1  # drawn inputs as always
-
-
-def test_a_repair_is_validated_by_a_reference() -> None:
-    result = onnxpad.fix(dilated(POOL), reference=recorded(RIGHT))
-    assert result.validation is not None
-    assert (result.validation.outcome, result.ok) == ("passed", True)
-    assert not any(line.startswith("not validated") for line in result.validation.warnings)
-
-
-def test_a_repair_that_a_reference_contradicts_has_failed(tmp_path: Path) -> None:
-    result = onnxpad.fix(dilated(POOL), reference=recorded(RIGHT, 1.0))
-    assert result.validation is not None
-    assert (result.validation.outcome, result.barred) == ("failed", ())
-    with pytest.raises(ValidationError):
-        result.save(tmp_path / "out.onnx")
-    path, given = tmp_path / "m.onnx", tmp_path / "r.npz"
-    onnx.save(dilated(POOL), path)
-    np.savez(given, **recorded(RIGHT, 1.0))
-    ended = onnxpad_runs("fix", path, "--reference", given)
-    assert (ended.exit_code, (tmp_path / "m.fixed.onnx").exists()) == (3, False)
-
-
-def test_an_original_that_misses_the_reference_is_a_warning(tmp_path: Path) -> None:
-    given, path = recorded(PADDED_TWICE), tmp_path / "m.onnx"
-    for model in (PADDED_ONCE, onnxpad.fix(PADDED_ONCE).model):  # changed or not
-        result = onnxpad.fix(model, reference=given)
-        assert result.ok
-        assert not result.barred
-        told = [*result.warnings, *(result.compared.warnings if result.compared else ())]
-        assert any("reference" in line for line in told)
-        assert any(line.startswith("onnxpad.match(model, reference)") for line in told)
-    onnx.save(PADDED_ONCE, path)
-    np.savez(tmp_path / "r.npz", **given)
-    ended = onnxpad_runs("fix", path, "--reference", tmp_path / "r.npz")
-    assert ended.exit_code == 0
-    assert (tmp_path / "m.fixed.onnx").exists()
-
-
-def test_a_reference_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
-    path, given = tmp_path / "m.onnx", tmp_path / "r.npz"
-    onnx.save(PADDED_TWICE, path)
-    np.savez(given, x=np.ones((1, 1, 5, 9), np.float32), y=np.ones(1, np.float32))
-    for options in (["--no-validate"], ["-o", given], []):
-        ended = onnxpad_runs("fix", path, "--reference", given, *options)
-        assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
-    assert not (tmp_path / "m.fixed.onnx").exists()
 
 
 def change(node: str, *assumptions: str) -> Change:

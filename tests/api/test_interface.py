@@ -34,7 +34,7 @@ NEAR = {"rtol": None, "atol": None}
 @each_row(
     ("call", "options"),
     [
-        (onnxpad.fix, {**RUNS, "validate": True, "inputs": None, "reference": None}),
+        (onnxpad.fix, {**RUNS, "validate": True, "inputs": None}),
         (onnxpad.check, {"convention": None}),
         (onnxpad.show, {**SIZES, "node": (), "target": (), "trust": None}),
         (
@@ -111,7 +111,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *((call, {"select": "PAD9999"}, "PAD9999") for call in ("fix", "check")),
     *((call, {"ignore": "nothing"}, "'NOTHING' names no code") for call in ("fix", "check")),
     ("check", {"convention": "kera"}, "unknown convention 'kera'; choose one of .*keras"),
-    ("fix", {"reference": {"x": 1}, "validate": False}, "a reference is for the validation"),
     *(("fix", {"run_timeout": each}, "run_timeout|seconds") for each in (0, -1, math.nan)),
     *(("match", {"seconds": each}, "seconds") for each in (-1, math.nan)),
     *(("match", {option: -1}, option) for option in ("rtol", "atol")),

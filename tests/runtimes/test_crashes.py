@@ -18,7 +18,6 @@ from onnxpad.runtimes.runtime import CrashError, EngineError
 from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.lab import Lab, ask
-from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.probes import compare_runs
 from tests.support.rows import one_in
@@ -185,7 +184,7 @@ class TestMade:
         found, _ = ask(named(name), draws, CPU, "off")
         assert [result.error for result in found] == [TOLD] * 5
         assert not any(result.error for result in ask(named("g"), draws, CPU, "off")[0])
-        lab = Lab({"original": named(name)}, outline(named(name)), None, Pairing())
+        lab = Lab({"original": named(name)}, outline(named(name)), None)
         assert lab.prepare((CPU,), 2, 0) == ("", TOLD)
 
     def test_a_whole_validation(self, name: str) -> None:
@@ -213,7 +212,7 @@ class TestMade:
 @pytest.mark.usefixtures("falling")
 def test_a_model_that_crashes_at_three_sizes_is_not_opened_again() -> None:
     model = named("falls_on_large", size="N")
-    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab = Lab({"original": model}, outline(model), None)
     assert lab.prepare((CPU,), 1, 0) == ("", TOLD)
 
 

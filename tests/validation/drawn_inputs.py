@@ -40,7 +40,7 @@ def said(line: str) -> str:
         found = outline(model)
     except ModelError:
         return f"{asked}  =>  refused"
-    fed = pinned(found.inputs, model, dict(map(_limit, limits.split())))
+    fed = pinned(found.inputs, {}, dict(map(_limit, limits.split())))
     marks = [word for word in ("quantised", "pads", "random") if getattr(found, word)]
     parts = [f"{found.nodes} nodes", *marks, f"inner {' '.join(sorted(found.inner))}"]
     for each in fed:

@@ -32,18 +32,15 @@ def tensor(folder: Path, name: str, value: float, called: str = "") -> None:
     (folder / f"{name}.pb").write_bytes(found.SerializeToString())
 
 
-def read(path: Path) -> list[list[tuple[str, Any, str]]]:
-    return [
-        [(each.name, each.array.tolist(), each.role) for each in some]
-        for some in _sets(path, "")[1]
-    ]
+def read(path: Path) -> list[list[tuple[str, Any]]]:
+    return [[(name, array.tolist()) for name, array in some.items()] for some in _sets(path, "")[1]]
 
 
 def test_arrays_of_one_file(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([1, 2]))
-    assert read(tmp_path / "a.npy") == [[("the array", [1, 2], "")]]
+    assert read(tmp_path / "a.npy") == [[("the array", [1, 2])]]
     np.savez(tmp_path / "b.npz", q=np.array([1]), p=np.array(2.5), x=np.array("t"))
-    expected = [[("q", [1], ""), ("p", 2.5, ""), ("x", "t", "")]]
+    expected = [[("q", [1]), ("p", 2.5), ("x", "t")]]
     assert read(tmp_path / "b.npz") == expected
     np.savez_compressed(tmp_path / "c.any", q=np.array([1]), p=np.array(2.5), x=np.array("t"))
     assert read(tmp_path / "c.any.npz") == expected
@@ -55,16 +52,15 @@ def test_tensors_of_a_folder_and_of_those_inside(tmp_path: Path) -> None:
         tensor(top, f"input_{number}", number)
     tensor(top, "output_0", 20, "named")
     (top / "readme.txt").write_text("no tensor")
-    assert read(top) == [
-        [*((f"input_{n}", float(n), "input") for n in (0, 1, 2, 10)), ("named", 20.0, "output")]
-    ]
+    assert read(top) == [[*((f"input_{n}", float(n)) for n in (0, 1, 2, 10)), ("named", 20.0)]]
     tensor(top / "set_10", "output_0", 3, "y")
     tensor(top / "set_2", "input_0", 4)
     (top / "empty").mkdir()
-    assert read(top)[1:] == [[("input_0", 4.0, "input")], [("y", 3.0, "output")]]
-    assert read(top / "set_2") == [[("input_0", 4.0, "input")]]
+    assert read(top)[1:] == [[("input_0", 4.0)], [("y", 3.0)]]
+    assert read(top / "set_2") == [[("input_0", 4.0)]]
 
 
+NO_ARRAYS = "has something else than arrays, or nothing; write it with numpy.savez"
 NO_FILE = "is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
 NO_TENSOR = "is not a serialized TensorProto"
 NO_REGULAR = "is not a regular file; save the arrays to a file first"
@@ -119,8 +115,8 @@ def array(path: Path, **arrays: Any) -> None:
         (objects, f"P: {NO_FILE}"),
         (lambda path: array(path, x=np.array([{}])), f"P: {NO_FILE}"),
         (lambda path: path.write_bytes(b"PK\x03\x04 cut"), f"P: {NO_FILE}"),
-        (packed(), "P: contains no arrays"),
-        (packed(x=b"text"), "P: 'x' is not an array; write the file with numpy.savez"),
+        (packed(), f"P: {NO_ARRAYS}"),
+        (packed(x=b"text"), f"P: {NO_ARRAYS}"),
         (lambda path: path.mkdir(),
          "P: has no input_0.pb, which folders of ONNX test data have"),
         (within("input_0.pb", lambda path: path.write_bytes(b"\xff\xff")), f"I: {NO_TENSOR}"),
@@ -180,20 +176,3 @@ def test_a_file_that_unpacks_to_far_more_than_it_is(
 def test_names_in_a_list() -> None:
     assert _listed("ab") == "'a', 'b'"
     assert _natural(Path("d/input_10b2.pb")) == ["input_", 10, "b", 2, ".pb"]
-
-
-def test_the_roles_of_a_folders_files_count_before_their_names(tmp_path: Path) -> None:
-    model = outline(parsed("g (float s) => (float y) { y = Neg (s) }"))
-    folder = tmp_path / "t"
-    tensor(folder, "input_0", 1.5, "y")  # of the other role's name
-    tensor(folder, "output_0", 2.5, "s")
-    found = reading.matched_inputs(model, folder, None)
-    assert [each.feeds["s"].tolist() for each in found.draws] == [[1.5]]
-    assert found.notes == (f"{folder}: 'y' taken as input 's', by order",)
-    both = reading.matched_inputs(model, None, folder)
-    assert [each.feeds["s"].tolist() for each in both.draws] == [[1.5]]
-    assert [{name: each.tolist() for name, each in some.items()} for some in both.expected] == [
-        {"y": 2.5}
-    ]
-    apart = reading.matched_inputs(model, {"s": np.array(4, np.float32)}, folder)
-    assert [each.feeds["s"].tolist() for each in apart.draws] == [[4.0]]

@@ -13,7 +13,6 @@ from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.locate import first_difference
-from onnxpad.validation.names import Pairing
 from onnxpad.validation.result import Divergence
 from tests.support import one
 
@@ -75,7 +74,7 @@ def parting(
     folder: Path | None = None,
     tolerance: Tolerance = Tolerance(),
 ) -> Divergence | None:
-    lab = Lab({"original": before, "rewritten": after}, outline(NETWORK), folder, Pairing())
+    lab = Lab({"original": before, "rewritten": after}, outline(NETWORK), folder)
     return first_difference(lab, [name], draw, CPU, tolerance)
 
 
@@ -104,13 +103,13 @@ def test_all_is_one_run_a_model_where_it_fits_and_many_where_not(
 ) -> None:
     tensor = 2 * 9 * 9 * 4
     held: list[int] = []
-    plain = Session.run
+    plain = Session.timed
 
     def counted(session: Session, feeds: Any, outputs: Any = None) -> Any:
         held.append(len(outputs))
         return plain(session, feeds, outputs)
 
-    monkeypatch.setattr(Session, "run", counted)
+    monkeypatch.setattr(Session, "timed", counted)
     found = find(NETWORK, faulty(300))
     assert found is not None
     assert found.tensor == "t300"

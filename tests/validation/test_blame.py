@@ -1,4 +1,4 @@
-"""What a failed validation is blamed on: a reference, some padding, or the first tensor."""
+"""What a failed validation is blamed on: some padding, or the first tensor."""
 
 from typing import Any
 
@@ -10,9 +10,7 @@ from onnxpad.validation.result import (
     PaddingDifference,
     Run,
     Validation,
-    by_reference_alone,
     culprit,
-    not_blamed,
     parted,
 )
 from tests.support.rows import each_row
@@ -36,58 +34,6 @@ def run(said: str) -> Run:
 def verdict(runs: str, **others: Any) -> Validation:
     found = tuple(map(run, filter(None, runs.split(", "))))
     return Validation(all(each.ok for each in found), found, **others)
-
-
-OWN, SHARED = "original/reference off", "rewritten/reference off"
-BOTH_DIFFER = f"{OWN}, {SHARED}, rewritten/original off ok"
-
-
-@each_row(
-    ("runs", "excused", "outcome"),
-    [
-        (BOTH_DIFFER, 1, "passed"),
-        ("rewritten/reference off, rewritten/original off ok", 0, "failed"),
-        ("original/reference off, rewritten/reference off", 0, "failed"),
-        (
-            "original/reference off ok, rewritten/reference off, rewritten/original off ok",
-            0,
-            "failed",
-        ),
-        (f"{OWN}, {SHARED}, rewritten/original off", 0, "failed"),
-        (
-            "original/reference off, rewritten/reference off ok, rewritten/original off ok",
-            0,
-            "failed",
-        ),
-        (f"{BOTH_DIFFER}, rewritten/original full", 0, "failed"),
-        (f"{BOTH_DIFFER}, rewritten/original full ok", 1, "passed"),
-        (f"{BOTH_DIFFER}, rewritten/reference full", 0, "failed"),
-        (f"{BOTH_DIFFER}, {BOTH_DIFFER.replace('off', 'full')}", 2, "passed"),
-        (
-            BOTH_DIFFER.replace(OWN, f"{OWN} again"),
-            0,
-            "failed",
-        ),
-        (BOTH_DIFFER.replace(OWN, f"{OWN} cuda"), 0, "failed"),
-        (BOTH_DIFFER.replace("rewritten/original off", "rewritten/original full"), 0, "failed"),
-        ("rewritten/original off ok", 0, "passed"),
-        ("", 0, "passed"),
-    ],
-)
-def test_a_rewrite_is_not_blamed_for_what_the_original_lacks(
-    runs: str, excused: int, outcome: str
-) -> None:
-    found = verdict(runs)
-    told = not_blamed(found)
-    assert (sum(each.excused for each in told.runs), told.outcome) == (excused, outcome)
-    if not excused:
-        assert told is found
-        return
-    for before, after in zip(found.runs, told.runs, strict=True):
-        note = "the original differs from the reference too" if after.excused else ""
-        assert after == replace(
-            before, ok=before.ok or after.excused, excused=after.excused, note=note
-        )
 
 
 SHIFTED = PaddingDifference("t", ("a (Conv)", "b (Conv)"), (((1, 1),), ((0, 2),)))
@@ -123,22 +69,3 @@ def test_which_padding_made_it_fail(
     lone = "b (Conv)" if first is not None else ""
     assert culprit(failed) == (lone if found is None else words[found.tensor])
     assert not culprit(replace(failed, outcome="passed"))
-
-
-@each_row(
-    ("runs", "first", "alone"),
-    [
-        ("rewritten/reference off", None, True),
-        ("rewritten/reference off, rewritten/original off ok", None, True),
-        ("rewritten/reference off, rewritten/original off", None, False),
-        ("rewritten/reference off", FIRST, False),
-        ("rewritten/reference off ok", None, False),
-        ("original/original off, rewritten/reference off", None, True),
-        ("original/reference off", None, False),
-        ("", None, False),
-    ],
-)
-def test_a_reference_alone_is_not_reproduced(
-    runs: str, first: Divergence | None, alone: bool
-) -> None:
-    assert by_reference_alone(verdict(runs, divergence=first, outcome="failed")) is alone

@@ -22,7 +22,7 @@ from onnxpad.validation.draw import (
     draw,
     other_data,
     outline,
-    shaped,
+    pinned,
     size_choices,
 )
 from tests.support import parsed
@@ -151,7 +151,7 @@ def test_an_input_of_too_many_elements_is_not_drawn() -> None:
 
 
 def test_sizes_given_for_another_rank() -> None:
-    (found,) = shaped([image("N", 3)], {"x": ("N", 4, None), "y": (1,)})
+    (found,) = pinned([image("N", 3)], {"x": ("N", 4, None), "y": (1,)})
     assert found.shape == ("x[0]", 4, "x[2]")
 
 

@@ -191,7 +191,6 @@ CHOSEN = {
         "int64",
     ),
 }
-NUMBERS = {"one-hot", "as bytes", "as floats", "looked up"}
 WEIGHTS = ", ".join(str(i * 7 % 11 / 3 - 1.6) for i in range(54))
 GIVEN = (
     f"float[3,2,3,3] w = {{{WEIGHTS}}}, float[3,2,1,1] v = {{9999,0,0,9999,-9999,0}},"
@@ -215,9 +214,7 @@ class TestScores:
         found = validate_models(right, right)
         assert found.ok
         found = validate_models(right, renamed(right, ends=False, inner=True))
-        assert found.outcome == (
-            "passed" if ending in NUMBERS or "a mask" in ending else "nothing compared"
-        )
+        assert found.outcome == "passed"
         found = validate_models(right, self.ended(ending, SHIFTED))
         assert all(each.equal for run in found.runs for each in run.comparisons)
         assert found.outcome == "failed"
@@ -258,9 +255,10 @@ class TestScores:
     def test_classes_chosen_in_a_body_that_differs_are_not_compared(self) -> None:
         branch = BRANCHES.replace("{ u", f"{{ {KEPT} u")
         branch = branch.replace("ArgMin (s)", "ArgMin (x)")
+        other = f"e1 = Identity (x) {KEPT.replace('(x,', '(e1,')}"
         before, after = (
             self.ended(body, start="", outputs="int64[] y")
-            for body in (branch, branch.replace(KEPT, f"e1 = Identity (x) {KEPT}"))
+            for body in (branch, branch.replace(KEPT, other))
         )
         assert validate_models(before, before).ok
         assert validate_models(before, after).outcome == "nothing compared"
@@ -306,15 +304,6 @@ class TestNames:
         assert wrong.divergence.tensor == "Conv__71:0"
         assert onnxpad.validate(model, other, inputs=KERAS.with_suffix(".npz")).ok
         assert onnxpad.validate(model, other, reference=KERAS.with_suffix(".npz")).ok
-
-    def test_the_only_other_order_that_fits(self) -> None:
-        body = "y = Add (a, b)"
-        other = "y = Add (p, q)"
-        before = one(body, inputs="float[1, 4] a, float[3, 1] b")
-        after = one(other, inputs="float[3, 1] q, float[1, 4] p")
-        found = validate_models(before, after)
-        assert found.ok
-        assert sum("by order, type and shape" in note for note in found.notes) == 2
 
     @each_row(
         "inputs",

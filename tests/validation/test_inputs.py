@@ -13,11 +13,9 @@ from onnxpad.validation.draw import (
     other_choices,
     outline,
     pinned,
-    shaped,
     size_choices,
 )
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.names import Pairing
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -196,7 +194,7 @@ def test_functions_that_call_each_other_are_not_written_out() -> None:
 
 def test_the_other_sizes_differ_in_batch_and_parity() -> None:
     def others(**sizes: Sizes) -> list[tuple[int, ...]]:
-        inputs = pinned(describe(model), model, sizes)
+        inputs = pinned(describe(model), {}, sizes)
         start = next(size_choices(inputs))
         return [
             draw(inputs, sizes, 0).feeds["x"].shape
@@ -222,7 +220,7 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
         f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}",
         opset=21,
     )
-    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab = Lab({"original": model}, outline(model), None)
     lab.prepare((CPU,), 1, 0)
     shapes = [draw.feeds["x"].shape for draw in lab.draws if not draw.again]
     assert [shape[0] for shape in shapes] == [1, 2]
@@ -232,7 +230,7 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
 def test_other_data_of_a_draw_stay_behind_what_is_added() -> None:
     """Full optimisation runs on those before alone, which have the same places."""
     model = parsed("g (float[4] x) => (float[4] y) { y = Relu (x) }", opset=21)
-    lab = Lab({"original": model}, outline(model), None, Pairing())
+    lab = Lab({"original": model}, outline(model), None)
     lab.prepare((CPU,), 1, 0)
     first, other = lab.draws
     lab.add((added := draw(describe(model), {}, 5),))
@@ -242,7 +240,7 @@ def test_other_data_of_a_draw_stay_behind_what_is_added() -> None:
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
     model = parsed(text.format("N,H"), opset=21)
-    inputs = pinned(describe(model), parsed(text.format("5,7"), opset=21))
+    inputs = pinned(describe(model), {"x": (5, 7)})
     assert [each.shape for each in inputs] == [(5, 7), (5, 7)]
     assert list(size_choices(inputs)) == [{}]
 
@@ -251,7 +249,7 @@ def test_axes_of_one_name_may_be_fixed_apart() -> None:
     text = "g (float[{0}] x, float[{1}] z) => (float[1] y) {{ y = Relu (x) }}"
     inputs = pinned(
         describe(parsed(text.format("N,H", "N,H"), opset=21)),
-        parsed(text.format("5,H", "7,4"), opset=21),
+        {"x": (5, "H"), "z": (7, 4)},
     )
     assert [each.shape for each in inputs] == [(5, 4), (7, 4)]
 
@@ -260,13 +258,13 @@ def test_sizes_that_are_given_take_the_place_of_what_is_known() -> None:
     text = "g (float[N, H, W] x, float z) => (float y) { y = Relu (x) }"
     inputs = describe(parsed(text, opset=21))
     shapes = {"x": (None, 5, "W"), "z": (2, None)}
-    assert [each.shape for each in shaped(inputs, shapes)] == [("N", 5, "W"), (2, "z[1]")]
+    assert [each.shape for each in pinned(inputs, shapes)] == [("N", 5, "W"), (2, "z[1]")]
 
 
 def test_sizes_keep_to_what_they_are_limited_to() -> None:
     model = parsed("g (float[N,H,W] x) => (float[N,H,W] y) { y = Relu (x) }", opset=21)
     limits = {"H": Sizes(96, 1024, 32), "W": Sizes(5, 7)}
-    inputs = pinned(describe(model), model, limits)
+    inputs = pinned(describe(model), {}, limits)
     choices = list(size_choices(inputs))
     drawn = [draw(inputs, choice, 0).feeds["x"].shape for choice in choices]
     assert drawn[:3] == [(1, 96, 5), (1, 1024, 7), (1, 608, 6)]
@@ -280,7 +278,7 @@ def test_sizes_keep_to_what_they_are_limited_to() -> None:
 
 def test_a_range_of_huge_sizes_is_tried_at_its_first() -> None:
     model = parsed("g (float[1,3,H,W] x) => (float[1,3,H,W] y) { y = Relu (x) }", opset=21)
-    inputs = pinned(describe(model), model, {"H": Sizes(3000, 3999), "W": Sizes(3000, 3999)})
+    inputs = pinned(describe(model), {}, {"H": Sizes(3000, 3999), "W": Sizes(3000, 3999)})
     assert list(size_choices(inputs)) == [{"H": 3000, "W": 3000}]
 
 

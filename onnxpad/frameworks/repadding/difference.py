@@ -18,7 +18,6 @@ from onnxpad.validation.compare import compare
 from onnxpad.validation.draw import UndrawableError, outline
 from onnxpad.validation.given import Arrays, matched_inputs
 from onnxpad.validation.lab import Lab, Result
-from onnxpad.validation.names import Pairing
 
 
 def difference(
@@ -48,7 +47,7 @@ def difference(
         model = outline(read_proto(sources["rewritten"]))
         if model.random:
             sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
-        lab, runs, why = Lab(sources, model, folder, Pairing(), progress), "original", ""
+        lab, runs, why = Lab(sources, model, folder, progress), "original", ""
         if inputs is not None or reference is not None:
             given = matched_inputs(model, inputs, None if inputs is not None else reference)
             lab.draws = given.draws
