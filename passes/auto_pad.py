@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import odd_side, pads_text
 from onnxpad.finding import Severity
-from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, SitePass
 from onnxpad.semantics.layers import onnx_order
@@ -45,15 +44,16 @@ class ResolveAutoPad(SitePass):
     code = "PAD101"
     why = "they read the same"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with SAME."""
-        return was.auto_pad.startswith("SAME")
+        return op.auto_pad.startswith("SAME")
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Its pads in the style, in the operator where it cannot have that, or computed."""
         padding, style = None, context.style_of(op.node)
-        with suppress(RefusalError):
-            padding = None if style == "fold" else context.sites.plan(op, style)
+        if style != "fold":
+            with suppress(RefusalError):
+                padding = context.sites.plan(op, style)
         try:
             padding = padding or context.sites.plan(op, "fold")
         except RefusalError as refusal:
@@ -109,9 +109,9 @@ class DropValid(SitePass):
     code = "PAD102"
     why = "VALID pads nothing"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with VALID."""
-        return was.auto_pad == "VALID"
+        return op.auto_pad == "VALID"
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """No pads, where no target wants VALID to protect a `Pad` upstream."""
@@ -153,9 +153,9 @@ class RoundDown(SitePass):
     code = "PAD301"
     why = "there are as many windows"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with `ceil_mode`, where none is wanted."""
-        return was.ceil_mode and wanted.no_ceil
+        return op.ceil_mode and context.wanted(op.node).no_ceil
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from onnxpad.arithmetic.window import pads_text
-from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
@@ -140,9 +139,9 @@ class ResolveTransposed(FormPass):
 
     code = "PAD401"
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
-        return not was.is_explicit
+        return not op.is_explicit
 
 
 class TakeOutputPadding(FormPass):
@@ -170,11 +169,11 @@ class TakeOutputPadding(FormPass):
 
     code = "PAD403"
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
-        takes = any(was.output_padding) and not wanted.symmetric_transpose
-        is_negative = min(map(min, was.pads)) < 0
-        return was.is_explicit and (is_negative or (takes and is_uneven(was)))
+        takes = any(op.output_padding) and not context.wanted(op.node).symmetric_transpose
+        is_negative = min(map(min, op.pads)) < 0
+        return op.is_explicit and (is_negative or (takes and is_uneven(op)))
 
 
 class MakeSymmetric(FormPass):
@@ -203,6 +202,7 @@ class MakeSymmetric(FormPass):
     why = "equal at both ends"
     behind = symmetric = True
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""
-        return wanted.symmetric_transpose and was.is_explicit and is_uneven(was)
+        is_other = op.is_explicit and is_uneven(op)
+        return is_other and context.wanted(op.node).symmetric_transpose

@@ -213,12 +213,14 @@ class Context:
         journal = self.graph.model.journal
         version = journal.count
         for read in self._reads().get(kind, ()):
-            reading = read.node.reading
-            is_kept = reading is not None and reading[1] is read and read.node.alive
-            if is_kept or journal.count == version:
-                yield read  # which no edit has touched
-            elif isinstance(now := self.read(read.node), kind):
-                yield now
+            if journal.count != version:
+                reading = read.node.reading
+                is_kept = reading is not None and reading[1] is read and read.node.alive
+                now = read if is_kept else self.read(read.node)
+                if not isinstance(now, kind):
+                    continue
+                read = now
+            yield read
 
     def _reads(self) -> dict[type, list[Any]]:
         """The readings of all nodes by type, in file order; cached until the next edit."""
@@ -449,7 +451,7 @@ class SitePass(Pass):
 
     kind: ClassVar[type[Any]] = WindowOp
 
-    def applies(self, was: Any, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: Any) -> bool:
         """Whether an operator may be one to rewrite, as it is and as it is wanted."""
         return True
 
@@ -472,7 +474,7 @@ class SitePass(Pass):
         graph = context.graph
         for op in context.each(self.kind):
             # Another Pad may be upstream of the one that was folded.
-            while self.applies(op, context.wanted(op.node)) and (match := self._match(context, op)):
+            while self.applies(context, op) and (match := self._match(context, op)):
                 version = graph.version
                 yield match
                 now = op if graph.version == version else context.read(op.node)
@@ -529,6 +531,11 @@ class SitePass(Pass):
 
 class PadBefore(SitePass):
     """Base class of those that are about a `Pad` in front of an operator."""
+
+    def applies(self, context: Context, op: WindowOp) -> bool:
+        """Every operator that reads what a `Pad` gives, perhaps through Identity."""
+        above = op.data.producer
+        return above is not None and above.op in {"Pad", "Identity"}
 
     def told(self, context: Context, op: WindowOp) -> tuple[Node, str, dict[str, Any]]:
         """The `Pad`, its amounts, and the operator."""
