@@ -675,7 +675,7 @@ class Graph:
             raise ValueError(f"node '{describe(node)}' has bodies, which stay where they are")
         first = node.outputs[0].name
         own = self._fresh(node.name or first) if name is None else name
-        outputs = list[Tensor]()
+        outputs = []
         for place, output in enumerate(node.outputs):
             fresh = f"{own or first}_output{place or ''}"
             outputs.append(Tensor(self._fresh(fresh) if output.name else ""))
@@ -765,7 +765,7 @@ class Graph:
 
         Nodes that no edit concerns stay, unused or not.
         """
-        removed = list[str]()
+        removed = []
         journal = self.model.journal
         done = journal.swept
         while done < len(journal.left):  # what is removed may leave more unused

@@ -368,7 +368,7 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
             for text in texts:
                 _check_text(text, "name")
         node = Node(op, label, values, domain or None, record, alive=True, previous=previous)
-        inputs, outputs = list[Tensor](), list[Tensor]()
+        inputs, outputs = [], []
         graph.listed.append(node)
         previous.next = previous = node
         for index, name in enumerate(reads):

@@ -171,13 +171,14 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     """The names of the first tensors upstream of one around which there is no padding."""
     found: list[str] = []
     start = graph.origin(tensor)
-    first, head = start.producer, reader.read(start).head
+    first = start.producer
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
+    head = reader.read(start).head if slides else None
     # Copies around the data are a layer before a maximum.
-    copies = slides and isinstance(head, Slid) and head.form.compares
+    copies = isinstance(head, Slid) and head.form.compares
     pending = [start]
-    seen = set[Tensor]()
+    seen = set()
     while pending:
         at = pending.pop()
         if at in seen:
@@ -230,7 +231,7 @@ def settle(
     compared, when every tensor that facts are asked of has the term that it has now. Without any to
     prove, each that changed is to be proved.
     """
-    graph, reader, pending = facts.graph, facts.reader, list[Tensor]()
+    graph, reader, pending = facts.graph, facts.reader, []
     was: dict[Tensor, Term | None] = {}
     claims: dict[Tensor, _Claim] = {}
 
@@ -275,7 +276,7 @@ def _proved(
     facts: Facts, claims: Mapping[Tensor, _Claim], trust: Trust | None
 ) -> dict[Tensor, Equal]:
     """What is shown of each tensor that is to be proved."""
-    reader, found = facts.reader, dict[Tensor, Equal]()
+    reader, found = facts.reader, {}
     for tensor, (now, _, _) in claims.items():
         reader.keep(tensor, now)
     for tensor, (now, wanted, proof) in claims.items():
