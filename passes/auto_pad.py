@@ -165,5 +165,4 @@ class RoundDown(SitePass):
         # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.
         wrong = pads != op.pads and op.count_include_pad and context.graph.opset < 19
         severity = Severity.ERROR if wrong else None
-        decided: dict[str, str] | None = None if decides is None else {}
-        return Choice(floor, becomes, facts, decided=decided, severity=severity)
+        return Choice(floor, becomes, facts, decided={} if decides else None, severity=severity)

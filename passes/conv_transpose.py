@@ -172,8 +172,7 @@ class TakeOutputPadding(FormPass):
     def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
         takes = any(op.output_padding) and not context.wanted(op.node).symmetric_transpose
-        is_negative = min(map(min, op.pads)) < 0
-        return op.is_explicit and (is_negative or (takes and is_uneven(op)))
+        return op.is_explicit and (min(map(min, op.pads)) < 0 or (takes and is_uneven(op)))
 
 
 class MakeSymmetric(FormPass):
@@ -204,5 +203,4 @@ class MakeSymmetric(FormPass):
 
     def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""
-        is_other = op.is_explicit and is_uneven(op)
-        return is_other and context.wanted(op.node).symmetric_transpose
+        return op.is_explicit and is_uneven(op) and context.wanted(op.node).symmetric_transpose

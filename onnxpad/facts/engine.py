@@ -121,9 +121,8 @@ class Analysis:
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
-        self._count, self._settled = self._edits.count, self._edits.settled
-        self._undone = len(self._edits.undone)
-        self._marks = [(self._edits.mark(), *[0] * len(KINDS))]
+        self._count = self._settled = self._undone = 0
+        self._marks: list[tuple[int, ...]] = []
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:

@@ -932,8 +932,7 @@ class Graph:
 
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
-        node = touched.node
-        return node.state != touched.was or not node.alive
+        return touched.node.state != touched.was or not touched.node.alive
 
     def touched_elsewhere(self, mark: int) -> Sequence[Touched]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this one."""

@@ -171,12 +171,11 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     """The names of the first tensors upstream of one around which there is no padding."""
     found: list[str] = []
     start = graph.origin(tensor)
-    first = start.producer
+    first, head = start.producer, reader.read(start).head
     slides = first is not None and reader.slides(first)
     through = behind or first is None or not (slides or first.op == "Pad")
-    head = reader.read(start).head if slides else None
     # Copies around the data are a layer before a maximum.
-    copies = isinstance(head, Slid) and head.form.compares
+    copies = slides and isinstance(head, Slid) and head.form.compares
     pending = [start]
     seen = set()
     while pending:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite, telling
@@ -178,9 +178,8 @@ def windows(pair: Pair) -> Found | None:
         assumptions, of_zeros = _check_loses(pair, found, sizes, dtype)
     else:
         # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
-        spans = (always(less_equal(each.stride, each.extent)) is True for each in form.axes)
         turned = form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}
-        if turned and not all(spans):
+        if turned and not all(each.stride <= each.extent for each in form.axes):
             facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
             _check_finite_layers((*old.layers, *new.layers))
             assumptions = frozenset({Assumption.FINITE_DATA})

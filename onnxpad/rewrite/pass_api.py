@@ -211,16 +211,13 @@ class Context:
     def each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
         journal = self.graph.model.journal
-        version = journal.count
+        count = journal.count
         for read in self._reads().get(kind, ()):
-            if journal.count != version:
-                reading = read.node.reading
-                is_kept = reading is not None and reading[1] is read and read.node.alive
-                now = read if is_kept else self.read(read.node)
-                if not isinstance(now, kind):
-                    continue
-                read = now
-            yield read
+            now, reading = read, read.node.reading
+            if journal.count != count and not (reading and reading[1] is read and read.node.alive):
+                now = self.read(read.node)
+            if isinstance(now, kind):
+                yield now
 
     def _reads(self) -> dict[type, list[Any]]:
         """The readings of all nodes by type, in file order; cached until the next edit."""
@@ -461,12 +458,12 @@ class SitePass(Pass):
 
     def told(self, context: Context, op: Any) -> tuple[Node, str, dict[str, Any]]:
         """The node that the finding names, how it is padded in words, and facts about it."""
-        is_auto = op.auto_pad != "NOTSET"
         if isinstance(op, TransposedOp):
             return op.node, amounts_of(op).text, {}
+        is_auto = op.auto_pad != "NOTSET"
         said = f"auto_pad={op.auto_pad}" if is_auto else f"pads {pads_text(op.pads)}"
         if op.auto_pad.startswith("SAME"):
-            said += f", strides {tuple(window.stride for window in op.windows)}"
+            said += f", strides {tuple([window.stride for window in op.windows])}"
         return op.node, "ceil_mode, " * op.ceil_mode + said, {}
 
     def find(self, context: Context) -> Iterator[Match]:

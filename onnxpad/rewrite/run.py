@@ -352,9 +352,8 @@ class Run:
                     continue
                 if context.wants is not None and _is_kept(context, match):
                     continue
-                bar = None if is_chosen else Reason.NOT_CHOSEN
-                if is_chosen and self.barred:
-                    bar = self.barred.get(match_key(context.graph, pass_, match))
+                key = match_key(context.graph, pass_, match)
+                bar = self.barred.get(key) if is_chosen else Reason.NOT_CHOSEN
                 if bar is not None and match.plan is not None:
                     match = replace(match, finding=kept_back(match.finding, bar), plan=None)
                 yield pass_, match
