@@ -625,7 +625,8 @@ class Graph:
         inputs: tuple[Tensor, ...] = (),
     ) -> None:
         """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
-        self._change(node, attrs=_with(node.attrs, changed), inputs=inputs or node.inputs)
+        attrs, was = _with(node.attrs, changed), node.state
+        self._turn(node, was, (node.op, attrs, node.domain, inputs or node.inputs, node.outputs))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -765,8 +766,7 @@ class Graph:
 
         Nodes that no edit concerns stay, unused or not.
         """
-        removed = []
-        journal = self.model.journal
+        removed, journal = [], self.model.journal
         done = journal.swept
         while done < len(journal.left):  # what is removed may leave more unused
             _, graph, tensor = journal.left[done]
@@ -806,8 +806,8 @@ class Graph:
 
     def _change(self, node: Node, **changed: Any) -> None:
         was = node.state
-        op, attrs, domain, inputs, outputs = map(changed.get, _STATE, was)
-        self._turn(node, was, (op, attrs, domain, inputs, outputs))
+        now: Any = tuple(map(changed.get, _STATE, was))
+        self._turn(node, was, now)
 
     def _turn(self, node: Node, was: State | None, now: State | None) -> None:
         self._record(Graph._become, self, node, now, was)

@@ -517,11 +517,11 @@ def write_value(attribute: onnx.AttributeProto, value: Value) -> None:
     items = value if isinstance(value, list) else [value]
     encoded = [item.encode() if isinstance(item, str) else item for item in items]
     one, several = _KINDS[type(items[0]) if items else int]
-    attribute.type = several if isinstance(value, list) else one
-    if isinstance(value, list):
-        getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
+    attribute.type = kind = several if value is items else one
+    if value is items:
+        getattr(attribute, _FIELDS[kind]).extend(encoded)
     else:
-        setattr(attribute, _FIELDS[attribute.type], *encoded)
+        setattr(attribute, _FIELDS[kind], *encoded)
 
 
 def _text(text: bytes) -> str | bytes:
