@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import cast
+from functools import lru_cache
+from typing import Any
 
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import odd_side, pads_text
 from onnxpad.finding import Severity
+from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, SitePass
 from onnxpad.semantics.layers import onnx_order
@@ -50,20 +52,19 @@ class ResolveAutoPad(SitePass):
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Its pads in the style, in the operator where it cannot have that, or computed."""
-        padding, style = None, context.style_of(op.node)
+        style = context.style_of(op.node)
         if style != "fold":
             with suppress(RefusalError):
-                padding = context.sites.plan(op, style)
+                return _written(context.sites.plan(op, style))
         try:
-            padding = padding or context.sites.plan(op, "fold")
+            return _written(context.sites.plan(op, "fold"))
         except RefusalError as refusal:
             if refusal.code is not Reason.SIZE_DEPENDENT or "ceil_mode" in refusal.facts:
                 raise
             return self._computed(context, op, refusal)
-        return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
-        axes = cast("list[int]", refusal.facts["axes"])
+        axes: Any = refusal.facts["axes"]
         windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
         formula = context.sites.wording.same(windows, odd_side(op.auto_pad))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
@@ -84,6 +85,11 @@ class ResolveAutoPad(SitePass):
             facts["asked"] = "--dynamic auto-pad"
         said = f"{refusal}: {formula}{hindrance}"
         raise RefusalError(refusal.code, said, str(refusal), **facts)
+
+
+@lru_cache(maxsize=256)  # networks repeat the same few
+def _written(padding: Padding) -> Choice:
+    return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
 
 class DropValid(SitePass):
@@ -117,7 +123,7 @@ class DropValid(SitePass):
         """No pads, where no target wants VALID to protect a `Pad` upstream."""
         if "no_empty_fill" in context.wanted(op.node).spelling:
             plain = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
-            if context.sites.fusion.laid_open(plain) is not None:
+            if context.sites.fusion.laid_open(plain):
                 said = "it has onnxruntime fold no Pad into it"
                 raise RefusalError(Reason.OPTIMISER_FOLDS, said, asked="--target")
         return Choice(context.sites.plan(op, "fold"), "no auto_pad")

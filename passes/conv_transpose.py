@@ -31,8 +31,7 @@ class FormPass(SitePass):
         if is_padded(plan.rest):
             Crops(context.graph, context.analysis, op).check(plan)
             becomes += f" and a Slice of {pads_text(plan.rest)}"
-        facts = {"pads": onnx_order(form.numbers)}
-        choice = Choice(form, becomes, facts, rest=plan.rest)
+        choice = Choice(form, becomes, {"pads": onnx_order(form.numbers)}, rest=plan.rest)
         return None if form == padding_of(op) else choice
 
     def rewrite(self, match: Match, context: Context) -> None:

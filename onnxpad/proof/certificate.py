@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.declared import op_types, operator_name
+from onnxpad.declared import operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Tensor, Touched
@@ -148,8 +148,7 @@ class Prover:
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        told = (new, old) if op_types() else ()
-        own = [row_declared(self._graph, each.producer) for each in told if each.producer]
+        own = [row_declared(self._graph, each.producer) for each in {new, old} if each.producer]
         if declared := {*filter(None, own), *analysed.analysis.declared}:
             users = sorted(set(map(operator_name, declared)))
             found |= {
