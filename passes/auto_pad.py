@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import cast
+from functools import lru_cache
+from typing import Any
 
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import odd_side, pads_text
 from onnxpad.finding import Severity
-from onnxpad.options import Wanted
+from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, SitePass
 from onnxpad.semantics.layers import onnx_order
@@ -45,25 +46,25 @@ class ResolveAutoPad(SitePass):
     code = "PAD101"
     why = "they read the same"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with SAME."""
-        return was.auto_pad.startswith("SAME")
+        return op.auto_pad.startswith("SAME")
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Its pads in the style, in the operator where it cannot have that, or computed."""
-        padding, style = None, context.wanted(op.node).style
-        with suppress(RefusalError):
-            padding = None if style == "fold" else context.sites.plan(op, style)
+        style = context.wanted(op.node).style
+        if style != "fold":
+            with suppress(RefusalError):
+                return _written(context.sites.plan(op, style))
         try:
-            padding = padding or context.sites.plan(op, "fold")
+            return _written(context.sites.plan(op, "fold"))
         except RefusalError as refusal:
             if refusal.code is not Reason.SIZE_DEPENDENT or "ceil_mode" in refusal.facts:
                 raise
             return self._computed(context, op, refusal)
-        return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
     def _computed(self, context: Context, op: WindowOp, refusal: RefusalError) -> Choice:
-        axes = cast("list[int]", refusal.facts["axes"])
+        axes: Any = refusal.facts["axes"]
         windows = {axis: op.windows[op.axes.index(axis)] for axis in axes}
         formula = context.sites.wording.same(windows, odd_side(op.auto_pad))
         dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
@@ -84,6 +85,11 @@ class ResolveAutoPad(SitePass):
             facts["asked"] = "--dynamic auto-pad"
         said = f"{refusal}: {formula}{hindrance}"
         raise RefusalError(refusal.code, said, str(refusal), **facts)
+
+
+@lru_cache(maxsize=256)  # networks repeat the same few
+def _written(padding: Padding) -> Choice:
+    return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
 
 class DropValid(SitePass):
@@ -109,15 +115,15 @@ class DropValid(SitePass):
     code = "PAD102"
     why = "VALID pads nothing"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with VALID."""
-        return was.auto_pad == "VALID"
+        return op.auto_pad == "VALID"
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """No pads, where no target wants VALID to protect a `Pad` upstream."""
         if "no_empty_fill" in context.wanted(op.node).spelling:
             plain = replace(op, auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
-            if context.sites.fusion.laid_open(plain) is not None:
+            if context.sites.fusion.laid_open(plain):
                 said = "it has onnxruntime fold no Pad into it"
                 raise RefusalError(Reason.OPTIMISER_FOLDS, said, asked="--target")
         return Choice(context.sites.plan(op, "fold"), "no auto_pad")
@@ -153,9 +159,9 @@ class RoundDown(SitePass):
     code = "PAD301"
     why = "there are as many windows"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with `ceil_mode`, where none is wanted."""
-        return was.ceil_mode and wanted.no_ceil
+        return op.ceil_mode and context.wanted(op.node).no_ceil
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """The pads with which it rounds down."""
@@ -165,5 +171,4 @@ class RoundDown(SitePass):
         # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.
         wrong = pads != op.pads and op.count_include_pad and context.graph.opset < 19
         severity = Severity.ERROR if wrong else None
-        decided: dict[str, str] | None = None if decides is None else {}
-        return Choice(floor, becomes, facts, decided=decided, severity=severity)
+        return Choice(floor, becomes, facts, decided={} if decides else None, severity=severity)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from onnxpad.arithmetic.window import pads_text
-from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.rewrite.pass_api import Choice, Context, Match, Pass, SitePass
@@ -29,8 +28,7 @@ class FormPass(SitePass):
         if is_padded(plan.rest):
             Crops(context.graph, context.analysis, op).check(plan)
             becomes += f" and a Slice of {pads_text(plan.rest)}"
-        facts = {"pads": onnx_order(form.numbers)}
-        choice = Choice(form, becomes, facts, rest=plan.rest)
+        choice = Choice(form, becomes, {"pads": onnx_order(form.numbers)}, rest=plan.rest)
         return None if form == padding_of(op) else choice
 
     def rewrite(self, match: Match, context: Context) -> None:
@@ -136,9 +134,9 @@ class ResolveTransposed(FormPass):
 
     code = "PAD401"
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
-        return not was.is_explicit
+        return not op.is_explicit
 
 
 class TakeOutputPadding(FormPass):
@@ -166,11 +164,10 @@ class TakeOutputPadding(FormPass):
 
     code = "PAD403"
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
-        takes = any(was.output_padding) and not wanted.symmetric_transpose
-        is_negative = min(map(min, was.pads)) < 0
-        return was.is_explicit and (is_negative or (takes and is_uneven(was)))
+        takes = any(op.output_padding) and not context.wanted(op.node).symmetric_transpose
+        return op.is_explicit and (min(map(min, op.pads)) < 0 or (takes and is_uneven(op)))
 
 
 class MakeSymmetric(FormPass):
@@ -199,6 +196,6 @@ class MakeSymmetric(FormPass):
     why = "equal at both ends"
     behind = symmetric = True
 
-    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""
-        return wanted.symmetric_transpose and was.is_explicit and is_uneven(was)
+        return op.is_explicit and is_uneven(op) and context.wanted(op.node).symmetric_transpose

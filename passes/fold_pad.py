@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
-from onnxpad.options import Wanted
 from onnxpad.padding.padding import has_amounts, split
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Choice, Context, PadBefore, SitePass
@@ -105,10 +104,10 @@ class SplitPads(SitePass):
 
     code = "PAD202"
 
-    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: WindowOp) -> bool:
         """Every operator with pads that the style wants in a `Pad`."""
-        is_plain = was.auto_pad == "NOTSET" and wanted.style != "fold"
-        return is_plain and bool(split(was.pads, wanted.style)[1])
+        style = context.wanted(op.node).style
+        return op.auto_pad == "NOTSET" and style != "fold" and bool(split(op.pads, style)[1])
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""

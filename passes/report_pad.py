@@ -50,8 +50,8 @@ class ReportPad(Pass):
         """Every `Pad` that remains, in file order."""
         graph, readers = context.graph, Readers(context.graph)
         for node in graph.nodes:
-            is_told = id(node) in context.reported or graph.is_function(node)
-            if node.op != "Pad" or is_told or not node.outputs:
+            is_pad = node.op == "Pad" and node.outputs
+            if not is_pad or id(node) in context.reported or graph.is_function(node):
                 continue
             pad = context.pad(node) if graph.names_standard(node) else None
             if isinstance(pad, UnreadError):
@@ -66,7 +66,7 @@ class ReportPad(Pass):
                     summary="; ".join(dict.fromkeys(map(without_names, told))),
                     mode=pad and pad.mode,
                     amounts=pad and pad.constant_amounts,
-                    value=pad.value if pad is not None and pad.mode == "constant" else None,
+                    value=pad.value if pad and pad.mode == "constant" else None,
                     readers=[
                         {"node": label(use.node), "op_type": use.node.op, "input": use.index}
                         for use in uses
@@ -91,7 +91,7 @@ def _causes(
         yield not_covered(graph, node)
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it")
-    if told is not None and pad is not None and pad.mode != "constant":
+    if told is not None and pad and pad.mode != "constant":
         yield RefusalError(Reason.COPIES_DATA, f"it copies data ({pad.mode})")
     elif told is not None:
         yield _way(graph, path)

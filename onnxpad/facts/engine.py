@@ -121,9 +121,8 @@ class Analysis:
         self._known: list[dict[Any, Any]] = [{} for _ in KINDS]
         self._shapes = self._known[SHAPE]
         self._edits = graph.model.journal
-        self._count, self._settled = self._edits.count, self._edits.settled
-        self._undone = len(self._edits.undone)
-        self._marks = [(self._edits.mark(), [0] * len(KINDS))]
+        self._count = self._settled = self._undone = 0
+        self._marks: list[tuple[int, ...]] = []
         self._asked: list[_Question] = graph.model.notes.setdefault(Analysis, [])
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -210,20 +209,21 @@ class Analysis:
         Each mark has a number of edits, and how many answers there were before the last of them.
         """
         journal, marks, known = self._edits, self._marks, self._known
+        at = journal.mark()
         if undone := journal.undone[self._undone :]:
             lengths = [*map(len, known)]
             while marks and marks[-1][0] > min(undone):
-                _, lengths = marks.pop()
+                _, *lengths = marks.pop()
             for memory, length in zip(known, lengths, strict=True):
                 while len(memory) > length:
                     memory.popitem()
         if journal.settled != self._settled:
             for memory in known:
-                for tensor in [at for at, found in memory.items() if _is_open(found)]:
+                for tensor in [each for each, found in memory.items() if _is_open(found)]:
                     del memory[tensor]
-            marks.clear()
-        if not marks or journal.mark() > marks[-1][0]:
-            marks.append((journal.mark(), [len(memory) if marks else 0 for memory in known]))
+            marks[:] = [(at, *[0] * len(known))]
+        elif not marks or at > marks[-1][0]:
+            marks.append((at, *map(len, known)))
         self._count, self._settled = journal.count, journal.settled
         self._undone = len(journal.undone)
 

@@ -525,8 +525,7 @@ def of_row(row: Row) -> ShapeRule:
             if {int}.issuperset(map(type, sizes)):  # an unknown number is that of one node alone
                 notes[key] = sizes
         if place is not None:  # a weight that scatters has the channels of one group
-            groups = call.of("group", 1)
-            channels = (weights[1] * groups if row.transposed else weights[0],)
+            channels = (weights[1] * call.of("group", 1) if row.transposed else weights[0],)
         return (*shape[:1], *sizes, *channels) if last else (*shape[:1], *channels, *sizes)
 
     return rule

@@ -625,7 +625,8 @@ class Graph:
         inputs: tuple[Tensor, ...] = (),
     ) -> None:
         """Sets several attributes at once, as `set_attribute` does one, and inputs if given."""
-        self._change(node, attrs=_with(node.attrs, changed), inputs=inputs or node.inputs)
+        attrs, was = _with(node.attrs, changed), node.state
+        self._turn(node, was, (node.op, attrs, node.domain, inputs or node.inputs, node.outputs))
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Connects an input of a node to another tensor, or appends one; None omits the input.
@@ -675,7 +676,7 @@ class Graph:
             raise ValueError(f"node '{describe(node)}' has bodies, which stay where they are")
         first = node.outputs[0].name
         own = self._fresh(node.name or first) if name is None else name
-        outputs = list[Tensor]()
+        outputs = []
         for place, output in enumerate(node.outputs):
             fresh = f"{own or first}_output{place or ''}"
             outputs.append(Tensor(self._fresh(fresh) if output.name else ""))
@@ -765,8 +766,7 @@ class Graph:
 
         Nodes that no edit concerns stay, unused or not.
         """
-        removed = list[str]()
-        journal = self.model.journal
+        removed, journal = [], self.model.journal
         done = journal.swept
         while done < len(journal.left):  # what is removed may leave more unused
             _, graph, tensor = journal.left[done]
@@ -806,8 +806,8 @@ class Graph:
 
     def _change(self, node: Node, **changed: Any) -> None:
         was = node.state
-        op, attrs, domain, inputs, outputs = map(changed.get, _STATE, was)
-        self._turn(node, was, (op, attrs, domain, inputs, outputs))
+        now: Any = tuple(map(changed.get, _STATE, was))
+        self._turn(node, was, now)
 
     def _turn(self, node: Node, was: State | None, now: State | None) -> None:
         self._record(Graph._become, self, node, now, was)
@@ -932,8 +932,7 @@ class Graph:
 
     def differs(self, touched: Touched) -> bool:
         """Whether a touched node of this graph is another one than before the edits, or gone."""
-        node = touched.node
-        return node.state != touched.was or not node.alive
+        return touched.node.state != touched.was or not touched.node.alive
 
     def touched_elsewhere(self, mark: int) -> Sequence[Touched]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this one."""

@@ -395,16 +395,17 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
                 proto.domain = node.domain
     for names, tensors in ((proto.input, node.inputs), (proto.output, node.outputs)):
         now = [tensor.name for tensor in tensors]
-        if list(names) != now:
+        if names[:] != now:
             amended = True
             names[:] = now
-    for index in reversed(range(len(proto.attribute))):
-        attribute = proto.attribute[index]
-        if attribute.name not in node.attrs:
+    held = proto.attribute
+    known = [attribute.name for attribute in held[:]]
+    for index, name in reversed([*enumerate(known)]):
+        if name not in node.attrs:
             amended = True
-            del proto.attribute[index]
+            del held[index]
             continue
-        value = node.attrs[attribute.name]
+        attribute, value = held[index], node.attrs[name]
         # Another tensor may be set, which has its elements; other kinds are unchanged.
         if isinstance(value, onnx.AttributeProto) and (
             lacks_elements(value.t) or value.t == attribute.t
@@ -413,11 +414,10 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
         if not same_value(read_value(attribute), value):
             amended = True
             write_value(attribute, value)
-    known = {attribute.name for attribute in proto.attribute}
     for name, value in node.attrs.items():
         if name not in known:
             amended = True
-            write_value(proto.attribute.add(name=name), value)
+            write_value(held.add(name=name), value)
     return amended
 
 

@@ -358,9 +358,10 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
     tensors, unknown, is_unsorted = graph.tensors, dict[str, Node](), False
     previous = graph.head
     for proto, record in graph.section.parts("node"):
-        values = {item.name: read_value(item) for item in proto.attribute}
+        held = proto.attribute[:]  # a slice ends without an IndexError, unlike an iterator
+        values = {item.name: read_value(item) for item in held}
         op, domain, label = proto.op_type, proto.domain, proto.name
-        reads, gives = list(proto.input), list(proto.output)
+        reads, gives = proto.input[:], proto.output[:]
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
         texts = op, domain, *values, *reads, *gives
@@ -368,7 +369,7 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
             for text in texts:
                 _check_text(text, "name")
         node = Node(op, label, values, domain or None, record, alive=True, previous=previous)
-        inputs, outputs = list[Tensor](), list[Tensor]()
+        inputs, outputs = [], []
         graph.listed.append(node)
         previous.next = previous = node
         for index, name in enumerate(reads):
@@ -391,7 +392,7 @@ def _add_nodes(graph: AnyGraph) -> tuple[dict[str, Node], bool]:
             tensor.producer = node
             outputs.append(tensor)
         node.outputs = tuple(outputs)
-        if len(values) != len(proto.attribute):
+        if len(values) != len(held):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
         if not graph.share(node) and held_bodies(node):
             graph.holders.append(node)
@@ -449,11 +450,11 @@ def read_value(attribute: onnx.AttributeProto) -> Value:
     if kind == _INT:
         return attribute.i
     if kind == _INTS:
-        return list(attribute.ints)
+        return list(attribute.ints[:])
     if kind == _FLOAT:
         return attribute.f
     if kind == _FLOATS:
-        return list(attribute.floats)
+        return list(attribute.floats[:])
     if kind == _STRING:
         return _text(attribute.s)
     if kind != _STRINGS:
@@ -516,11 +517,11 @@ def write_value(attribute: onnx.AttributeProto, value: Value) -> None:
     items = value if isinstance(value, list) else [value]
     encoded = [item.encode() if isinstance(item, str) else item for item in items]
     one, several = _KINDS[type(items[0]) if items else int]
-    attribute.type = several if isinstance(value, list) else one
-    if isinstance(value, list):
-        getattr(attribute, _FIELDS[attribute.type]).extend(encoded)
+    attribute.type = kind = several if value is items else one
+    if value is items:
+        getattr(attribute, _FIELDS[kind]).extend(encoded)
     else:
-        setattr(attribute, _FIELDS[attribute.type], *encoded)
+        setattr(attribute, _FIELDS[kind], *encoded)
 
 
 def _text(text: bytes) -> str | bytes:

@@ -116,7 +116,7 @@ class Crops:
             crop = crop_of(self._analysis, self._op)
         except RefusalError:
             return found, None
-        stages = list[Stage]()
+        stages = []
         for stage in self._stages():
             stages.append(stage)
             if stage.added is None:

@@ -30,7 +30,7 @@ ANY_SIZE = 1 << 20
 """A size that stands for all where the stride is 1: no amount depends on it."""
 
 
-class Padding(Struct, frozen=True):
+class Padding(Struct, frozen=True, cache_hash=True):
     """How a site is padded, whatever the size of its data: by its operator, and in front of it.
 
     Attributes:

@@ -159,7 +159,7 @@ class Sites:
     def _least(self, op: WindowOp, pad: PadOp, given: ExtentPairs) -> Pairs | None:
         """The least constant amounts that reach as far, if any; beside others, numbers stay."""
         count_of = partial(pool_output_size, ceil_mode=True) if op.ceil_mode else output_size
-        found = list[Pair]()
+        found = []
         each = zip(
             op.windows, self.spatial(op, pad.data), next(self._proposed(op)), given, strict=True
         )

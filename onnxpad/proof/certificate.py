@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.declared import op_types, operator_name
+from onnxpad.declared import operator_name
 from onnxpad.facts.feasible import AnalysedDomain, AnalysedDomains
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Tensor, Touched
@@ -148,8 +148,7 @@ class Prover:
         is_limited = bool(limits or assumed)
         if limits:
             found["sizes"] = limits
-        told = (new, old) if op_types() else ()
-        own = [row_declared(self._graph, each.producer) for each in told if each.producer]
+        own = [row_declared(self._graph, each.producer) for each in {new, old} if each.producer]
         if declared := {*filter(None, own), *analysed.analysis.declared}:
             users = sorted(set(map(operator_name, declared)))
             found |= {
@@ -177,7 +176,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
     # Copies around the data are a layer before a maximum.
     copies = slides and isinstance(head, Slid) and head.form.compares
     pending = [start]
-    seen = set[Tensor]()
+    seen = set()
     while pending:
         at = pending.pop()
         if at in seen:
@@ -230,7 +229,7 @@ def settle(
     compared, when every tensor that facts are asked of has the term that it has now. Without any to
     prove, each that changed is to be proved.
     """
-    graph, reader, pending = facts.graph, facts.reader, list[Tensor]()
+    graph, reader, pending = facts.graph, facts.reader, []
     was: dict[Tensor, Term | None] = {}
     claims: dict[Tensor, _Claim] = {}
 
@@ -275,7 +274,7 @@ def _proved(
     facts: Facts, claims: Mapping[Tensor, _Claim], trust: Trust | None
 ) -> dict[Tensor, Equal]:
     """What is shown of each tensor that is to be proved."""
-    reader, found = facts.reader, dict[Tensor, Equal]()
+    reader, found = facts.reader, {}
     for tensor, (now, _, _) in claims.items():
         reader.keep(tensor, now)
     for tensor, (now, wanted, proof) in claims.items():

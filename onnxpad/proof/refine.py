@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite, telling
@@ -80,7 +80,7 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
     if new is old:
         return Equal("same")
     found, pending = _ruled(Pair(new, old, at, trust, facts))
-    seen = set[tuple[Term, Term]]()
+    seen = set()
     while pending:
         pair = pending.pop()
         if pair[0] is pair[1] or pair in seen:
@@ -172,15 +172,14 @@ def windows(pair: Pair) -> Found | None:
     sizes = facts.sizes(data, form.spatial, form.rank)
     dtype = facts.dtype(data) if form.compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
+    assumptions: frozenset[Assumption] = frozenset()
     of_zeros = False
     if not found.same:
         assumptions, of_zeros = _check_loses(pair, found, sizes, dtype)
     else:
-        assumptions = frozenset[Assumption]()
         # Where SAME would have to crop, onnxruntime runs a kernel that treats -inf otherwise.
-        spans = (always(less_equal(each.stride, each.extent)) is True for each in form.axes)
         turned = form.compares and form.is_same != new.form.is_same and dtype in {None, *FLOATS}
-        if turned and not all(spans):
+        if turned and not all(each.stride <= each.extent for each in form.axes):
             facts.check_finite(data, [layer for layer in old.layers if layer in new.layers])
             _check_finite_layers((*old.layers, *new.layers))
             assumptions = frozenset({Assumption.FINITE_DATA})

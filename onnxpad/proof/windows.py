@@ -225,7 +225,7 @@ class Comparison(Struct, frozen=True):
     @property
     def same(self) -> bool:
         """Whether both read the same fills outside of the data too."""
-        return not any(each.differs for each in self.each)
+        return not [each for each in self.each if each.differs]
 
 
 def compare(

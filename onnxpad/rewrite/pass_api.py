@@ -207,13 +207,12 @@ class Context:
     def each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
         journal = self.graph.model.journal
-        version = journal.count
+        count = journal.count
         for read in self._reads().get(kind, ()):
-            reading = read.node.reading
-            is_kept = reading is not None and reading[1] is read and read.node.alive
-            if is_kept or journal.count == version:
-                yield read  # which no edit has touched
-            elif isinstance(now := self.read(read.node), kind):
+            now, reading = read, read.node.reading
+            if journal.count != count and not (reading and reading[1] is read and read.node.alive):
+                now = self.read(read.node)
+            if isinstance(now, kind):
                 yield now
 
     def _reads(self) -> dict[type, list[Any]]:
@@ -439,7 +438,7 @@ class SitePass(Pass):
 
     kind: ClassVar[type[Any]] = WindowOp
 
-    def applies(self, was: Any, wanted: Wanted) -> bool:
+    def applies(self, context: Context, op: Any) -> bool:
         """Whether an operator may be one to rewrite, as it is and as it is wanted."""
         return True
 
@@ -454,14 +453,14 @@ class SitePass(Pass):
         pads = f"pads {pads_text(op.pads)}"
         said = pads if op.auto_pad == "NOTSET" else f"auto_pad={op.auto_pad}"
         if op.auto_pad.startswith("SAME"):
-            said += f", strides {tuple(window.stride for window in op.windows)}"
+            said += f", strides {tuple([window.stride for window in op.windows])}"
         return op.node, "ceil_mode, " * op.ceil_mode + said, {}
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator that the pass applies to, again once it is rewritten."""
         for op in context.each(self.kind):
             # Another Pad may be upstream of the one that was folded.
-            while self.applies(op, context.wanted(op.node)) and (match := self._match(context, op)):
+            while self.applies(context, op) and (match := self._match(context, op)):
                 version = context.graph.version
                 yield match
                 now = op if context.graph.version == version else context.read(op.node)
@@ -528,6 +527,11 @@ def _resizes(op: WindowOp | TransposedOp, becomes: Padding | None) -> bool:
 
 class PadBefore(SitePass):
     """Base class of those that are about a `Pad` in front of an operator."""
+
+    def applies(self, context: Context, op: WindowOp) -> bool:
+        """Every operator that reads what a `Pad` gives, perhaps through Identity."""
+        above = op.data.producer
+        return above is not None and above.op in {"Pad", "Identity"}
 
     def told(self, context: Context, op: WindowOp) -> tuple[Node, str, dict[str, Any]]:
         """The `Pad`, its amounts, and the operator."""

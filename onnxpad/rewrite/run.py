@@ -420,7 +420,7 @@ class Editor:
             self.prover, self._decided = Prover(graph, self.context.domains), ""
         self.prover.begin()
         try:
-            self.made.append(self.commit(pass_, match))
+            self.made.append(self.commit(pass_, match, mark))
         except Exception as error:  # whatever a user's pass raises, or leads to
             why = error if isinstance(error, DiffersError) else failed(pass_, error)
             graph.rollback(mark)
@@ -431,7 +431,7 @@ class Editor:
             self.undone.clear()
             self._decided = pass_.code if match.decides else self._decided
 
-    def commit(self, pass_: Pass, match: Match) -> Made:
+    def commit(self, pass_: Pass, match: Match, mark: int) -> Made:
         """Writes a change, and records it; DiffersError if the model is not shown to stay alike."""
         context, graph, node = self.context, self.context.graph, match.node
         label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
@@ -441,8 +441,7 @@ class Editor:
         if is_step:
             kept = list(filter(graph.is_read, node.outputs)) or kept
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        way = _above(graph, node, kept[0], roots[0])
-        was = _written(context, node, way)
+        was, way = _written(context, node, kept[0], roots[0])
         seen = hash((place_of(pass_, match), was))
         if seen in self._seen:
             why = "the rule finds what it has already rewritten, without end"
@@ -454,8 +453,7 @@ class Editor:
         if self._probe is not None:
             self._probe.take(graph, self.prover.facts.analysis)
             cuts = [*map(self._probe.before, kept, roots)]
-        mark, declared = graph.mark(), graph.model.journal.declared
-
+        declared = graph.model.journal.declared
         results = pass_.rewrite(match, context) or kept
         removed = graph.sweep()
         touched = graph.touched(mark)
@@ -469,8 +467,7 @@ class Editor:
             raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
-        way = _above(graph, node, results[0], roots[0])
-        now = _written(context, node, way)
+        now, way = _written(context, node, results[0], roots[0])
         for each, hazard in hiding:
             if hazard is not None and not (each in way and pools.hides(each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
@@ -478,9 +475,9 @@ class Editor:
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])
         fresh = [each.node for each in touched if each.was is None and each.node.alive]
         wrote = tuple(map(context.label, fresh))
-        mark = graph.mark()
+        end = graph.mark()
         if absorbed := graph.absorb(node):  # it is an Identity now
-            self.prover.settle(graph.touched(mark), {})
+            self.prover.settle(graph.touched(end), {})
         self._seen.add(seen)
         change = Change(
             code=pass_.code,
@@ -567,16 +564,26 @@ def _names(graph: Graph, *found: Sequence[Tensor]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:
-    """How padding is written on the way to what a node gives.
+def _written(
+    context: Context, node: Node, tensor: Tensor, roots: Sequence[str]
+) -> tuple[SiteForm, list[Node]]:
+    """How padding is written on the way to a tensor that a node gave, and that way, from the roots.
 
     The node is a window operator or a `Pad`, which are written with the `Pad`s next to them, or
-    else a step, with all steps.
+    else a step, with all steps. Of what a node on the way joins, the first counts that is no
+    constant.
     """
-    steps: list[StepForm] = []
-    graph, window = context.graph, None
+    graph, window, steps = context.graph, None, []
+    way: list[Node] = []
     slides = gathering(graph, node) is not None
     is_step = not slides and node.op != "Pad"
+    tensor = graph.origin(node.inputs[0] if slides else tensor)
+    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
+        data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
+        if not data:
+            break
+        way.append(above)
+        tensor = graph.origin(above.inputs[0] if is_pad(graph, above) else data[0])
     if slides:
         op = context.read(node)
         window = op if isinstance(op, WindowOp) else None
@@ -591,23 +598,7 @@ def _written(context: Context, node: Node, way: Sequence[Node]) -> SiteForm:
             steps.append(_form(above, context.read(above)))
         else:
             break
-    return _site(tuple(reversed(steps)))
-
-
-def _above(graph: Graph, node: Node, tensor: Tensor, roots: Sequence[str]) -> list[Node]:
-    """The nodes from the roots to a tensor that a node gave, or to what its window reads.
-
-    Of what one of them joins, the first counts that is no constant.
-    """
-    way: list[Node] = []
-    tensor = graph.origin(tensor if gathering(graph, node) is None else node.inputs[0])
-    while tensor.name not in roots and (above := tensor.producer) is not None and len(way) < MOST:
-        data = [each for each in above.inputs if graph.constant(each) is None] or above.inputs
-        if not data:
-            break
-        way.append(above)
-        tensor = graph.origin(above.inputs[0] if is_pad(graph, above) else data[0])
-    return way
+    return _site(tuple(reversed(steps))), way
 
 
 def _form(node: Node, op: WindowOp | TransposedOp | PadOp | UnreadError | None) -> StepForm:

@@ -120,7 +120,7 @@ class Sinking:
 
     def cuts(self, pad: Node) -> Iterator[Cut]:
         """The steps behind which a `Pad` could be written, or that end its way, on each branch."""
-        seen = set[int]()
+        seen = set()
         for each in self.readers(pad.outputs[0]):
             step = each if each is not None and data_inputs(self._graph, each) else None
             while step is not None and id(step) not in seen:
