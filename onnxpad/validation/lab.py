@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain, product, repeat
 from pathlib import Path
 
 import onnx
@@ -254,10 +254,8 @@ class Lab:
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    tries = ((steering, sizes) for sizes in asked)
-                    for values, sizes in chain(
-                        tries, () if number else steered_sizes(inputs, seed=seed)
-                    ):
+                    further = () if number else steered_sizes(inputs, seed=seed)
+                    for values, sizes in chain(zip(repeat(steering), asked), further):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []
