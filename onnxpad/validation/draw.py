@@ -311,13 +311,15 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     for each in inputs:
         shape = _sized(each, sizes)
         if math.prod(shape) > _DRAWABLE:
-            raise UndrawableError(
-                f"input {each.name!r} of {shape_text(shape)} has more than {_DRAWABLE:,} elements, "
-                "too many to draw"
-            )
-        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
-        feeds[each.name] = _data(each, shape, generator)
+            much = f"has more than {_DRAWABLE:,} elements, too many to draw"
+            raise UndrawableError(f"input {each.name!r} of {shape_text(shape)} {much}")
+        feeds[each.name] = _data(each, shape, _generator(each, seed))
     return described(feeds, f"seed {seed}")
+
+
+def _generator(each: Input, *seed: int) -> np.random.Generator:
+    first, *further = seed
+    return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
 
 
 def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
@@ -369,13 +371,10 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     """
     feeds, below = {}, False
     for each in inputs:
-        shape = first.feeds[each.name].shape
-        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode()), 1])
-        data = _data(each, shape, generator)
+        data = _data(each, first.feeds[each.name].shape, _generator(each, seed, 1))
         is_signed = "float" in data.dtype.name or data.dtype == np.int8
         if is_signed and each.bound is None and data.size:
-            below = True
-            data = _negative(data)
+            data, below = _negative(data), True
         feeds[each.name] = data
     if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
         return None
