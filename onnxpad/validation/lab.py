@@ -86,15 +86,14 @@ def ask(
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
-    profile = provider != CPU
     places: Mapping[str, str] = {}
 
     def session(some: Sequence[Draw]) -> Iterator[Result]:
         nonlocal places
         with open_session(
-            source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
+            source, provider=provider, optimisation=optimisation, folder=folder
         ) as opened:
-            for warming in (True, False) if profile else (False,):
+            for warming in (True, False) if provider != CPU else (False,):
                 for each in dict.fromkeys(some) if warming else some:
                     result = _run(opened, each, pairing)
                     if result.late:
@@ -113,7 +112,7 @@ def ask(
             found = [_failed(error)]
         return [*found, *[found[-1]] * (len(some) - len(found))]
 
-    measured = profile and optimisation == "off"
+    measured = provider != CPU and optimisation == "off"
     asked = [each for each in draws for _ in range(1 + measured)]
     every: list[Result] = []
     for some in [[each] for each in asked] if anew else [asked]:

@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
-from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
+from onnxpad.runtimes.sessions import CPU, answers, open_session
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.lab import Lab, ask
 from onnxpad.validation.names import Pairing
@@ -203,11 +203,6 @@ class TestMade:
         monkeypatch.setattr(pool, "_START", pool._START.replace(name, "one_node"))
         assert trouble_with(CPU) == f"{CPU} does not start on this machine: {TOLD}"
 
-    def test_optimising(self, name: str) -> None:
-        if name == "falls_when_opened":
-            with pytest.raises(CrashError, match="SIGSEGV"):
-                optimised(named(name), optimisation="basic")
-
 
 @made
 @pytest.mark.usefixtures("falling")
@@ -215,22 +210,3 @@ def test_a_model_that_crashes_at_three_sizes_is_not_opened_again() -> None:
     model = named("falls_on_large", size="N")
     lab = Lab({"original": model}, outline(model), None, Pairing())
     assert lab.prepare((CPU,), 1, 0) == ("", TOLD)
-
-
-@pytest.mark.parametrize("disabled", [(), ("Pad_Fusion",), ("PadFusion",)])
-def test_the_model_as_it_is_optimised(disabled: tuple[str, ...], tmp_path: Path) -> None:
-    text = (
-        "g (float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = "
-        "{0,0,1,0,0,1}> { q = Pad (x, p) y = Conv (q, w) }"
-    )
-    model = parsed(text)
-    path = tmp_path / "m.onnx"
-    onnx.save(model, path)
-    for source in (model, path, path.read_bytes()):
-        found = onnx.load_from_string(optimised(source, optimisation="basic", disabled=disabled))
-        operators = [node.op_type for node in found.graph.node]
-        assert operators == (["Pad", "Conv"] if "Pad_Fusion" in disabled else ["Conv"])
-    off = onnx.load_from_string(optimised(model, optimisation="off"))
-    assert [node.op_type for node in off.graph.node] == ["Pad", "Conv"]
-    with pytest.raises(EngineError):
-        optimised(b"no model", optimisation="basic")

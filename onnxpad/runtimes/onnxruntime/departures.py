@@ -8,7 +8,7 @@ come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -36,7 +36,6 @@ from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.semantics.layers import Pair, is_padded, numbers_of
 from onnxpad.semantics.operators import (
     Fill,
-    Operator,
     WindowOp,
     operator_of,
     pad_giving,
@@ -48,57 +47,15 @@ from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specificat
 Type = Callable[[], int | None]
 """The element type of data; None where unknown."""
 
-Version = tuple[int, int]
-Versions = tuple[Version, Version]
-"""The first and the last version that was seen to depart; a later one was not seen at all."""
-
-_OLDEST = (1, 21)
-_NEWEST = (1, 32)
-
 _MOST_TRIED = 256  # sizes that are tried for one at which the engines differ
 
 
-CHANGED: Mapping[str, int] = {"AveragePool": 19}
-"""The opset in which onnxruntime begins to compute something else for the same node."""
-
-
-# From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
-FOLDED: Mapping[str, Versions] = {
-    "Conv": (_OLDEST, _NEWEST),
-    "MaxPool": (_OLDEST, (1, 31)),
-    "AveragePool": (_OLDEST, (1, 31)),
-}
-"""The versions in which PadFusion, of its optimiser, folds `Pad`s into operators unchecked."""
+CHANGED = 19
+"""The opset of AveragePool from which on onnxruntime computes something else for the same node."""
 
 _BLOCKED = frozenset({"MaxPool", "AveragePool"})
 _BLOCK = 8
 """The least number of channels in a block; the NCHWc kernels take multiples of it."""
-
-
-def folds_pads(row: Operator) -> bool:
-    """Whether PadFusion folds `Pad`s into an operator, in some version."""
-    return not row.row.domain and row.op_type in FOLDED
-
-
-_LATE = 21
-"""The first opset whose `Pad`s are folded only from this version on."""
-_FOLDS_LATE = (1, 25)
-
-
-def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:
-    """Whether a version folds `Pad`s into operators wherever some version does."""
-    found = (_at(opset, versions) for op, versions in FOLDED.items() if op in ops)
-    return all(first <= version <= last for first, last in found)
-
-
-def folding_versions(row: Operator, opset: int) -> str:
-    """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
-    first, last = _at(opset, FOLDED[row.op_type])
-    return "{}.{} to {}.{}".format(*first, *last)
-
-
-def _at(opset: int, versions: Versions) -> Versions:
-    return versions if opset < _LATE else (_FOLDS_LATE, versions[1])
 
 
 def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Pair | None:

@@ -1,4 +1,4 @@
-"""onnxruntime as a `Runtime`: the only module that imports it, and only when it is needed.
+"""onnxruntime itself: the only module that imports it, and only when it is needed.
 
 A crash here ends the process, so `worker` runs this module in a process of its own.
 """
@@ -40,7 +40,6 @@ _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not lo
 
 _LEVELS: Mapping[Optimisation, str] = {
     "off": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
     "full": "ORT_ENABLE_ALL",
 }
 
@@ -58,13 +57,8 @@ class Session:
         optimisation: Optimisation = "off",
         *,
         threads: int | None = None,
-        profile: bool = False,
-        target: str = "",
-        disabled: Sequence[str] = (),
     ) -> None:
         """Open a model; nodes that the provider cannot run fall back to the CPU's.
-
-        The optimised model is written to `target`, without what is `disabled`, if there is one.
 
         Raises:
             EngineError: onnxruntime cannot load the model; its reason in one line.
@@ -83,15 +77,10 @@ class Session:
             options.intra_op_num_threads = threads
         if model.folder is not None:
             options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
-        if target:
-            options.optimized_model_filepath = os.fsencode(target)
-        more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
-        if profile:
-            options.add_session_config_entry(_PLACES, "1")
-        more |= _provider(runtime, provider, options)
+        named = _provider(runtime, provider, options)
         source = _Path(model.data) if isinstance(model.data, str) else model.data
         try:
-            session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
+            session = runtime.InferenceSession(source, options, enable_fallback=False, **named)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
@@ -102,7 +91,8 @@ class Session:
                 f"libraries or its device are missing); use {' or '.join(started)}"
             )
         self._session = session
-        self._profile = profile
+        tell = "get_provider_graph_assignment_info"
+        self._parts = getattr(session, tell, list) if provider != CPU else list
         self._run_options = runtime.RunOptions()
         self._run_options.log_severity_level = _SILENT
         self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
@@ -129,12 +119,9 @@ class Session:
     def places(self) -> dict[str, str]:
         """The provider of each node, named as in `Pad_3 (Pad)`; unnamed ones have a number.
 
-        Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
+        Nothing on the CPU, and by onnxruntime before 1.24, which does not say.
         """
-        if not self._profile:
-            return {}
-        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
-        nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
+        nodes = [(node, part.ep_name) for part in self._parts() for node in part.get_nodes()]
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
             for number, (node, provider) in enumerate(nodes)
@@ -148,6 +135,7 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
         options.add_session_config_entry(key, value)
     if provider == CPU:
         return {"providers": [CPU]}
+    options.add_session_config_entry(_PLACES, "1")
     os.environ.update(row.environment)
     if provider in _built_in():
         return {"providers": [(provider, dict(row.options)), CPU]}
@@ -217,12 +205,6 @@ def named_providers() -> dict[str, str]:
 def available_providers() -> tuple[str, ...]:
     """The execution providers that are installed, whether they start here or not."""
     return tuple(dict.fromkeys((*_built_in(), *_plugins())))
-
-
-def version() -> tuple[int, int]:
-    """The first two numbers of onnxruntime's version."""
-    major, minor = map(int, _onnxruntime().__version__.split(".")[:2])
-    return major, minor
 
 
 def cuda_version() -> str:
@@ -327,25 +309,17 @@ def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
     pip unpacks one over the other without a warning: CUDA may be gone, or half of the files may be
     of another version. `place` is the folder of packages, by default that of onnxruntime.
     """
-    wheels = installed_wheels(place)
-    if len(wheels) < 2:
-        return ()
-    keep = max(wheels, key=len)  # longer names (onnxruntime-gpu) have more providers
-    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
-    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
-
-
-def installed_wheels(place: Path | None = None) -> tuple[str, ...]:
-    """The distributions that own the folder of onnxruntime, sorted; plugins have no file there.
-
-    `importlib.metadata` would have to read the metadata of every installed package.
-    """
     found = set()
     with contextlib.suppress(ImportError, ValueError, OSError):
         if place is None:
             spec = importlib.util.find_spec(NAME)
             place = Path(next(iter((spec and spec.submodule_search_locations) or ()))).parent
+        # `importlib.metadata` would have to read the metadata of every installed package.
         for info in (*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")):
-            if f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):
+            if f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):  # no plugin
                 found.add(info.name.split("-")[0].replace("_", "-"))
-    return tuple(sorted(found))
+    if len(found) < 2:
+        return ()
+    wheels, keep = sorted(found), max(found, key=len)  # longer names (-gpu) have more providers
+    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
+    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)

@@ -13,12 +13,10 @@ from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.window import Window
 from onnxpad.runtimes.onnxruntime.departures import (
     disagreement,
-    folding_versions,
-    folds_as_any,
     runtime_pads,
     why_not_run,
 )
-from onnxpad.semantics.operators import OPERATORS as ROWS
+from onnxpad.runtimes.onnxruntime.pad_fusion import folding_versions
 from onnxpad.semantics.operators import WindowOp, read_window
 from onnxpad.semantics.window import onnxruntime, specification
 from tests.semantics.test_read import graph_of
@@ -149,17 +147,5 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
 
 
 def test_versions_that_fold() -> None:
-    conv, pool = ROWS["", "Conv"], ROWS["", "MaxPool"]
-    told = [folding_versions(row, opset) for row in (conv, pool) for opset in (20, 21)]
+    told = [folding_versions(op, opset) for op in ("Conv", "MaxPool") for opset in (20, 21)]
     assert told == ["1.21 to 1.32", "1.25 to 1.32", "1.21 to 1.31", "1.25 to 1.31"]
-
-
-@each_row(
-    ("version", "opset", "answers"),
-    [((1, 24), 20, "CM"), ((1, 24), 21, ""), ((1, 32), 17, "C"), ((1, 99), 17, "")],
-)
-def test_one_that_folds_less_than_others_is_not_asked(
-    version: tuple[int, int], opset: int, answers: str
-) -> None:
-    for op in ("Conv", "MaxPool", "LpPool"):
-        assert folds_as_any(version, {op, "LpPool", "Relu"}, opset) == (op[0] in answers + "L")
