@@ -133,7 +133,6 @@ class _Comparison:
         self, *, repairs: bool = False, reference: Arrays | None = None, uncompared: str = ""
     ) -> Validation:
         """The comparison with the original, or with a reference."""
-        from onnxpad.runtimes.worker import DEPLOYED
         from onnxpad.validation.whole import validate_models
 
         run = self._run
@@ -154,11 +153,7 @@ class _Comparison:
             given=self._source,
             uncompared=uncompared,
         )
-        return replace(
-            verdict,
-            probes=self._probe.count,
-            warnings=(*verdict.warnings, *DEPLOYED.installation_warnings()),
-        )
+        return replace(verdict, probes=self._probe.count)
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:

@@ -27,13 +27,6 @@ DEPLOYED = native
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
 
-_ANSWER = 1 / 16
-"""Of the same, what the outputs of a run may take: the caller keeps those of all runs, and compares
-them as float64."""
-
-_LITTLE = 2**20
-"""Bytes of outputs for which nobody asks what is available: that takes longer than a small run."""
-
 _KEPT = 16
 """Sessions of small models that are kept: changes of layers that are alike ask for the same."""
 
@@ -68,7 +61,7 @@ class Runtime:
             EngineError: The runtime cannot run it on these inputs; its reason in one line.
         """
         assert self._open is not None
-        return _run(self._open, feeds, outputs)
+        return self._open.run(feeds, outputs)
 
     def places(self) -> dict[str, str]:
         """The provider of each node of the open model, if that is not to run on the CPU alone."""
@@ -132,7 +125,7 @@ class Runtime:
             self._kept[model] = session
             if len(self._kept) > _KEPT:
                 del self._kept[next(iter(self._kept))]
-        return [_or_error(lambda: _run(session, feeds, outputs)[0]) for feeds in fed]  # noqa: B023
+        return [_or_error(lambda: session.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
 
 
 def serve(connection: Connection[Any, Any]) -> None:
@@ -245,25 +238,6 @@ def bound_memory(bounded: bool = True) -> None:
         limit = pages * resource.getpagesize() + int(free * _SHARE)
         limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
-
-
-def _run(
-    session: native.Session, feeds: Mapping[str, Any], outputs: Sequence[str]
-) -> tuple[list[Any], float]:
-    found = session.run(feeds, outputs)
-    size = _size(found[0])
-    free = spare() if size > _LITTLE else None
-    if free is not None and size > free * _ANSWER:
-        raise EngineError(
-            f"its outputs take {size / 2**30:.1f} GiB: of the memory available here, "
-            f"{free / 2**30:.1f} GiB, one run may take a sixteenth"
-        )
-    return found
-
-
-def _size(value: Any) -> int:
-    """The bytes of tensors, also of those in sequences and maps."""
-    return sum(map(_size, value)) if isinstance(value, list) else getattr(value, "nbytes", 0)
 
 
 def _or_error(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T | EngineError:

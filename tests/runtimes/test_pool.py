@@ -173,7 +173,6 @@ BOMBS = {
     "bit by bit": "k = Constant <value = bool {1}> () n = Constant <value = int64 {99}> () y = "
     "Loop (n, k, x) <body = t (int64 i, bool c, float[?] a) => (bool d, float[?] b) "
     "{ b = Concat <axis = 0> (a, a) d = Identity (c) }>",
-    "as an output": "y = Expand (x, t)",
 }
 
 
@@ -186,12 +185,11 @@ def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.Mon
     less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")
     monkeypatch.setattr(pool, "_START", less)
     model = parsed(
-        f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}, int64[1] t = {{16777216}}> "
-        f"{{ {BOMBS[bomb]} }}"
+        f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}> {{ {BOMBS[bomb]} }}"
     )
     with (
         open_session(model, optimisation=optimisation) as session,  # type: ignore[arg-type]
-        pytest.raises(EngineError, match=r"alloc|outputs take 0\.1 GiB"),
+        pytest.raises(EngineError, match="alloc"),
     ):
         session.run({"x": np.ones(1, np.float32)})
 

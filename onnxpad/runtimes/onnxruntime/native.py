@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import io
 import os
 import re
@@ -16,7 +15,6 @@ import types
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from onnxpad.errors import ProviderError, shortened
@@ -301,25 +299,3 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
-    """A warning about several wheels in onnxruntime's folder; empty if there is only one.
-
-    pip unpacks one over the other without a warning: CUDA may be gone, or half of the files may be
-    of another version. `place` is the folder of packages, by default that of onnxruntime.
-    """
-    found = set()
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        if place is None:
-            spec = importlib.util.find_spec(NAME)
-            place = Path(next(iter((spec and spec.submodule_search_locations) or ()))).parent
-        # `importlib.metadata` would have to read the metadata of every installed package.
-        for info in (*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")):
-            if f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):  # no plugin
-                found.add(info.name.split("-")[0].replace("_", "-"))
-    if len(found) < 2:
-        return ()
-    wheels, keep = sorted(found), max(found, key=len)  # longer names (-gpu) have more providers
-    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
-    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
