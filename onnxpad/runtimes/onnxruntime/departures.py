@@ -22,7 +22,6 @@ from onnxpad.arithmetic.size import (
     Unknown,
     always,
     bounds,
-    evaluate,
     less_equal,
     symbol,
     where,
@@ -42,7 +41,7 @@ from onnxpad.semantics.operators import (
     read_window,
 )
 from onnxpad.semantics.rows import UnreadError
-from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
+from onnxpad.semantics.window import WindowForm, onnxruntime, specification
 
 Type = Callable[[], int | None]
 """The element type of data; None where unknown."""
@@ -144,7 +143,7 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
     how = f"kernel {window.kernel} below stride {window.stride}"
     if _is_spread(window):
         how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
-    words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
+    words = brief = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
@@ -152,45 +151,18 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }
-    brief = ""
-    examples = list(_examples(op, place, size, dtype))
-    running = (each for each in examples if always(less_equal(1, each[1].windows)))
-    if example := next(running, next(iter(examples), None)):
-        facts["size"] = at = example[0]
-        where_ = f"on axis {axis} of size {at}" if isinstance(size, int) else f"at size {at}"
-        brief = words if isinstance(size, int) else ""
-        reads = []
-        for name, placed in zip(("onnxruntime", "specification"), example[1:], strict=True):
-            facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
-            count, many = placed.windows, "an unknown number"
-            if isinstance(count, int):
-                many = counted(max(count, 0), "element")
-            reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
-        words += f": {where_} {reads[0]}, the {reads[1]}"
+    if isinstance(size, int):
+        facts["size"], reads = size, []
+        for engine in (onnxruntime, specification):
+            placed, name = engine(op.form, place, size, dtype), engine.__name__
+            if placed is not None and isinstance(placed.windows, int):
+                facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
+                many = counted(max(placed.windows, 0), "element")
+                reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
+        words += f": on axis {axis} of size {size} {', the '.join(reads)}"
     return RefusalError(
         Reason.ENGINES_DISAGREE, words, brief, **facts, disagreement=words, options=BY_TRUST
     )
-
-
-def _examples(
-    op: WindowOp, place: int, size: Extent, dtype: int | None
-) -> Iterator[tuple[int, Placed, Placed]]:
-    """The sizes at which the two engines differ, the least first, with what each makes of them."""
-    if isinstance(size, Unknown):
-        size = symbol("any size")
-    if isinstance(size, int):
-        admitted: Iterable[int] = (size,)
-    elif len(size.symbols) == 1:
-        (which,) = size.symbols
-        tried = range(min(which.sizes.count, _MOST_TRIED))
-        values = (evaluate(size, {which.name: which.sizes.value(index)}) for index in tried)
-        admitted = (value for value in values if value >= 1)
-    else:
-        admitted = range(1, _MOST_TRIED)
-    for at in admitted:
-        ours, theirs = (each(op.form, place, at, dtype) for each in (onnxruntime, specification))
-        if ours is not None and theirs is not None and ours[:3:2] != theirs[:3:2]:
-            yield at, ours, theirs
 
 
 def _is_spread(window: Window) -> bool:
