@@ -34,9 +34,6 @@ _Ts = TypeVarTuple("_Ts")
 _LITTLE = 1 << 20
 """Bytes of inputs up to which a session may be kept: it keeps memory for what was run."""
 
-_CRASHES = 3
-"""Crashes after which a session is not opened again."""
-
 
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
@@ -44,10 +41,9 @@ class Session:
     def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
         self._how = model, provider, optimisation
-        self._worker: pool.Worker | None = None
         self._outputs: Sequence[str] = ()
-        self._crashes = 0
-        self._over = ""  # why it cannot be run any more
+        self._worker: pool.Worker | None = None
+        self._closed = False
         self._open()
 
     def __enter__(self) -> Self:
@@ -60,9 +56,9 @@ class Session:
 
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
-        self._over = self._over or "the session is closed"
-        if self._worker is not None:
-            with suppress(CrashError):  # all results were already received
+        self._closed = True
+        with suppress(CrashError):  # all results were already received
+            if self._worker is not None:
                 self._ask(Runtime.close)
         self._give_back()
 
@@ -80,8 +76,8 @@ class Session:
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> tuple[dict[str, Value], float]:
         """As `run`, with the seconds it took."""
-        if self._over:
-            raise CrashError(self._over) if self._crashes else EngineError(self._over)
+        if self._closed:
+            raise EngineError("the session is closed")
         if self._worker is None:
             self._open()
         names = self._outputs if outputs is None else list(outputs)
@@ -104,10 +100,7 @@ class Session:
         assert self._worker is not None
         try:
             return self._worker.ask(call, *arguments)
-        except CrashError as error:
-            self._crashes += 1
-            if self._crashes >= _CRASHES:
-                self._over = str(error)
+        except CrashError:
             self._worker = None
             raise
 
@@ -136,17 +129,21 @@ def answers(
     sources: Sequence[Source],
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
+    *,
+    by_onnx: bool = False,
 ) -> list[list[Answer] | EngineError]:
     """The outputs, or an error, of several small models for each set of inputs, in one request.
 
     There is one error of a model that does not load or crashes on any set. Sessions of small runs
-    are kept and run again.
+    are kept and run again. With `by_onnx`, onnx's reference evaluator runs them, in a worker too:
+    neither its work nor its memory is bounded by the size of a model.
     """
     models = [_file(source) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
     most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
+    keeps = most <= _LITTLE and not by_onnx
     try:
-        given = pool.ask(Runtime.answers, models, list(outputs), inputs, most <= _LITTLE)
+        given = pool.ask(Runtime.answers, models, list(outputs), inputs, keeps, by_onnx)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
@@ -157,18 +154,8 @@ def answers(
 def evaluated_by_onnx(
     model: onnx.ModelProto, outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
 ) -> list[Answer] | EngineError:
-    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator.
-
-    It runs in a worker too: its work and its memory are not bounded by the size of a model.
-    """
-    inputs = [dict(feeds) for feeds in fed]
-    try:
-        given = pool.ask(
-            Runtime.evaluate, ModelFile(model.SerializeToString()), list(outputs), inputs
-        )
-    except EngineError as error:
-        return error
-    return _named(outputs, given)
+    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
+    return answers([model], outputs, fed, by_onnx=True)[0]
 
 
 def _named(outputs: Sequence[str], given: Sequence[list[Any] | EngineError]) -> list[Answer]:

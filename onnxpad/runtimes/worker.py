@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
@@ -40,7 +41,7 @@ class Runtime:
     def __init__(self) -> None:
         """Starts without a model."""
         self._open: native.Session | None = None
-        self._kept: dict[ModelFile, native.Session] = {}
+        self._kept: dict[ModelFile, native.Session | Evaluator] = {}
 
     def open(self, model: ModelFile, provider: str, optimisation: Optimisation) -> tuple[str, ...]:
         """Open a model, in place of the one before; returns the names of its outputs.
@@ -78,54 +79,57 @@ class Runtime:
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
         keeps: bool,
+        by_onnx: bool,
     ) -> list[list[list[Any] | EngineError] | EngineError]:
         """The outputs named, or an error, of each model on each set of inputs.
 
-        With `keeps`, sessions run again, which operators that draw numbers would notice.
+        With `keeps`, sessions run again, which operators that draw numbers would notice; with
+        `by_onnx`, onnx's reference evaluator runs the models.
         """
         bound_memory()
-        return [_or_error(self._answers, each, outputs, fed, keeps) for each in models]
 
-    def evaluate(
-        self, model: ModelFile, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
-    ) -> list[list[Any] | EngineError]:
-        """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
-        import numpy as np
-        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
+        def answer(model: ModelFile) -> list[list[Any] | EngineError]:
+            known = self._kept.pop(model, None) if keeps else None
+            opened = (
+                Evaluator if by_onnx else partial(native.Session, provider=native.CPU, threads=1)
+            )
+            session = known or opened(model)
+            if keeps:
+                self._kept[model] = session
+                if len(self._kept) > _KEPT:
+                    del self._kept[next(iter(self._kept))]
+            return [_or_error(lambda: session.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
 
-        def told(call: Callable[[], _T]) -> _T:
-            try:
-                return call()
-            except Exception as error:  # its operators may raise anything
-                line = native.first_line(error)
-                raise EngineError(f"the reference evaluator fails: {line}") from None
-
-        def run(feeds: Mapping[str, Any]) -> list[Any]:
-            return list(told(lambda: session.run(list(outputs), dict(feeds))))
-
-        bound_memory()
-        with np.errstate(all="ignore"):
-            session = told(lambda: ReferenceEvaluator(model.data))
-            return [_or_error(run, feeds) for feeds in fed]
+        return [_or_error(answer, each) for each in models]
 
     def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
         """What a function returns that the runtime says of itself."""
         return call(*arguments)
 
-    def _answers(
-        self,
-        model: ModelFile,
-        outputs: Sequence[str],
-        fed: Sequence[Mapping[str, Any]],
-        keeps: bool,
-    ) -> list[list[Any] | EngineError]:
-        known = self._kept.pop(model, None) if keeps else None
-        session = known or native.Session(model, native.CPU, threads=1)
-        if keeps:
-            self._kept[model] = session
-            if len(self._kept) > _KEPT:
-                del self._kept[next(iter(self._kept))]
-        return [_or_error(lambda: session.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
+
+class Evaluator:
+    """A small model as onnx's reference evaluator runs it, whose operators may raise anything."""
+
+    def __init__(self, model: ModelFile) -> None:
+        """Reads the model."""
+        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
+
+        self._run: Any = self._told(lambda: ReferenceEvaluator(model.data)).run
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
+        """The outputs named; it takes no time."""
+        return list(self._told(lambda: self._run(list(outputs), dict(feeds)))), 0.0
+
+    @staticmethod
+    def _told(call: Callable[[], _T]) -> _T:
+        import numpy as np
+
+        try:
+            with np.errstate(all="ignore"):
+                return call()
+        except Exception as error:
+            line = native.first_line(error)
+            raise EngineError(f"the reference evaluator fails: {line}") from None
 
 
 def serve(connection: Connection[Any, Any]) -> None:

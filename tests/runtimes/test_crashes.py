@@ -46,14 +46,10 @@ def crash() -> str:
 def test_a_crash_is_an_error_and_the_session_goes_on(crash: str) -> None:
     with open_session(CRASHING, optimisation="full") as session:
         for _ in range(2):
-            with pytest.raises(CrashError):
-                session.run(FATAL)
+            for _ in range(2):
+                with pytest.raises(CrashError):
+                    session.run(FATAL)
             assert session.run(FINE)["y"] is not None
-        for _ in range(2):  # the third crash is the last
-            with pytest.raises(CrashError):
-                session.run(FATAL)
-        with pytest.raises(CrashError):
-            session.run(FINE)
 
 
 @pytest.mark.parametrize("original", [PLAIN, CRASHING], ids=["alone", "alike"])
@@ -114,8 +110,6 @@ class Falling(native.Session):
             os.kill(os.getpid(), signal.SIGSEGV)
     def run(self, feeds, outputs):
         self.fall(b"falls_when_run")
-        if feeds["x"].size > 50:
-            self.fall(b"falls_on_large")
         return super().run(feeds, outputs)
 native.Session = Falling
 worker.serve_started(int(sys.argv[1]))
@@ -202,11 +196,3 @@ class TestMade:
         pool._end_all()
         monkeypatch.setattr(pool, "_START", pool._START.replace(name, "one_node"))
         assert trouble_with(CPU) == f"{CPU} does not start on this machine: {TOLD}"
-
-
-@made
-@pytest.mark.usefixtures("falling")
-def test_a_model_that_crashes_at_three_sizes_is_not_opened_again() -> None:
-    model = named("falls_on_large", size="N")
-    lab = Lab({"original": model}, outline(model), None, Pairing())
-    assert lab.prepare((CPU,), 1, 0) == ("", TOLD)
