@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from onnxpad.errors import ModelError, let_through
 
-Optimisation: TypeAlias = Literal["off", "basic", "full"]
+Optimisation: TypeAlias = Literal["off", "full"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -43,12 +43,6 @@ from onnxpad.semantics.operators import (
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.semantics.window import WindowForm, onnxruntime, specification
 
-Type = Callable[[], int | None]
-"""The element type of data; None where unknown."""
-
-_MOST_TRIED = 256  # sizes that are tried for one at which the engines differ
-
-
 CHANGED = 19
 """The opset of AveragePool from which on onnxruntime computes something else for the same node."""
 
@@ -116,7 +110,9 @@ def misreads_same(form: WindowForm) -> bool:
     return False
 
 
-def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type) -> str:
+def why_not_run(
+    op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Callable[[], int | None]
+) -> str:
     """Why onnxruntime does not run an operator for its padding; empty where it may run it."""
     form, notes = op.form, op.node.notes
     key = why_not_run, form
@@ -260,9 +256,8 @@ class BlockedPools:
         height: Extent = 0
         if shape is not None and len(shape) == op.rank:
             channels, height = shape[row.layout.channels], shape[op.axes[0]]
-        if not isinstance(channels, int) or channels % _BLOCK:
-            return None
-        if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
+        is_float = self._analysis.dtype(op.data) in {None, TensorProto.FLOAT}
+        if not is_float or not isinstance(channels, int) or channels % _BLOCK:
             return None
         chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
         if self._may_be_empty(op, height):

@@ -36,11 +36,6 @@ _SOURCE = r"\S*[/\\]onnxruntime[/\\]\S+:\d+ .*?\)>?( const)?( \[with .*?\])?( |$
 _NO_KERNEL = "Could not find an implementation"
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
-_LEVELS: Mapping[Optimisation, str] = {
-    "off": "ORT_DISABLE_ALL",
-    "full": "ORT_ENABLE_ALL",
-}
-
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _PLACES = "session.record_ep_graph_assignment_info"
 
@@ -68,9 +63,9 @@ class Session:
             _preload()
         options = runtime.SessionOptions()
         options.log_severity_level = _SILENT
-        options.graph_optimization_level = getattr(
-            runtime.GraphOptimizationLevel, _LEVELS[optimisation]
-        )
+        level = runtime.GraphOptimizationLevel
+        off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
+        options.graph_optimization_level = off if optimisation == "off" else full
         if threads is not None:
             options.intra_op_num_threads = threads
         if model.folder is not None:
@@ -167,11 +162,8 @@ def _plugins() -> dict[str, tuple[str, str]]:
     own = {row.name: row.own for row in PROVIDERS.values()}
     found = {}
     for name, module in plugins().items():
-        provider = own.get(name)
-        if provider is None:  # its module alone knows
-            with contextlib.suppress(Exception):
-                provider = importlib.import_module(module).get_ep_names()[0]
-        if provider is not None:
+        with contextlib.suppress(Exception):  # of one without a row its module alone knows
+            provider = own.get(name) or importlib.import_module(module).get_ep_names()[0]
             found[provider] = name, module
     return found
 
@@ -223,15 +215,14 @@ def settings_text(provider: str) -> str:
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
     row = row_of(provider)
-    settings = {**row.options, **row.environment}
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
+    settings = [*row.options.items(), *row.environment.items()]
+    return ", ".join(map("=".join, settings))
 
 
 def require_provider(provider: str) -> None:
     """Raises a ProviderError unless `provider` is installed; it names those that are."""
-    if provider in _built_in():
-        return  # nobody looks for plugins
-    if provider not in (available := available_providers()):
+    # Where it is built in nobody looks for plugins.
+    if provider not in _built_in() and provider not in (available := available_providers()):
         raise ProviderError(
             f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
             "Choose one of these, or install the onnxruntime package that brings it"
