@@ -31,9 +31,6 @@ Answer = dict[str, Value] | EngineError
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
-_LITTLE = 1 << 20
-"""Bytes of inputs up to which a session may be kept: it keeps memory for what was run."""
-
 
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
@@ -134,16 +131,13 @@ def answers(
 ) -> list[list[Answer] | EngineError]:
     """The outputs, or an error, of several small models for each set of inputs, in one request.
 
-    There is one error of a model that does not load or crashes on any set. Sessions of small runs
-    are kept and run again. With `by_onnx`, onnx's reference evaluator runs them, in a worker too:
-    neither its work nor its memory is bounded by the size of a model.
+    There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
+    reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
+    the size of a model.
     """
-    models = [_file(source) for source in sources]
-    inputs = [dict(feeds) for feeds in fed]
-    most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
-    keeps = most <= _LITTLE and not by_onnx
+    models, inputs = [_file(source) for source in sources], [dict(feeds) for feeds in fed]
     try:
-        given = pool.ask(Runtime.answers, models, list(outputs), inputs, keeps, by_onnx)
+        given = pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
     except CrashError as error:
         if len(sources) == 1:
             return [error]

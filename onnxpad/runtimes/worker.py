@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
@@ -28,20 +27,16 @@ DEPLOYED = native
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
 
-_KEPT = 16
-"""Sessions of small models that are kept: changes of layers that are alike ask for the same."""
-
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
 class Runtime:
-    """The runtime in this process, with at most one model open besides small ones."""
+    """The runtime in this process, with at most one model open."""
 
     def __init__(self) -> None:
         """Starts without a model."""
         self._open: native.Session | None = None
-        self._kept: dict[ModelFile, native.Session | Evaluator] = {}
 
     def open(self, model: ModelFile, provider: str, optimisation: Optimisation) -> tuple[str, ...]:
         """Open a model, in place of the one before; returns the names of its outputs.
@@ -78,26 +73,16 @@ class Runtime:
         models: Sequence[ModelFile],
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
-        keeps: bool,
         by_onnx: bool,
     ) -> list[list[list[Any] | EngineError] | EngineError]:
         """The outputs named, or an error, of each model on each set of inputs.
 
-        With `keeps`, sessions run again, which operators that draw numbers would notice; with
-        `by_onnx`, onnx's reference evaluator runs the models.
+        With `by_onnx`, onnx's reference evaluator runs the models.
         """
         bound_memory()
 
         def answer(model: ModelFile) -> list[list[Any] | EngineError]:
-            known = self._kept.pop(model, None) if keeps else None
-            opened = (
-                Evaluator if by_onnx else partial(native.Session, provider=native.CPU, threads=1)
-            )
-            session = known or opened(model)
-            if keeps:
-                self._kept[model] = session
-                if len(self._kept) > _KEPT:
-                    del self._kept[next(iter(self._kept))]
+            session = Evaluator(model) if by_onnx else native.Session(model, native.CPU, threads=1)
             return [_or_error(lambda: session.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
 
         return [_or_error(answer, each) for each in models]
