@@ -31,42 +31,19 @@ _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
-class Runtime:
-    """The runtime in this process, with at most one model open."""
+class Runtime(native.Onnxruntime):
+    """The runtime in this process: it opens a model, runs it, tells its places, and closes it."""
 
-    def __init__(self) -> None:
-        """Starts without a model."""
-        self._open: native.Session | None = None
-
-    def open(self, model: ModelFile, provider: str, optimisation: Optimisation) -> tuple[str, ...]:
-        """Open a model, in place of the one before; returns the names of its outputs.
-
-        Raises:
-            EngineError: The runtime cannot load it; its reason in one line.
-            ProviderError: The provider is not installed, or does not start.
-        """
-        self.close()
+    def open(
+        self,
+        model: ModelFile,
+        provider: str = native.CPU,
+        optimisation: Optimisation = "off",
+        threads: int | None = None,
+    ) -> tuple[str, ...]:
+        """Open a model, and bound the memory for it."""
         bound_memory(provider == native.CPU)
-        self._open = native.Session(model, provider, optimisation)
-        return self._open.outputs
-
-    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """Run the open model; returns the outputs named, and the seconds it took.
-
-        Raises:
-            EngineError: The runtime cannot run it on these inputs; its reason in one line.
-        """
-        assert self._open is not None
-        return self._open.run(feeds, outputs)
-
-    def places(self) -> dict[str, str]:
-        """The provider of each node of the open model, if that is not to run on the CPU alone."""
-        assert self._open is not None
-        return self._open.places()
-
-    def close(self) -> None:
-        """Free the open model, if there is one."""
-        self._open = None
+        return super().open(model, provider, optimisation, threads)
 
     def answers(
         self,
@@ -79,11 +56,11 @@ class Runtime:
 
         With `by_onnx`, onnx's reference evaluator runs the models.
         """
-        bound_memory()
 
         def answer(model: ModelFile) -> list[list[Any] | EngineError]:
-            session = Evaluator(model) if by_onnx else native.Session(model, native.CPU, threads=1)
-            return [_or_error(lambda: session.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
+            opened = Evaluator() if by_onnx else Runtime()
+            opened.open(model, threads=1)
+            return [_or_error(lambda: opened.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
 
         return [_or_error(answer, each) for each in models]
 
@@ -93,12 +70,13 @@ class Runtime:
 
 
 class Evaluator:
-    """A small model as onnx's reference evaluator runs it, whose operators may raise anything."""
+    """onnx's reference evaluator as a runtime; its operators may raise anything."""
 
-    def __init__(self, model: ModelFile) -> None:
-        """Reads the model."""
+    def open(self, model: ModelFile, threads: int) -> None:
+        """Read a model."""
         from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
 
+        bound_memory()
         self._run: Any = self._told(lambda: ReferenceEvaluator(model.data)).run
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:

@@ -98,20 +98,20 @@ def test_the_command_tells_it_too(crash: str, tmp_path: Path) -> None:
 # From here on crashes are made: models that are called so end the process that runs them.
 
 FALL = """
-from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.onnxruntime.native import Onnxruntime
 import os, signal
-class Falling(native.Session):
-    def __init__(self, model, *others, **named):
-        self.data = model.data
-        self.fall(b"falls_when_opened")
-        super().__init__(model, *others, **named)
-    def fall(self, name):
-        if isinstance(self.data, bytes) and name in self.data:
-            os.kill(os.getpid(), signal.SIGSEGV)
-    def run(self, feeds, outputs):
-        self.fall(b"falls_when_run")
-        return super().run(feeds, outputs)
-native.Session = Falling
+open_, run_ = Onnxruntime.open, Onnxruntime.run
+def fall(data, name):
+    if isinstance(data, bytes) and name in data:
+        os.kill(os.getpid(), signal.SIGSEGV)
+def open(self, model, *others):
+    self.data = model.data
+    fall(self.data, b"falls_when_opened")
+    return open_(self, model, *others)
+def run(self, feeds, outputs):
+    fall(self.data, b"falls_when_run")
+    return run_(self, feeds, outputs)
+Onnxruntime.open, Onnxruntime.run = open, run
 worker.serve_started(int(sys.argv[1]))
 """
 

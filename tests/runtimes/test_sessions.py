@@ -55,10 +55,7 @@ def test_a_closed_session_is_freed_at_once() -> None:
     try:
         with open_session(parsed(NOISY)) as session:
             assert isinstance(session._worker, Here)
-            opened = session._worker.runtime._open
-            assert opened is not None
-            freed = weakref.ref(opened._session)
-            del opened
+            freed = weakref.ref(session._worker.runtime._session)
         assert freed() is None
     finally:
         gc.enable()

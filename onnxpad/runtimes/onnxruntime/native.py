@@ -40,23 +40,30 @@ _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _PLACES = "session.record_ep_graph_assignment_info"
 
 
-class Session:
-    """A session in this process; deleting it frees the model."""
+class Onnxruntime:
+    """onnxruntime in this process, with at most one model open."""
 
-    def __init__(
+    def __init__(self) -> None:
+        """Starts without a model."""
+        self._session: Any = None
+        self._provider = CPU
+
+    def open(
         self,
         model: ModelFile,
-        provider: str,
+        provider: str = CPU,
         optimisation: Optimisation = "off",
-        *,
         threads: int | None = None,
-    ) -> None:
-        """Open a model; nodes that the provider cannot run fall back to the CPU's.
+    ) -> tuple[str, ...]:
+        """Open a model, in place of the one before; returns the names of its outputs.
+
+        Nodes that the provider cannot run fall back to the CPU's.
 
         Raises:
             EngineError: onnxruntime cannot load the model; its reason in one line.
             ProviderError: The provider is not installed, or does not start.
         """
+        self.close()
         runtime = _onnxruntime()
         require_provider(provider)
         if provider == CUDA:
@@ -83,12 +90,8 @@ class Session:
                 f"{provider} is installed but does not start on this machine (its "
                 f"libraries or its device are missing); use {' or '.join(started)}"
             )
-        self._session = session
-        tell = "get_provider_graph_assignment_info"
-        self._parts = getattr(session, tell, list) if provider != CPU else list
-        self._run_options = runtime.RunOptions()
-        self._run_options.log_severity_level = _SILENT
-        self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
+        self._session, self._provider = session, provider
+        return tuple(output.name for output in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """Run the model once; returns the outputs named, and the seconds it took.
@@ -96,9 +99,11 @@ class Session:
         Raises:
             EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
+        options = _onnxruntime().RunOptions()
+        options.log_severity_level = _SILENT
         begin = time.perf_counter()
         try:
-            values: list[Any] = self._session.run(list(outputs), dict(feeds), self._run_options)
+            values: list[Any] = self._session.run(list(outputs), dict(feeds), options)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             for name, data in feeds.items():
                 if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
@@ -114,11 +119,17 @@ class Session:
 
         Nothing on the CPU, and by onnxruntime before 1.24, which does not say.
         """
-        nodes = [(node, part.ep_name) for part in self._parts() for node in part.get_nodes()]
+        tell = getattr(self._session, "get_provider_graph_assignment_info", list)
+        parts: list[Any] = tell() if self._provider != CPU else []
+        nodes = [(node, part.ep_name) for part in parts for node in part.get_nodes()]
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
             for number, (node, provider) in enumerate(nodes)
         }
+
+    def close(self) -> None:
+        """Free the model, if there is one."""
+        self._session = None
 
 
 def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
