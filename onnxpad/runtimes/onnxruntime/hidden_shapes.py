@@ -65,10 +65,12 @@ def disagreements(
             continue
         result = node.outputs[0]  # positions, where a pool gives them, are as many
         shape = analysis.shape(result)
-        sizes = None
-        if shape is not None and Unknown not in map(type, shape):
-            sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
-        if sizes is not None and (len(sizes) != len(shape or ()) or _differ(sizes, shape)):
+        if shape is None or Unknown in map(type, shape):
+            continue
+        sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
+        pairs = zip(sizes or (), _sizes(shape), strict=False)
+        differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+        if sizes is not None and (differ or len(sizes) != len(shape)):
             yield node
 
 
@@ -99,12 +101,6 @@ def _is_doubtful(analysis: Analysis, node: Node) -> bool:
 
 def _sizes(shape: Sequence[Extent]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
-
-
-def _differ(sizes: Sizes, shape: Sequence[Extent] | None) -> bool:
-    """Whether an axis has another size."""
-    pairs = zip(sizes, _sizes(shape or ()), strict=False)
-    return any(None not in pair and len({*pair}) > 1 for pair in pairs)
 
 
 def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] | None:
@@ -237,11 +233,8 @@ class Misjudged:
     ) -> None:
         """Lets the pools of the graph know; looks for the nodes at the first question.
 
-        Args:
-            context: The graph.
-            holders: The nodes that run the graph, a body or a function.
-            captured: Returns what the graph reads of others.
-            others: Those of all graphs before this one, by the identity of the context.
+        `holders` are the nodes that run the graph, `captured` gives what it reads of others, and
+        `others` are those of all graphs before this one, by the identity of the context.
         """
         self._context = context
         self._callers = holders if context.outer is None else ()

@@ -114,12 +114,8 @@ class Fusion:
     ) -> None:
         """Reads the graph as it is at each call.
 
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            fold: Decides whether a fold is right.
-            outer: For a body, the same for the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it.
+        `fold` decides whether a fold is right; `outer` is, for a body, the same for the graph
+        around it, and `fed` the inputs that depend on inputs of the model, by default all.
         """
         self._graph = graph
         self._analysis = analysis
@@ -162,11 +158,7 @@ class Fusion:
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
-        """A `Pad` that may wrongly be folded into an operator that would have these explicit pads.
-
-        Args:
-            op: The operator as a rewrite would leave it.
-        """
+        """A `Pad` that may wrongly be folded into an operator as a rewrite would leave it."""
         is_folded = _folds_pads(op.operator)
         return next(self._before(op.node, op.operator, op), None) if is_folded else None
 
@@ -362,7 +354,9 @@ class Fusion:
         graph = self._graph
         if self._fed is None or self._fed[0] != graph.version:
             fed = set(graph.inputs if self._given is None else self._given)
-            fed.update(tensor.name for tensor in graph.captured() if self._is_fed_outside(tensor))
+            for each in graph.captured():
+                if self._outer is None or each.outer is None or self._outer.is_fed(each.outer):
+                    fed.add(each.name)
             pending = [graph.tensor(name) for name in fed]
             while pending:
                 for use in graph.uses(pending.pop()):
@@ -383,10 +377,6 @@ class Fusion:
         wrong = {each.name: each for each in lies(claims, self._analysis)}
         above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
         return next((wrong[n.name] for n in above if n is not None and n.name in wrong), None)
-
-    def _is_fed_outside(self, tensor: Tensor) -> bool:
-        """Whether a captured tensor depends on inputs of the model."""
-        return self._outer is None or tensor.outer is None or self._outer.is_fed(tensor.outer)
 
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
