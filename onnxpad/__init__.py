@@ -69,7 +69,6 @@ _LATER = (
     "onnxpad.api.fix_validation",
     "onnxpad.inventory",
     "onnxpad.probe.cut",
-    "onnxpad.runtimes.onnxruntime.ask_optimiser",
     "onnxpad.runtimes.providers",
     "onnxpad.validation.whole",
 )

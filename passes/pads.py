@@ -19,10 +19,10 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.scopes import misfolded
 from onnxpad.rewrite.sinking import Sinking, refused
-from onnxpad.runtimes.deployed import Exposed, folding_versions
-from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
+from onnxpad.runtimes.onnxruntime.guard import can_guard, guard, takes_empty_fill
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, folding_versions
 from onnxpad.semantics.layers import Pairs, fill_of, is_padded, numbers_of, onnx_order
-from onnxpad.semantics.operators import PadOp, gathering, is_pad, operator_of
+from onnxpad.semantics.operators import PadOp, gathering, is_pad
 
 
 class DropEmptyPad(Pass):
@@ -356,9 +356,7 @@ class GuardPad(Pass):
         graph = context.graph
         for exposed in misfolded(context):
             node, window = exposed.pad.node, exposed.window
-            reader, row = graph.label(window), operator_of(graph, window)
-            assert row is not None
-            seen = folding_versions(row, graph.opset)
+            reader, seen = graph.label(window), folding_versions(window.op, graph.opset)
             into = f"onnxruntime {seen} folds it into {window.op} {reader!r}"
             why = f"{into}, though {exposed.why}"
             facts: dict[str, Any] = {"reader": reader, "onnxruntime": seen}

@@ -80,6 +80,17 @@ def _unit_of(test: str) -> str:
 
 
 @pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs models in the process of the test."""
+    from onnxpad.runtimes import pool, worker
+    from tests.support.here import Here
+
+    monkeypatch.setattr(pool, "borrow", Here)
+    monkeypatch.setattr(pool, "give_back", lambda _: None)
+    monkeypatch.setattr(worker, "bound_memory", lambda _=True: None)
+
+
+@pytest.fixture
 def nothing_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     """Fails a test in which anything is printed, by native code too."""
     yield

@@ -13,13 +13,11 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 from typing import Final, NamedTuple
 
 import onnx
 import pytest
 
-from onnxpad.runtimes import deployed, protection
 from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
@@ -35,11 +33,10 @@ ORDER: Final = (
     "runtimes", "validation.channels", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
-    "runtimes.onnxruntime.neighbours", "runtimes.deployed",
+    "runtimes.onnxruntime.neighbours",
     # Deciding and rewriting.
     "padding", "rewrite.pass_api", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
-    "rewrite.sinking", "runtimes.onnxruntime.guard",
-    "runtimes.onnxruntime.ask_optimiser", "runtimes.protection", "passes", "rewrite",
+    "rewrite.sinking", "runtimes.onnxruntime.guard", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
     # What a person meets.
@@ -212,10 +209,10 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
 
 
 ASKING: Final = {
-    "doctor.examine", "rewrite.scopes", "runtimes.deployed", "runtimes.protection",
-    "runtimes.providers", "runtimes.worker",
+    "doctor.examine", "frameworks.repadding.intents", "padding.site", "passes.pads",
+    "rewrite.pass_api", "rewrite.run", "rewrite.scopes", "runtimes.providers", "runtimes.worker",
 }  # fmt: skip
-"""Modules that import what is known of one runtime, and are where another would be named."""
+"""Modules that ask what is known of one runtime: where another would be named."""
 
 
 def test_who_asks_onnxruntime() -> None:
@@ -225,16 +222,6 @@ def test_who_asks_onnxruntime() -> None:
         if statement.imported.startswith("onnxpad.runtimes.onnxruntime.")
     }
     assert {each for each in asking if not each.startswith("runtimes.onnxruntime")} == ASKING
-
-
-@pytest.mark.parametrize("module", [deployed, protection], ids=lambda module: module.__name__)
-def test_a_runtime_is_asked_all_that_it_must_answer(module: ModuleType) -> None:
-    used = {
-        statement.imported.rpartition(".")[2]
-        for statement in imports()
-        if statement.imported.startswith(f"{module.__name__}.")
-    }
-    assert used == set(module.__all__)
 
 
 LEAVES: Final = (

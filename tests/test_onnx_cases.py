@@ -164,7 +164,7 @@ def test_no_shape_is_against_shape_inference() -> None:
 
 def differing(each: Known) -> Iterator[tuple[str, str]]:
     for found in disagreements(each.graph, each.analysis):
-        yield each.name, found.node.outputs[0].name
+        yield each.name, found.outputs[0].name
 
 
 def test_asked_about_each_operator_it_says_the_same() -> None:

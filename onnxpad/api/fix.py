@@ -266,12 +266,12 @@ def fix(
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         before = counts_of(graph)
-        probe, exposing = None, None
+        probe = None
         if validate:
-            from onnxpad.api.fix_validation import engine_questions
+            from onnxpad.probe.cut import NeighbourhoodProbe
 
-            probe, exposing = engine_questions(graph)
-        run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
+            probe = NeighbourhoodProbe(graph)
+        run = Run(graph, chosen, probe=probe, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             untaken = _for_targets(run)

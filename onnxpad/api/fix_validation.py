@@ -11,7 +11,6 @@ from onnxpad.arguments import Progress, Source
 from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
-from onnxpad.graph import Graph
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import (
     Validation,
@@ -20,17 +19,7 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import Exposing
     from onnxpad.validation.given import Arrays
-
-
-def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
-    """The probe of each change, and who asks what the runtime's optimiser does to the result."""
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import misfolded
-
-    return NeighbourhoodProbe(graph), misfolded
 
 
 def validated(
@@ -104,7 +93,6 @@ class _Comparison:
 
     def verdict(self, outcome: RunResult) -> Validation:
         """The verdict on the model as it is."""
-        from onnxpad.runtimes.worker import DEPLOYED
         from onnxpad.validation.whole import validate_models
 
         run = self._run
@@ -128,7 +116,6 @@ class _Comparison:
         return replace(
             found,
             probes=self._probe.count,
-            warnings=(*found.warnings, *DEPLOYED.installation_warnings()),
             notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
         )
 

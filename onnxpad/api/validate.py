@@ -185,7 +185,6 @@ def validate(
     from onnxpad.api.sizes_of_both import drawn_sizes
     from onnxpad.graph import Graph
     from onnxpad.runtimes.providers import chosen
-    from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
@@ -209,7 +208,7 @@ def validate(
             notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
         )
     unproven = tuple(_unproven(found, names, fallback=fallback))
-    warnings = (*found.warnings, *both.warnings, *DEPLOYED.installation_warnings())
+    warnings = (*found.warnings, *both.warnings)
     resized = _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     first = parted(found)

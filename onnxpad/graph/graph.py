@@ -8,7 +8,7 @@ rest is copied byte for byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import starmap, zip_longest
 from math import prod
@@ -49,7 +49,6 @@ from onnxpad.graph.model import (
     is_edited,
     lacks_elements,
     node_proto,
-    working_copy,
 )
 from onnxpad.graph.nodes import (
     NAME,
@@ -947,19 +946,6 @@ class Graph:
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
         return node_proto(self.skeleton, node)
-
-    def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
-        """The model as it is now, with graph inputs in place of long or external initializers.
-
-        They stay where a node reads nothing that is fed, that is, depends on graph inputs, so that
-        constant folding does the same as in the model.
-        """
-
-        def is_cut(name: str) -> bool:
-            readers = (reader for reader, _ in self.tensor(name).uses)
-            return all(any(map(is_fed, self.sources(reader))) for reader in readers)
-
-        return working_copy(self, self.model.differences(), is_cut)
 
     def _check_opset(self) -> None:
         newest = onnx.defs.onnx_opset_version()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from math import prod
 from pathlib import Path
@@ -273,11 +273,11 @@ def _edited_bodies(skeleton: Skeleton, node: Node) -> list[Chunk]:
     return skeleton.rewritten(node.record, replaced)
 
 
-def edited_section(graph: AnyGraph, found: Differences | None = None) -> Edited:
+def edited_section(graph: AnyGraph) -> Edited:
     """The replacements of the records that hold a graph or a function; empty if it is unchanged."""
-    if not graph.edited and found is None:
+    if not graph.edited:
         return {}
-    replaced, appended = found or differences(graph)
+    replaced, appended = differences(graph)
     edited = {}
     containers = graph.section.containers
     for container in containers:
@@ -290,27 +290,6 @@ def edited_section(graph: AnyGraph, found: Differences | None = None) -> Edited:
         if inside or added:
             edited[container] = graph.skeleton.rewritten(container, inside, added)
     return edited
-
-
-def working_copy(graph: AnyGraph, edited: Edited, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
-    """A model as it is now, with graph inputs in place of large initializers.
-
-    Given are its main graph, how it differs from the file, and which of these become inputs. It
-    loads and is optimised like the model, except where their elements decide.
-    """
-    replaced, appended = differences(graph)
-    inputs = {value.name for value in graph.skeleton.light.graph.input}
-    for name, each in graph.initializers.items():
-        if each.record and lacks_elements(each.proto) and is_cut(name):
-            replaced[each.record] = []
-            if name not in inputs:
-                dtype, shape = each.declared
-                value = onnx.helper.make_tensor_value_info(name, dtype, shape or ())
-                appended.append(encode(_INPUT, value.SerializeToString()))
-    copied = {**edited, **edited_section(graph, (replaced, appended))}
-    model = onnx.ModelProto()
-    model.ParseFromString(b"".join(graph.skeleton.splice(copied)))
-    return model
 
 
 def lacks_elements(tensor: onnx.TensorProto) -> bool:

@@ -34,7 +34,8 @@ from onnxpad.padding.padding import Padding, has_amounts, split
 from onnxpad.padding.write import Judge, formula_of, unpadded
 from onnxpad.proof.refine import least_size
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.runtimes.deployed import Fusion, disagreement, misdeclared, runtime_pads, why_not_run
+from onnxpad.runtimes.onnxruntime.departures import disagreement, runtime_pads, why_not_run
+from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.semantics.layers import (
     ExtentPairs,
     Pair,
@@ -67,8 +68,8 @@ class Sites:
         self.trust = trust
         self.analysis = analysis
         around = None if outer is None else outer.fusion
-        self.wording: Wording = Wording(graph, analysis)
-        self.judge: Judge = Judge(graph, analysis)
+        self.wording = Wording(graph, analysis)
+        self.judge = Judge(graph, analysis)
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around, fed)
 
     def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
@@ -259,8 +260,7 @@ class Sites:
         if not is_known:
             said = "no formula is known for the sizes of the data"
             raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
-        wrong = misdeclared(graph, analysis, op.data)
-        if wrong is not None:
+        if wrong := self.fusion.misdeclared(op.data):
             said = f"{RUNTIME}'s optimiser would compute the amounts from a wrong declared shape"
             raise RefusalError(Reason.WRONG_DECLARATION, said, output=wrong.name)
 
@@ -390,8 +390,8 @@ class Sites:
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
 
-        From opset 11 on `runtimes.protection` does. Before, and where the runtime may drop
-        what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
+        From opset 11 on `guard` does. Before, and where the runtime may drop what protects it, only
+        the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
         if self.graph.opset >= 11 and not self.fusion.drops_empty:
             return

@@ -26,7 +26,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
-from onnxpad.runtimes.deployed import BlockedPools
+from onnxpad.runtimes.onnxruntime.departures import BlockedPools
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
     PadOp,

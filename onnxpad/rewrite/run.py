@@ -29,7 +29,6 @@ from onnxpad.graph import Graph, Node, Tensor, counts_of
 from onnxpad.graph.nodes import MOST
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
-from onnxpad.passes.pads import GuardPad
 from onnxpad.process import gc_paused
 from onnxpad.proof.certificate import Prover, check_elsewhere
 from onnxpad.proof.term import DiffersError
@@ -37,7 +36,7 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
+from onnxpad.runtimes.onnxruntime.guard import misfused_neighbours, shield
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, PadOp, TransposedOp, WindowOp, gathering, is_pad
 from onnxpad.semantics.rows import UnreadError
@@ -91,7 +90,6 @@ class Run:
         *,
         passes: Passes | None = None,
         probe: NeighbourhoodProbe | None = None,
-        exposing: Exposing | None = None,
         progress: Progress | None = None,
         domain: SizeDomain | None = None,
         contexts: Sequence[Context] = (),
@@ -121,7 +119,6 @@ class Run:
         self.barred: Barred = {}
         self.remarks: tuple[str, ...] = ()
         self._passes = every_pass() if passes is None else passes
-        self._exposing = exposing
         self._progress = progress
         self._start = graph.mark()
         self._editors: list[Editor] = []
@@ -275,14 +272,11 @@ class Run:
         made, guilty, first = self.made, dict[Key, Reason](), None
         pads = any(node.op == "Pad" for each in self._editors for node in each.context.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
-        # Nothing is protected from an onnxruntime that is not meant.
-        guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
         for editor in filter(lambda each: _is_open(each.context), self._editors):
             graph = editor.context.graph
             context, mark = fresh.get(graph.offset, editor.context), graph.mark()
             editor.prover.begin()
-            exposing = self._exposing if graph.is_main else None
-            left = shield(context, exposing, guard_existing=guard_existing)
+            left = shield(context)
             try:
                 editor.prover.settle(graph.touched(mark), {})
             except DiffersError:

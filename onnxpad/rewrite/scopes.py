@@ -22,7 +22,6 @@ from onnxpad.file.proto_walk import called_in, callers_first, key_of, walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.runtimes.deployed import Exposed
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,
@@ -31,6 +30,7 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     misjudged,
     runs_otherwise,
 )
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.operators import OPERATORS
 
 PADDING = frozenset({"auto_pad", "pads", "paddings"})

@@ -1,7 +1,7 @@
 """Runtimes of models, in worker processes, so that a crash there does not end this one.
 
-`runtime` says what a runtime must offer. `sessions` is the interface to the one that is deployed:
-`worker` answers requests, `pool` starts and lends workers, and `channel` carries messages. What a
-worker needs does not import onnx, so that it starts fast. What is known of one runtime alone is in
-a package of its name; `deployed` and `protection` name what is asked of it.
+`sessions` is the interface: it asks `pool` for a `worker`, which answers with what `runtime` names.
+What a worker needs does not import onnx, so that it starts fast. What is known of onnxruntime, how
+it is called and what it makes of a graph, is in a package of its name: the one to write anew for
+another runtime.
 """

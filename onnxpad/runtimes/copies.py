@@ -8,27 +8,23 @@ second run of one.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import onnx
-from onnx import AttributeProto, helper
+from onnx import helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, bodies, default_opset, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
-_Scope = onnx.GraphProto | onnx.FunctionProto
-
 _DROPOUT = "", "Dropout"
-_STANDARD: Mapping[Key, int] = {
-    ("", op): AttributeProto.FLOAT
-    for op in (
-        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
-        *("RandomUniform", "RandomUniformLike"),
-    )
-} | {_DROPOUT: AttributeProto.INT}
-"""The operators of ONNX that draw, with the type of their `seed`."""
+_DRAWING = frozenset[Key]({
+    _DROPOUT, ("", "Bernoulli"), ("", "Multinomial"), ("", "RandomNormal"),
+    ("", "RandomNormalLike"), ("", "RandomUniform"), ("", "RandomUniformLike"),
+})  # fmt: skip
+"""The operators of ONNX that draw numbers; the seed of a Dropout is an integer."""
 
 _IR_VERSION = 8  # the first with functions
 _TRAINING = 2  # the input of Dropout that says whether it draws
@@ -39,11 +35,11 @@ _ANY_SEED = 9_999_991
 
 def drawn(model: onnx.ModelProto) -> set[str]:
     """The tensors of the main graph whose node draws numbers, itself or in a body or function."""
-    drawing: Collection[Key] = _STANDARD
+    drawing: Collection[Key] = _DRAWING
     known = 0
     while known < (known := len(drawing)):
         calls = {(each.domain, each.name) for each in model.functions if _draws(each, drawing)}
-        drawing = {*_STANDARD, *calls}
+        drawing = {*_DRAWING, *calls}
     return {name for _, top in _draws(model.graph, drawing) for name in top.output if name}
 
 
@@ -55,8 +51,7 @@ def seeded(sources: Sequence[Source]) -> list[Source]:
     """
     models = [read_proto(source) for source in sources]
     outputs = [
-        {node.output[0] for node, _ in _draws(model.graph, _STANDARD) if node.output}
-        for model in models
+        {node.output[0] for node, _ in _draws(model.graph) if node.output} for model in models
     ]
     shared = set.intersection(*outputs)
     found: list[Source] = []
@@ -70,17 +65,18 @@ def with_seeds(model: onnx.ModelProto, named: Collection[str] = ()) -> onnx.Mode
     """A copy of a model with seeds; those of the outputs named differ from each other."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    table = _table(copy)
     for whole in (copy.graph, *copy.functions):
         names = named if whole is copy.graph else ()
-        for node, _ in _draws(whole, table):
+        for node, _ in _draws(whole):
             output = next(iter(node.output), "")
             seed = zlib.crc32(output.encode()) % _SEEDS + _SEEDS if output in names else _ANY_SEED
-            present = {attribute.name for attribute in node.attribute}
-            for attribute, kind in table[_key(node)].items():
-                if attribute not in present:
-                    value = seed if kind == AttributeProto.INT else float(seed)
-                    node.attribute.append(helper.make_attribute(attribute, value))
+            given = [each for each in node.attribute if each.name == "seed"]
+            if any(not each.ref_attr_name for each in given):
+                continue
+            for each in given:  # which a call may set, or not
+                node.attribute.remove(each)
+            value = seed if _key(node) == _DROPOUT else float(seed)
+            node.attribute.append(helper.make_attribute("seed", value))
     return copy
 
 
@@ -94,25 +90,19 @@ def with_bodies(source: Source) -> Source:
         return source
     proto = read_proto(source)
     opset = default_opset(proto.opset_import)
-    known = {(each.domain, each.name) for each in proto.functions}
-    used = {
-        (node.domain, node.op_type)
-        for whole in (proto.graph, *proto.functions)
-        for node in walked(whole.node)
-    }
-    added = functions_of(used - known, opset) if opset else []
+    nodes = [node for whole in (proto.graph, *proto.functions) for node in walked(whole.node)]
+    used = {(node.domain, node.op_type) for node in nodes}
+    used -= {(each.domain, each.name) for each in proto.functions}
+    added = functions_of(used, opset) if opset else []
     if not added:
         return source
     model = onnx.ModelProto()
     model.CopyFrom(proto)
     model.ir_version = max(model.ir_version, _IR_VERSION)
     model.functions.extend(added)
-    imported = {each.domain for each in model.opset_import}
-    for function in added:
-        for each in function.opset_import:
-            if each.domain not in {*imported, *DEFAULT_DOMAINS}:
-                imported.add(each.domain)
-                model.opset_import.append(each)
+    imported = {*DEFAULT_DOMAINS, *(each.domain for each in model.opset_import)}
+    wanted = {each.domain: each for function in added for each in function.opset_import}
+    model.opset_import.extend(each for domain, each in wanted.items() if domain not in imported)
     return model
 
 
@@ -120,52 +110,43 @@ def _key(node: onnx.NodeProto) -> Key:
     return normal_domain(node.domain), node.op_type
 
 
-def _table(model: onnx.ModelProto) -> dict[Key, dict[str, int]]:
-    """By operator its attributes that are seeds; also of functions that hand a seed on to one."""
-    table = {key: {"seed": kind} for key, kind in _STANDARD.items()}
-    known = 0
-    while known < (known := sum(map(len, table.values()))):
-        for function in model.functions:
-            for node, _ in _draws(function, table):
-                for item in node.attribute:
-                    kind = table[_key(node)].get(item.name)
-                    if kind is not None and item.ref_attr_name in function.attribute:
-                        key = function.domain, function.name
-                        table.setdefault(key, {})[item.ref_attr_name] = kind
-    return table
-
-
-def _draws(whole: _Scope, drawing: Collection[Key]) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
+def _draws(
+    whole: onnx.GraphProto | onnx.FunctionProto, drawing: Collection[Key] | None = None
+) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
     """The nodes of some operators that may draw, each with the node whose bodies hold it."""
+    drawing = _DRAWING if drawing is None else drawing
     found = [(node, top) for top in whole.node for node in walked([top]) if _key(node) in drawing]
-    if not any(_key(node) == _DROPOUT for node, _ in found):
-        return found
-    false = _false(whole)
+    trained = {
+        node.input[_TRAINING] if len(node.input) > _TRAINING else ""
+        for node, _ in found
+        if _key(node) == _DROPOUT
+    }
+    still = {"", *_false(whole)} if trained else set()
+    return [
+        (node, top)
+        for node, top in found
+        if _key(node) != _DROPOUT or not still.issuperset(node.input[_TRAINING:] or [""])
+    ]
 
-    def draws(node: onnx.NodeProto) -> bool:
-        mode = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
-        return _key(node) != _DROPOUT or (mode != "" and mode not in false)
 
-    return [(node, top) for node, top in found if draws(node)]
-
-
-def _false(whole: _Scope) -> set[str]:
-    """The names that are constants of the value false wherever they are defined."""
+def _false(whole: onnx.GraphProto | onnx.FunctionProto) -> set[str]:
+    """The names that are constants of the value false, and are defined once."""
+    names: Counter[str] = Counter()
     false: set[str] = set()
-    others: set[str] = set()
-
-    def note(name: str, constant: onnx.TensorProto | None) -> None:
-        elements = b"" if constant is None else constant.raw_data or constant.int32_data
-        (others if any(elements) or not elements else false).add(name)
-
-    graphs = [whole]
-    for node in walked(whole.node):
-        graphs += bodies(node)
-        held = next((each.t for each in node.attribute if each.name == "value"), None)
-        for name in node.output:
-            note(name, held if node.op_type == "Constant" else None)
-    for graph in graphs:
-        others.update(each if isinstance(each, str) else each.name for each in graph.input)
-        for tensor in () if isinstance(graph, onnx.FunctionProto) else graph.initializer:
-            note(tensor.name, tensor)
-    return false - others
+    for graph in (whole, *(body for node in walked(whole.node) for body in bodies(node))):
+        names.update(each if isinstance(each, str) else each.name for each in graph.input)
+        names.update(name for node in graph.node for name in node.output)
+        held = [] if isinstance(graph, onnx.FunctionProto) else list(graph.initializer)
+        names.update(each.name for each in held)
+        found = [(each.name, each) for each in held] + [
+            (node.output[0], each.t)
+            for node in graph.node
+            if node.op_type == "Constant"
+            for each in node.attribute
+            if each.name == "value"
+        ]
+        for name, tensor in found:
+            elements = tensor.raw_data or tensor.int32_data
+            if elements and not any(elements):
+                false.add(name)
+    return {name for name in false if names[name] == 1}

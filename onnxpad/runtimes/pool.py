@@ -1,8 +1,7 @@
 """The pool of workers: starts them, lends each to one session at a time, and ends them.
 
 A worker is a new interpreter, never a fork of a process that has threads or uses a device. Only the
-program `onnxpad` forks its first worker, before it has either. If no interpreter can be started, as
-in a frozen or embedded one, the runtime runs in this process, without limits and at its risk.
+program `onnxpad` forks its first worker, before it has either.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from multiprocessing.connection import Pipe
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple
 
-from onnxpad.errors import RUNTIME, let_through
-from onnxpad.runtimes.channel import Channel, ClosedError
-from onnxpad.runtimes.runtime import CrashError, LimitError
-from onnxpad.runtimes.worker import Desk, detach, ignore_signals, serve
+from onnxpad.errors import RUNTIME, ProviderError, let_through
+from onnxpad.runtimes.runtime import ClosedError, CrashError, LimitError, or_closed
+from onnxpad.runtimes.worker import Runtime, ignore_signals, serve_forked
 
 if TYPE_CHECKING:
     import subprocess
@@ -35,6 +33,8 @@ _IDLE = 4
 
 _PATIENCE = 2.0
 """Seconds to wait for the exit code of a worker that does not answer any more."""
+
+_LONGEST = 2e6  # seconds that the system can wait
 
 _limit: ContextVar[float | None] = ContextVar("limit", default=None)
 """Seconds after which a request is given up, with its worker; None for no limit."""
@@ -67,7 +67,7 @@ class _Forked:
         if self.returncode is None:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:  # other code has waited for every child
+            except ChildProcessError:  # SIGCHLD is ignored, as where this process was started
                 pid, status = self.pid, 0
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
@@ -78,31 +78,14 @@ class _Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-class InProcess:
-    """The runtime in this process, if no other can be started."""
+class Worker:
+    """The runtime in a process of its own, which ends when nobody refers to it any more."""
 
-    def __init__(self) -> None:
-        """Starts without a model."""
-        self._desk = Desk(apart=False)
-
-    def ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
-        """The answer to a request, a method of `Desk`."""
-        return call(self._desk, *arguments)
-
-    def end(self) -> None:
-        """Free its model."""
-        self._desk.close()
-
-
-class Apart:
-    """The runtime in a process of its own; a worker that nobody refers to any more is ended."""
-
-    def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
-        """Takes over a process and the channel to it."""
+    def __init__(self, process: _Process, connection: Connection[Any, Any]) -> None:
+        """Takes over a process and the connection to it."""
         self.process = process
-        self._channel = channel
-        self._ready = ready
-        self._warm = self._answered = False
+        self._connection = connection
+        self._ready = False
         _everyone.add(self)
 
     def __del__(self) -> None:
@@ -111,65 +94,45 @@ class Apart:
 
     def warm(self) -> None:
         """Import the runtime in the worker, without waiting for it."""
-        if not self._warm:
-            self._warm = True
+        if not self._ready:
             try:
-                self._channel.send((False, Desk.warm, ()))
+                or_closed(self._connection.send, None)
             except ClosedError:
                 pass  # reported when it is asked
             except BaseException:  # half a message may be on its way
                 self.end()
                 raise
 
-    def ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
-        """The answer to a request, a method of `Desk`; what it raises is raised here.
+    def ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
+        """The answer to a request, a method of `Runtime`; what it raises is raised here.
 
         Raises:
             CrashError: The worker's process ended instead of answering.
             LimitError: It did not answer within the limit, and was ended.
         """
         limit = _limit.get()
-        if limit is not None and not self._answered:  # its imports are no part of a run
-            self._exchanged((True, Desk.warm, ()), None)
-        well, answer = self._exchanged((True, call, arguments), limit)
-        if well:
-            return answer  # type: ignore[no-any-return]
-        raise answer
-
-    def _exchanged(self, message: object, limit: float | None) -> Any:
-        """The reply to a request: whether it went well, and the answer or the error."""
         try:
-            self._channel.send(message)
-            if limit is None or self._channel.arrives(limit):
-                reply = self._channel.receive()
-                self._answered = True
-                return reply
+            or_closed(self._connection.send, (call, arguments))
+            if not self._ready:  # its imports are no part of a run
+                or_closed(self._connection.recv)
+                self._ready = True
+            if limit is not None and not or_closed(self._connection.poll, min(limit, _LONGEST)):
+                self.end()
+                raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
+            well, answer = or_closed(self._connection.recv)
         except ClosedError:
             raise self._crash() from None
         except BaseException:  # such as an interrupt: an answer may be on its way
             self.end()
             raise
-        self.end()
-        raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
-
-    def starts(self) -> bool:
-        """Whether the worker has started and imported this package; waits until it is known."""
-        try:
-            if not self._ready:
-                self._channel.receive()
-        except ClosedError:
-            self.end()
-            return False
-        except BaseException:
-            self.end()
-            raise
-        self._ready = True
-        return True
+        if well:
+            return answer  # type: ignore[no-any-return]
+        raise answer
 
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
         try:
-            _ended(self.process, _PATIENCE)
+            _await(self.process, _PATIENCE)
         finally:
             self.end()
         code = self.process.returncode or 0
@@ -179,24 +142,22 @@ class Apart:
 
     def end(self) -> None:
         """End at once; the worker cannot be used any more."""
-        self._channel.close()
+        with suppress(OSError):
+            self._connection.close()
         with suppress(OSError):
             self.process.kill()
-        _ended(self.process)
+        _await(self.process)
         _everyone.discard(self)
 
     def forget(self) -> None:
         """Leave the worker to the parent, after this process was forked."""
-        self._channel.close()
+        self._connection.close()
         self.process.returncode = 0
 
 
-Worker: TypeAlias = "Apart | InProcess"
-
-_everyone: weakref.WeakSet[Apart] = weakref.WeakSet()
-_idle: list[Apart] = []
+_everyone: weakref.WeakSet[Worker] = weakref.WeakSet()
+_idle: list[Worker] = []
 _lock = threading.Lock()
-_unable: list[bool] = []
 
 
 @contextmanager
@@ -218,19 +179,23 @@ def longer(times: float) -> Iterator[None]:
 
 
 def borrow() -> Worker:
-    """A worker for the caller alone, until it is given back."""
-    worker = _idle_or_started()
-    if worker is not None and worker.starts():
-        return worker
-    if worker is not None:
-        _unable.append(True)
-    return InProcess()
+    """A worker for the caller alone, until it is given back; it may still be starting.
+
+    Raises:
+        ProviderError: No process can be started.
+    """
+    while True:
+        with _lock:
+            worker = _idle.pop() if _idle else None
+        if worker is None:
+            return _started()
+        if worker.process.poll() is None:
+            return worker
+        worker.end()
 
 
 def give_back(worker: Worker) -> None:
     """Keep a worker for the next borrower, or end it if there are enough."""
-    if isinstance(worker, InProcess):
-        return
     with _lock:
         kept = worker in _everyone and len(_idle) < _IDLE
         if kept:
@@ -239,8 +204,8 @@ def give_back(worker: Worker) -> None:
         worker.end()
 
 
-def ask(call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
-    """The answer of any worker to one request, as `Apart.ask` has it."""
+def ask(call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
+    """The answer of any worker to one request, as `Worker.ask` has it."""
     worker = borrow()
     try:
         return worker.ask(call, *arguments)
@@ -250,14 +215,14 @@ def ask(call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
 
 def about(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
     """What a function of the runtime says of it, asked in a worker."""
-    found: _T = ask(Desk.about, call, arguments)
+    found: _T = ask(Runtime.about, call, arguments)
     return found
 
 
 def warm() -> None:
     """Start a worker and import the runtime there, while this process goes on."""
-    worker = _idle_or_started()
-    if worker is not None:
+    with suppress(ProviderError):  # told when it is asked
+        worker = borrow()
         worker.warm()
         give_back(worker)
 
@@ -287,43 +252,31 @@ def fork_first() -> None:
             ignore_signals()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             ours.close()
-            detach()
-            serve(Channel(theirs))
+            serve_forked(theirs)
         finally:
             os._exit(1)
     theirs.close()
-    _idle.append(Apart(_Forked(child), Channel(ours), ready=True))
+    _idle.append(Worker(_Forked(child), ours))
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _idle_or_started() -> Apart | None:
-    """A worker, which may still be starting; None if the runtime runs in this process."""
-    while not _in_process():
-        with _lock:
-            worker = _idle.pop() if _idle else None
-        if worker is None:
-            return _started()
-        if worker.process.poll() is None:
-            return worker
-        worker.end()
-    return None
-
-
-def _started() -> Apart | None:
-    """A new worker that is starting; None if none can be started, now or later."""
+def _started() -> Worker:
+    """A new worker that is starting."""
     import subprocess
 
-    flags = ["-P", "-W", "ignore"]
-    flags += [
-        flag
-        for flag, wanted in (
-            ("-I", sys.flags.isolated),
-            ("-E", sys.flags.ignore_environment),
-            ("-s", sys.flags.no_user_site),
-            ("-B", sys.flags.dont_write_bytecode),
+    if getattr(sys, "frozen", False) or "py" not in Path(sys.executable or "").name.lower():
+        raise ProviderError(
+            f"{RUNTIME} runs in a process of its own, for which there is no Python interpreter "
+            f"here (sys.executable is {sys.executable!r}); do without validation"
         )
-        if wanted
-    ]
+    flags = ["-P", "-W", "ignore"]
+    wanted = {
+        "-I": sys.flags.isolated,
+        "-E": sys.flags.ignore_environment,
+        "-s": sys.flags.no_user_site,
+        "-B": sys.flags.dont_write_bytecode,
+    }
+    flags += [flag for flag, is_set in wanted.items() if is_set]
     root = Path(__file__).absolute().parents[2]
     paths = [str(Path(path).absolute()) for path in sys.path if path]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
@@ -346,29 +299,20 @@ def _started() -> Apart | None:
         )
     except OSError as error:
         let_through(error)
-        _unable.append(True)
-        return None
+        raise ProviderError(f"{RUNTIME}'s process does not start: {error.strerror}") from None
     finally:
         theirs.close()
-    return Apart(process, Channel(ours), ready=False)
+    worker = Worker(process, ours)
+    worker.warm()
+    return worker
 
 
-def _in_process() -> bool:
-    """Whether no worker can be started: `sys.executable` is not an interpreter, or one failed."""
-    name = Path(sys.executable or "").name.lower()
-    frozen = getattr(sys, "frozen", False)
-    return bool(_unable) or frozen or not ("python" in name or "pypy" in name)
-
-
-def _ended(process: _Process, seconds: float = math.inf) -> bool:
-    """Whether a process ends within so many seconds."""
+def _await(process: _Process, seconds: float = math.inf) -> None:
+    """Wait so many seconds for the end of a process."""
     end, pause = time.monotonic() + seconds, 0.0005
-    while process.poll() is None:
-        if time.monotonic() > end:
-            return False
+    while process.poll() is None and time.monotonic() < end:
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
-    return True
 
 
 def _how(code: int) -> str:

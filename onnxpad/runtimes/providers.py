@@ -69,10 +69,7 @@ def trouble_with(provider: str) -> str:
     model = onnx.parser.parse_model(_ONE_NODE)
     data = np.array([-1, 1], np.float32)
     try:
-        with (
-            pool.limited(_SECONDS),
-            open_session(model, provider=provider, profile=True) as session,
-        ):
+        with pool.limited(_SECONDS), open_session(model, provider=provider) as session:
             answer = session.run({"x": data})["y"]
             elsewhere = {*session.ran_on().values()} - {provider}
     except ProviderError as error:

@@ -1,18 +1,21 @@
-"""What is asked of a runtime, `Runtime`; what it opens, and the errors that it raises.
+"""What passes between a process and the worker that runs a runtime: models, errors, messages.
 
-It runs in a worker, so nothing here imports onnx.
+It is read in a worker, so nothing here imports onnx.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Literal, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, let_through
 
-Optimisation: TypeAlias = Literal["off", "basic", "full"]
+Optimisation: TypeAlias = Literal["off", "full"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class EngineError(ModelError):
@@ -49,30 +52,18 @@ class ModelFile(Struct, frozen=True):
     folder: str | None = None
 
 
-class Runtime(Protocol):
-    """A runtime that has one model open at most."""
+class ClosedError(Exception):
+    """The other end of a connection is closed; no error that a caller's signal handler raises."""
 
-    def open(
-        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
-    ) -> tuple[str, ...]:
-        """Open a model, in place of the one before; returns the names of its outputs.
 
-        Where its nodes run is recorded only where it is to be told.
+def or_closed(call: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+    """The result of a connection's method; an error that a signal handler raises gets through.
 
-        Raises:
-            EngineError: The runtime cannot load it; its reason in one line.
-            ProviderError: The provider is not installed, or does not start.
-        """
-
-    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """Run the model once; returns the outputs named, and the seconds it took.
-
-        Raises:
-            EngineError: The runtime cannot run it on these inputs; its reason in one line.
-        """
-
-    def places(self) -> dict[str, str]:
-        """The provider of each node of the model, as far as the runtime says."""
-
-    def close(self) -> None:
-        """Free the model."""
+    Raises:
+        ClosedError: The other end is closed.
+    """
+    try:
+        return call(*arguments, **named)
+    except (EOFError, OSError) as error:
+        let_through(error)
+        raise ClosedError from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
-from onnxpad.runtimes.worker import DEPLOYED, Desk
+from onnxpad.runtimes.worker import DEPLOYED, Runtime
 
 CPU = DEPLOYED.CPU
 
@@ -28,31 +27,20 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 
 Answer = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
-AGREED: dict[str, Value] = {}
-"""Stands for outputs that are equal bit for bit in all models and were not sent."""
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
-
-_LITTLE = 1 << 20
-"""Bytes of inputs up to which a session may be kept: it keeps memory for what was run."""
-
-_CRASHES = 3
-"""Crashes after which a session is not opened again."""
 
 
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
-    def __init__(
-        self, model: ModelFile, provider: str, optimisation: Optimisation, profile: bool
-    ) -> None:
+    def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
-        self._how = model, provider, optimisation, profile
-        self._worker: pool.Worker | None = None
+        self._how = model, provider, optimisation
         self._outputs: Sequence[str] = ()
-        self._crashes = 0
-        self._over = ""  # why it cannot be run any more
+        self._worker: pool.Worker | None = None
+        self._closed = False
         self._open()
 
     def __enter__(self) -> Self:
@@ -63,18 +51,12 @@ class Session:
         """Close the session."""
         self.close()
 
-    def __del__(self) -> None:
-        """End a worker that was not given back, since its state is unknown."""
-        worker, self._worker = getattr(self, "_worker", None), None
-        if worker is not None:
-            worker.end()
-
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
-        self._over = self._over or "the session is closed"
-        if self._worker is not None:
-            with suppress(CrashError):  # all results were already received
-                self._ask(Desk.close)
+        self._closed = True
+        with suppress(CrashError):  # all results were already received
+            if self._worker is not None:
+                self._ask(Runtime.close)
         self._give_back()
 
     def run(
@@ -91,34 +73,31 @@ class Session:
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> tuple[dict[str, Value], float]:
         """As `run`, with the seconds it took."""
-        if self._over:
-            raise CrashError(self._over) if self._crashes else EngineError(self._over)
+        if self._closed:
+            raise EngineError("the session is closed")
         if self._worker is None:
             self._open()
         names = self._outputs if outputs is None else list(outputs)
-        values, seconds = self._ask(Desk.run, dict(feeds), names)
+        values, seconds = self._ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
 
     def ran_on(self) -> dict[str, str]:
-        """The provider of each node, as `onnxruntime.native.Session.places` tells it."""
-        return {} if self._worker is None else self._ask(Desk.places)
+        """The provider of each node; nothing on the CPU."""
+        return {} if self._worker is None else self._ask(Runtime.places)
 
     def _open(self) -> None:
         self._worker = pool.borrow()
         try:
-            self._outputs = self._ask(Desk.open, *self._how)
+            self._outputs = self._ask(Runtime.open, *self._how)
         except BaseException:
             self._give_back()
             raise
 
-    def _ask(self, call: Callable[[Desk, *_Ts], _T], *arguments: *_Ts) -> _T:
+    def _ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         assert self._worker is not None
         try:
             return self._worker.ask(call, *arguments)
-        except CrashError as error:
-            self._crashes += 1
-            if self._crashes >= _CRASHES:
-                self._over = str(error)
+        except CrashError:
             self._worker = None
             raise
 
@@ -134,79 +113,50 @@ def open_session(
     provider: str = CPU,
     optimisation: Optimisation = "off",
     folder: str | os.PathLike[str] | None = None,
-    profile: bool = False,
 ) -> Session:
     """Opens a model; its nodes fall back to the CPU, and an EngineError says why it does not load.
 
-    `off` fuses nothing and serves as the oracle, `full` is what is deployed, and `basic` the part
-    of it that is the same on every machine. External data of a source in memory lies in `folder`.
-    With `profile`, `Session.ran_on` tells where nodes run.
+    `off` fuses nothing and serves as the oracle, and `full` is what is deployed. External data of a
+    source in memory lies in `folder`.
     """
-    return Session(_file(source, folder), provider, optimisation, profile)
+    return Session(_file(source, folder), provider, optimisation)
 
 
 def answers(
     sources: Sequence[Source],
     outputs: Sequence[str],
     fed: Sequence[Mapping[str, Array]],
+    *,
+    by_onnx: bool = False,
 ) -> list[list[Answer] | EngineError]:
     """The outputs, or an error, of several small models for each set of inputs, in one request.
 
-    There is one error of a model that does not load or crashes on any set. `AGREED` stands for what
-    is equal bit for bit in all models. Sessions of small runs are kept and run again.
+    There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
+    reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
+    the size of a model.
     """
-    models = [_file(source) for source in sources]
-    inputs = [dict(feeds) for feeds in fed]
-    most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
+    models, inputs = [_file(source) for source in sources], [dict(feeds) for feeds in fed]
     try:
-        given = pool.ask(Desk.answers, models, list(outputs), inputs, most <= _LITTLE)
+        given = pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
         return [each for source in sources for each in answers([source], outputs, fed)]
-    return [
-        some if isinstance(some, EngineError) else [_named(outputs, one) for one in some]
-        for some in given
-    ]
-
-
-def _named(outputs: Sequence[str], one: Sequence[Value] | EngineError | None) -> Answer:
-    if one is None:
-        return AGREED
-    return one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
+    return [some if isinstance(some, EngineError) else _named(outputs, some) for some in given]
 
 
 def evaluated_by_onnx(
     model: onnx.ModelProto, outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
 ) -> list[Answer] | EngineError:
-    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator.
-
-    It runs in a worker too: its work and its memory are not bounded by the size of a model.
-    """
-    inputs = [dict(feeds) for feeds in fed]
-    try:
-        given = pool.ask(Desk.evaluate, ModelFile(model.SerializeToString()), list(outputs), inputs)
-    except EngineError as error:
-        return error
-    return [_named(outputs, one) for one in given]
+    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
+    return answers([model], outputs, fed, by_onnx=True)[0]
 
 
-def optimised(
-    source: Source,
-    *,
-    optimisation: Optimisation,
-    disabled: Sequence[str] = (),
-    folder: str | os.PathLike[str] | None = None,
-) -> bytes:
-    """The serialized model as the runtime's optimiser rewrites it for the CPU.
-
-    It leaves out what is `disabled`, by its own names (`Pad_Fusion`), and ignores unknown names.
-    """
-    model = _file(source, folder)
-    with tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True) as place:
-        target = Path(place, "optimised.onnx")  # of this process, which outlives a crash
-        pool.ask(Desk.optimise, model, optimisation, str(target), tuple(disabled))
-        return target.read_bytes()
+def _named(outputs: Sequence[str], given: Sequence[list[Any] | EngineError]) -> list[Answer]:
+    return [
+        one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
+        for one in given
+    ]
 
 
 def require_provider(provider: str) -> None:

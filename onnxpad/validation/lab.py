@@ -83,20 +83,20 @@ def ask(
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
-    profile = provider != CPU
-    times = 2 if profile and optimisation == "off" else 1
+    warms = provider != CPU
+    times = 2 if warms and optimisation == "off" else 1
     asked = [each for each in draws for _ in range(times)]
     places: Mapping[str, str] = {}
     every: list[Result] = []
     for some in [[each] for each in asked] if anew else [asked]:
         try:
             with open_session(
-                source, provider=provider, optimisation=optimisation, folder=folder, profile=profile
+                source, provider=provider, optimisation=optimisation, folder=folder
             ) as session:
-                for each in dict.fromkeys(some) if profile else ():
+                for each in dict.fromkeys(some) if warms else ():
                     _run(session, each, outputs)
                     ran()
-                places = session.ran_on() if profile else places
+                places = session.ran_on() if warms else places
                 for each in some:
                     every.append(_run(session, each, outputs))
                     ran()

@@ -13,7 +13,6 @@ from onnx import helper
 
 import onnxpad
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
-from onnxpad.runtimes.onnxruntime import native
 from tests.support import onnxpad_runs
 from tests.support.rows import each_row, one_in
 
@@ -346,39 +345,3 @@ def test_nothing_is_meant_by_what_is_like_nothing(path: Path) -> None:
         result = onnxpad_runs("fix", path, option)
         assert result.exit_code == 2
         assert "mean" not in result.stderr
-
-
-# Several wheels
-
-
-def installed(folder: Path, **wheels: str) -> Path:
-    """A folder of packages, each with a file of its own."""
-    for name, file in wheels.items():
-        info = folder / f"{name}-1.20.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "RECORD").write_text(f"{info.name}/METADATA,,\n{file},sha256=x,1\n")
-    return folder
-
-
-def test_wheels_that_share_a_folder_are_warned_of(tmp_path: Path) -> None:
-    own, other = "onnxruntime/__init__.py", "onnxruntime_extensions/__init__.py"
-    alone = installed(tmp_path / "a", onnxruntime_gpu=own, onnxruntime_extensions=other)
-    assert (native.installed_wheels(alone), native.installation_warnings(alone)) == (
-        ("onnxruntime-gpu",),
-        (),
-    )
-    both = installed(tmp_path / "b", onnxruntime=own, onnxruntime_gpu=own, ort_nightly=own)
-    (_line,) = native.installation_warnings(both)
-    assert native.installation_warnings(tmp_path / "none") == ()
-
-
-def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr(native, "installation_warnings", lambda: ("two wheels",))
-    result = onnxpad.fix(RAW)
-    assert result.validation is not None
-    assert result.validation.warnings == ("two wheels",)
-    found = onnxpad.validate(RAW, RAW)
-    assert (found.warnings, found.ok) == (("two wheels",), True)
-    shown = onnxpad_runs("fix", path)
-    assert "two wheels" in shown.stdout
-    assert "two wheels" not in onnxpad_runs("check", path).stdout

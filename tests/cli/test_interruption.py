@@ -86,7 +86,7 @@ def test_an_interrupted_import_of_onnxruntime_is_no_missing_provider(
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(KeyboardInterrupt):
-        native.version()
+        native.available_providers()
 
 
 AT_WORK = """
@@ -101,7 +101,7 @@ AT_WORK = """
 @pytest.mark.parametrize("to", ["group", "parent", "killed"])
 @pytest.mark.parametrize(
     "work",
-    ["time.sleep(60)", "worker.ask(pool.Desk.about, time.sleep, (60,))"],
+    ["time.sleep(60)", "worker.ask(pool.Runtime.about, time.sleep, (60,))"],
     ids=["idle", "busy"],
 )
 def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> None:

@@ -311,11 +311,11 @@ class Runtime:
         return list(BOTH)
 
 
+@pytest.mark.usefixtures("run_here")
 def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     there = Runtime()
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(native, "_onnxruntime", lambda: there)
     native._preload.cache_clear()
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)] * 2:
@@ -327,10 +327,10 @@ def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("run_here")
 def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip leaves when one of two wheels is uninstalled: a folder without its modules."""
     (tmp_path / "onnxruntime").mkdir()
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     native._onnxruntime.cache_clear()

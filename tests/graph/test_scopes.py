@@ -356,8 +356,6 @@ class TestEditing:
         branch = graph.node_proto(outer).attribute[0].g
         assert [node.op_type for node in branch.node[0].attribute[0].g.node] == ["Identity", "Conv"]
         assert graph.model.light_now().graph.node[0] == graph.node_proto(outer)
-        copy = graph.working_copy(lambda _: True)
-        assert copy.graph.node[0] == graph.node_proto(outer)
         graph.rollback(0)
         assert not graph.is_edited(outer)
         assert graph.inner_operators(outer) == {"Loop", "Identity", "Conv", "Pad"}
@@ -387,13 +385,6 @@ class TestEditing:
         assert all(since[id(each.node)] is None for each in graph.touched(mark))
         graph.rollback(mark)
         assert graph.touched(mark) == []
-
-    def test_a_working_copy_has_functions_as_they_are_now(self) -> None:
-        graph = Graph.from_proto(checked(FUNCTION))
-        fold(scopes(graph)["f::blur"])
-        copy = graph.working_copy(lambda _: False)
-        assert [node.op_type for node in copy.functions[0].node] == ["Conv"]
-        assert graph.inner_operators(named(graph, "call")) == {"Conv"}
 
     @pytest.mark.parametrize(("domain", "overloads"), [("f", "ab"), ("ai.onnx", "-")])
     def test_a_call_may_run_any_function_of_its_name(self, domain: str, overloads: str) -> None:

@@ -188,7 +188,6 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
         " float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
     )
     monkeypatch.setattr(guard, "guard", lambda *_: None)
-    monkeypatch.setattr("onnxpad.runtimes.onnxruntime.ask_optimiser.misfolded", lambda _: [])
     result = onnxpad.fix(model)
     assert [change.node for change in result.changes] == ["other"]
     (finding,) = result.barred

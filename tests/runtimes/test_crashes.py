@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
-from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
+from onnxpad.runtimes.sessions import CPU, answers, open_session
 from onnxpad.validation.draw import Draw, outline
 from onnxpad.validation.lab import Lab, ask
 from tests.support import parsed
@@ -45,14 +45,10 @@ def crash() -> str:
 def test_a_crash_is_an_error_and_the_session_goes_on(crash: str) -> None:
     with open_session(CRASHING, optimisation="full") as session:
         for _ in range(2):
-            with pytest.raises(CrashError):
-                session.run(FATAL)
+            for _ in range(2):
+                with pytest.raises(CrashError):
+                    session.run(FATAL)
             assert session.run(FINE)["y"] is not None
-        for _ in range(2):  # the third crash is the last
-            with pytest.raises(CrashError):
-                session.run(FATAL)
-        with pytest.raises(CrashError):
-            session.run(FINE)
 
 
 @pytest.mark.parametrize("original", [PLAIN, CRASHING], ids=["alone", "alike"])
@@ -101,22 +97,20 @@ def test_the_command_tells_it_too(crash: str, tmp_path: Path) -> None:
 # From here on crashes are made: models that are called so end the process that runs them.
 
 FALL = """
-from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.onnxruntime.native import Onnxruntime
 import os, signal
-class Falling(native.Session):
-    def __init__(self, model, *others, **named):
-        self.data = model.data
-        self.fall(b"falls_when_opened")
-        super().__init__(model, *others, **named)
-    def fall(self, name):
-        if isinstance(self.data, bytes) and name in self.data:
-            os.kill(os.getpid(), signal.SIGSEGV)
-    def run(self, feeds, outputs):
-        self.fall(b"falls_when_run")
-        if feeds["x"].size > 50:
-            self.fall(b"falls_on_large")
-        return super().run(feeds, outputs)
-native.Session = Falling
+open_, run_ = Onnxruntime.open, Onnxruntime.run
+def fall(data, name):
+    if isinstance(data, bytes) and name in data:
+        os.kill(os.getpid(), signal.SIGSEGV)
+def open(self, model, *others):
+    self.data = model.data
+    fall(self.data, b"falls_when_opened")
+    return open_(self, model, *others)
+def run(self, feeds, outputs):
+    fall(self.data, b"falls_when_run")
+    return run_(self, feeds, outputs)
+Onnxruntime.open, Onnxruntime.run = open, run
 worker.serve_started(int(sys.argv[1]))
 """
 
@@ -201,35 +195,3 @@ class TestMade:
         pool._end_all()
         monkeypatch.setattr(pool, "_START", pool._START.replace(name, "one_node"))
         assert trouble_with(CPU) == f"{CPU} does not start on this machine: {TOLD}"
-
-    def test_optimising(self, name: str) -> None:
-        if name == "falls_when_opened":
-            with pytest.raises(CrashError, match="SIGSEGV"):
-                optimised(named(name), optimisation="basic")
-
-
-@made
-@pytest.mark.usefixtures("falling")
-def test_a_model_that_crashes_at_three_sizes_is_not_opened_again() -> None:
-    model = named("falls_on_large", size="N")
-    lab = Lab({"original": model}, outline(model), None)
-    assert lab.prepare((CPU,), 1, 0) == ("", TOLD)
-
-
-@pytest.mark.parametrize("disabled", [(), ("Pad_Fusion",), ("PadFusion",)])
-def test_the_model_as_it_is_optimised(disabled: tuple[str, ...], tmp_path: Path) -> None:
-    text = (
-        "g (float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = "
-        "{0,0,1,0,0,1}> { q = Pad (x, p) y = Conv (q, w) }"
-    )
-    model = parsed(text)
-    path = tmp_path / "m.onnx"
-    onnx.save(model, path)
-    for source in (model, path, path.read_bytes()):
-        found = onnx.load_from_string(optimised(source, optimisation="basic", disabled=disabled))
-        operators = [node.op_type for node in found.graph.node]
-        assert operators == (["Pad", "Conv"] if "Pad_Fusion" in disabled else ["Conv"])
-    off = onnx.load_from_string(optimised(model, optimisation="off"))
-    assert [node.op_type for node in off.graph.node] == ["Pad", "Conv"]
-    with pytest.raises(EngineError):
-        optimised(b"no model", optimisation="basic")

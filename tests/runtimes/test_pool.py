@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onnxpad.errors import ProviderError
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import evaluated_by_onnx, open_session
-from onnxpad.runtimes.worker import Desk
+from onnxpad.runtimes.worker import Runtime
 from tests.support import ROOT, parsed
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
@@ -32,7 +33,6 @@ def none_idle() -> Iterator[None]:
 
 
 def process(worker: pool.Worker) -> subprocess.Popen[bytes]:
-    assert isinstance(worker, pool.Apart)
     assert isinstance(worker.process, subprocess.Popen)
     return worker.process
 
@@ -95,7 +95,7 @@ def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
     for after, sent in ((0.2, getattr(signal, fault)), (0.4, signal.SIGCONT)):
         threading.Timer(after, os.kill, (number(worker), sent)).start()
     with pytest.raises(CrashError, match=rf"^onnxruntime crashed \({fault}\)$"):
-        worker.ask(Desk.warm)
+        worker.ask(Runtime.close)
     pool.give_back(worker)
     assert not pool._idle
     assert "CPUExecutionProvider" in pool.about(native.available_providers)
@@ -113,10 +113,10 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
 @POSIX
 def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
     worker = pool.borrow()
-    worker.ask(Desk.warm)
+    worker.ask(Runtime.close)
     os.kill(number(worker), signal.SIGSTOP)  # it does not answer
     with pool.limited(0.3), pytest.raises(LimitError):
-        worker.ask(Desk.warm)
+        worker.ask(Runtime.close)
     assert process(worker).returncode == -signal.SIGKILL
     pool.give_back(worker)
     assert not pool._everyone
@@ -141,7 +141,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
         raise error
 
     worker = pool.borrow()
-    worker.ask(Desk.warm)
+    worker.ask(Runtime.close)
     stopped = number(worker)
     os.kill(stopped, signal.SIGSTOP)
     pool.give_back(worker)
@@ -173,7 +173,6 @@ BOMBS = {
     "bit by bit": "k = Constant <value = bool {1}> () n = Constant <value = int64 {99}> () y = "
     "Loop (n, k, x) <body = t (int64 i, bool c, float[?] a) => (bool d, float[?] b) "
     "{ b = Concat <axis = 0> (a, a) d = Identity (c) }>",
-    "as an output": "y = Expand (x, t)",
 }
 
 
@@ -186,12 +185,11 @@ def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.Mon
     less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")
     monkeypatch.setattr(pool, "_START", less)
     model = parsed(
-        f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}, int64[1] t = {{16777216}}> "
-        f"{{ {BOMBS[bomb]} }}"
+        f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}> {{ {BOMBS[bomb]} }}"
     )
     with (
         open_session(model, optimisation=optimisation) as session,  # type: ignore[arg-type]
-        pytest.raises(EngineError, match=r"alloc|outputs take 0\.1 GiB"),
+        pytest.raises(EngineError, match="alloc"),
     ):
         session.run({"x": np.ones(1, np.float32)})
 
@@ -214,7 +212,7 @@ def test_each_thread_has_its_own() -> None:
         worker = pool.borrow()
         together.wait()
         seen.append(worker)
-        worker.ask(Desk.warm)
+        worker.ask(Runtime.close)
         pool.give_back(worker)
 
     threads = [threading.Thread(target=work) for _ in range(3)]
@@ -225,32 +223,27 @@ def test_each_thread_has_its_own() -> None:
     assert len({number(worker) for worker in seen}) == 3
 
 
-@pytest.mark.parametrize("executable", ["", None, "/usr/bin/some-editor"])
-def test_without_an_interpreter_onnxruntime_runs_here(
+@pytest.mark.parametrize("executable", ["", None, "/usr/bin/some-editor", "/nowhere/python3"])
+def test_without_an_interpreter_nothing_runs(
     executable: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
-    worker = pool.borrow()
-    assert isinstance(worker, pool.InProcess)
     pool.warm()
-    assert "CPUExecutionProvider" in worker.ask(Desk.about, native.available_providers, ())
-    pool.give_back(worker)
+    with pytest.raises(ProviderError) as caught:
+        pool.about(native.available_providers)
+    assert caught.value.exit_code == 4
     assert not pool._everyone
 
 
-@pytest.mark.parametrize("what", ["true", "/nowhere/python3"])
-def test_what_is_no_interpreter_is_not_asked_again(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if what == "true":
-        program = tmp_path / "python"
-        program.write_text("#!/bin/sh\necho hello\n")
-        program.chmod(0o755)
-        what = str(program)
-    monkeypatch.setattr(sys, "executable", what)
-    monkeypatch.setattr(pool, "_unable", [])
-    assert isinstance(pool.borrow(), pool.InProcess)
-    assert pool._unable
+@POSIX
+def test_what_is_no_interpreter_is_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho hello\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(CrashError, match=r"ended by itself \(exit code 0\)"):
+        pool.about(native.available_providers)
+    assert not pool._everyone
 
 
 @POSIX
@@ -260,18 +253,18 @@ import os, warnings
 warnings.simplefilter("error")
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.worker import Desk
+from onnxpad.runtimes.worker import Runtime
 mine = pool.borrow()
 pool.warm()
 child = os.fork()
 if not child:
     assert not pool._idle and not pool._everyone
     theirs = pool.borrow()
-    print(theirs.ask(Desk.about, native.available_providers, ())[-1], flush=True)
+    print(theirs.ask(Runtime.about, native.available_providers, ())[-1], flush=True)
     assert theirs.process.pid != mine.process.pid
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print(mine.ask(Desk.about, native.available_providers, ())[-1], len(pool._idle))
+print(mine.ask(Runtime.about, native.available_providers, ())[-1], len(pool._idle))
 """)
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert ended.stdout == "CPUExecutionProvider\nCPUExecutionProvider 1\n"
@@ -280,7 +273,7 @@ print(mine.ask(Desk.about, native.available_providers, ())[-1], len(pool._idle))
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells whether a process lives")
 @pytest.mark.parametrize("end", ["pass", "os._exit(0)", "os.kill(os.getpid(), 9)"])
 @pytest.mark.parametrize(
-    "at", ["", "threading.Thread(target=w.ask, args=[pool.Desk.warm]).start()"]
+    "at", ["", "threading.Thread(target=w.ask, args=[pool.Runtime.close]).start()"]
 )
 def test_no_worker_outlives_its_process(end: str, at: str) -> None:
     ended = run(f"""
@@ -311,8 +304,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 import os
 sys.path.insert(0, "")
-apart = isinstance(pool.borrow(), pool.Apart)
-print(apart, pool.about(native.available_providers)[-1])
+print(pool.about(native.available_providers)[-1])
 """
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     ended = subprocess.run(
@@ -325,7 +317,7 @@ print(apart, pool.about(native.available_providers)[-1])
         timeout=120,
     )
     assert (ended.stderr, ended.returncode) == ("", 0)
-    assert ended.stdout == "customised\nTrue CPUExecutionProvider\n"
+    assert ended.stdout == "customised\nCPUExecutionProvider\n"
 
 
 def test_a_worker_starts_without_onnx() -> None:

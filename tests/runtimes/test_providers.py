@@ -1,6 +1,5 @@
 """Providers by name, really tried; a stand-in for CUDA shows what validation says of a GPU."""
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +34,7 @@ class Device:
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+def device(monkeypatch: pytest.MonkeyPatch, run_here: None) -> Device:
     """onnxruntime with a CUDA provider that is none."""
     device = Device()
     plain = onnxruntime.InferenceSession
@@ -77,7 +76,6 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
                 for node in part.get_nodes()
             ]
 
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
     return device

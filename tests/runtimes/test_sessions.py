@@ -12,11 +12,11 @@ import onnx
 import pytest
 
 from onnxpad.errors import ModelError, ProviderError
-from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import open_session, read_proto, require_provider
 from tests.support import parsed
+from tests.support.here import Here
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
 
@@ -49,16 +49,13 @@ def test_external_data_is_found_beside_the_path_and_in_the_folder(tmp_path: Path
         assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
 
 
-def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
+@pytest.mark.usefixtures("run_here")
+def test_a_closed_session_is_freed_at_once() -> None:
     gc.disable()
     try:
         with open_session(parsed(NOISY)) as session:
-            assert isinstance(session._worker, pool.InProcess)
-            opened = session._worker._desk._open
-            assert opened is not None
-            freed = weakref.ref(opened._session)
-            del opened
+            assert isinstance(session._worker, Here)
+            freed = weakref.ref(session._worker.runtime._session)
         assert freed() is None
     finally:
         gc.enable()
@@ -133,10 +130,10 @@ def test_a_provider_that_does_not_start_is_an_error() -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("run_here")
 def test_a_silent_fallback_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
 
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime.InferenceSession, "get_providers", lambda _: ["Another"])
     with pytest.raises(ProviderError):
         open_session(parsed(NOISY))

@@ -11,57 +11,31 @@ import pytest
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.runtimes.sessions import AGREED, answers, open_session
+from onnxpad.runtimes.sessions import answers, open_session
 from tests.support import parsed
 from tests.support.rows import each_row
 
 NEG = parsed("g (float[2] x) => (float[2] y) { y = Neg (x) }")
-ALIKE = parsed("g (float[2] x) => (float[2] y) <float z = {0}> { n = Neg (x) y = Sub (n, z) }")
 OTHER = parsed("g (float[2] x) => (float[2] y) { y = Abs (x) }")
 NONE = parsed("g (float[2] x) => (float[2] y) { y = Nothing (x) }")
 
 
-def test_answers_that_agree_are_not_sent() -> None:
+def test_answers_of_several_models() -> None:
     fed = [{"x": np.array([1, 2], np.float32)}, {"x": np.ones(3, np.float32)}]
 
     def told(*models: onnx.ModelProto) -> list[Any]:
         return [
             "error" if isinstance(some, EngineError)
             else [
-                "error" if isinstance(each, EngineError)
-                else "agreed" if each is AGREED else np.asarray(each["y"]).tolist()
+                "error" if isinstance(each, EngineError) else np.asarray(each["y"]).tolist()
                 for each in some
             ]
             for some in answers(models, ["y"], fed)
         ]  # fmt: skip
 
-    for _ in range(2):  # the second time in sessions that were kept
-        assert told(NEG, ALIKE) == [["agreed", "error"]] * 2
-        assert told(NEG, OTHER) == [[[-1, -2], "error"], [[1, 2], "error"]]
-        assert told(NEG) == [[[-1, -2], "error"]]
-        assert told(NEG, NONE) == [[[-1, -2], "error"], "error"]
-
-
-@each_row(
-    ("one", "other", "same"),
-    [
-        *(([np.array([1, 2], kind)], [np.array([1, 2], kind)], True)
-          for kind in ("i1", "f2", "u2", "f4", "i8", "f8", "c8", "?")),
-        *(([np.array([1, 2], kind)], [np.array([1, 3], kind)], False)
-          for kind in ("i1", "f2", "u2", "f4", "i8", "f8", "c8")),
-        ([np.array([1], "c16")], [np.array([1], "c16")], False),
-        ([np.array([1], object)], [np.array([1], object)], False),
-        ([np.array([np.nan])], [np.array([np.nan])], True),
-        ([np.array([0.0])], [np.array([-0.0])], False),
-        ([np.array([1], "i4")], [np.array([1], "u4")], False),
-        ([np.array([1, 2])], [np.array([[1, 2]])], False),
-        ([np.array([1]), np.array([2])], [np.array([1]), np.array([3])], False),
-        ([[np.array([1])]], [[np.array([1])]], False),
-        ([np.array([1])], EngineError("no"), False),
-    ],
-)  # fmt: skip
-def test_which_answers_agree(one: Any, other: Any, same: bool) -> None:
-    assert worker._agree(one, other) == same
+    assert told(NEG, OTHER) == [[[-1, -2], "error"], [[1, 2], "error"]]
+    assert told(NEG) == [[[-1, -2], "error"]]
+    assert told(NEG, NONE) == [[[-1, -2], "error"], "error"]
 
 
 def test_what_a_request_raises_gets_through() -> None:
@@ -96,12 +70,6 @@ def test_data_of_a_model_in_memory_lies_where_the_caller_works(
     with open_session(path.read_bytes()) as session:
         outputs = session.run({"x": np.zeros(4, np.float32)})
     assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
-
-
-def test_where_nodes_run_is_told_if_asked_for() -> None:
-    for profile, places in ((True, {"Neg_0 (Neg)": "CPUExecutionProvider"}), (False, {})):
-        with open_session(NEG, profile=profile) as session:
-            assert session.ran_on() == places
 
 
 @each_row(

@@ -27,20 +27,10 @@ def test_a_fault_at_a_step(name: str, tmp_path: Path) -> None:
     assert case.try_step(step, fault, again=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "step", "fault"),
-    [
-        # The temporary folder of a question to onnxruntime, which the worker removes then.
-        pytest.param("fix, validated", "unlink", Fault("dies"), id="a process that dies"),
-        # Neither is the result told as JSON on stdout, nor the error.
-        pytest.param("fix -o, older", "write", Fault("fails from then on", EIO), id="no stdout"),
-    ],
-)
-def test_what_is_not_a_file_of_the_result(
-    name: str, step: str, fault: Fault, tmp_path: Path
-) -> None:
-    case = Case(tmp_path, COMMANDS[name])
-    assert case.try_step(case.steps.index(step), fault)
+def test_a_report_that_cannot_be_told(tmp_path: Path) -> None:
+    """Neither is the result told as JSON on stdout, nor the error."""
+    case = Case(tmp_path, COMMANDS["fix -o, older"])
+    assert case.try_step(case.steps.index("write"), Fault("fails from then on", EIO))
 
 
 def test_a_worker_without_memory(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Whole models: what counts against a rewrite, what repairs, what onnxruntime does itself."""
 
 import gc
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +306,7 @@ def test_huge_models_skip_full_optimisation(monkeypatch: pytest.MonkeyPatch) -> 
     assert steps(found) == [("off", True, True)]
 
 
+@pytest.mark.usefixtures("run_here")
 def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
 
@@ -323,7 +323,6 @@ def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         def __del__(self) -> None:
             alive.remove(id(self))
 
-    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime, "InferenceSession", Counted)
     gc.disable()  # freed at once, not some time later
     try:

@@ -24,7 +24,7 @@ from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
-from onnxpad.runtimes.deployed import CHANGED, misreads_same
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
 from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill, PadOp, WindowOp
 
@@ -243,7 +243,7 @@ def _require_runnable(
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end
             if padding.counted and past and _divides_by_whole_kernels(site, opset):
-                since = CHANGED["AveragePool"]
+                since = CHANGED
                 before = f"before opset {since} " if opset < since else ""
                 raise AbsentError(
                     f"{before}{name} that counts its padding divides by the whole kernel where a "
@@ -254,4 +254,4 @@ def _require_runnable(
 def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
     row = site.row
     is_own = row.inputs.zero_point is None and row.declaration is None
-    return opset < CHANGED["AveragePool"] or not is_own
+    return opset < CHANGED or not is_own

@@ -3,5 +3,5 @@
 `native` is it as a `runtimes.runtime.Runtime`. `departures` says where it reads SAME otherwise, and
 which operators its optimiser treats apart. `blocked_pools` and `hidden_shapes` know which shapes it
 must not learn, `pad_fusion` and `neighbours` what its optimiser would get wrong in a graph.
-`ask_optimiser` asks it what it folds, and `guard` keeps it from that.
+`guard` keeps it from that.
 """

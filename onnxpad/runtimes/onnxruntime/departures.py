@@ -8,7 +8,7 @@ come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -22,7 +22,6 @@ from onnxpad.arithmetic.size import (
     Unknown,
     always,
     bounds,
-    evaluate,
     less_equal,
     symbol,
     where,
@@ -36,69 +35,20 @@ from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.semantics.layers import Pair, is_padded, numbers_of
 from onnxpad.semantics.operators import (
     Fill,
-    Operator,
     WindowOp,
     operator_of,
     pad_giving,
     read_window,
 )
 from onnxpad.semantics.rows import UnreadError
-from onnxpad.semantics.window import Placed, WindowForm, onnxruntime, specification
+from onnxpad.semantics.window import WindowForm, onnxruntime, specification
 
-Type = Callable[[], int | None]
-"""The element type of data; None where unknown."""
-
-Version = tuple[int, int]
-Versions = tuple[Version, Version]
-"""The first and the last version that was seen to depart; a later one was not seen at all."""
-
-_OLDEST = (1, 21)
-_NEWEST = (1, 32)
-
-_MOST_TRIED = 256  # sizes that are tried for one at which the engines differ
-
-
-CHANGED: Mapping[str, int] = {"AveragePool": 19}
-"""The opset in which onnxruntime begins to compute something else for the same node."""
-
-
-# From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
-FOLDED: Mapping[str, Versions] = {
-    "Conv": (_OLDEST, _NEWEST),
-    "MaxPool": (_OLDEST, (1, 31)),
-    "AveragePool": (_OLDEST, (1, 31)),
-}
-"""The versions in which PadFusion, of its optimiser, folds `Pad`s into operators unchecked."""
+CHANGED = 19
+"""The opset of AveragePool from which on onnxruntime computes something else for the same node."""
 
 _BLOCKED = frozenset({"MaxPool", "AveragePool"})
 _BLOCK = 8
 """The least number of channels in a block; the NCHWc kernels take multiples of it."""
-
-
-def folds_pads(row: Operator) -> bool:
-    """Whether PadFusion folds `Pad`s into an operator, in some version."""
-    return not row.row.domain and row.op_type in FOLDED
-
-
-_LATE = 21
-"""The first opset whose `Pad`s are folded only from this version on."""
-_FOLDS_LATE = (1, 25)
-
-
-def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:
-    """Whether a version folds `Pad`s into operators wherever some version does."""
-    found = (_at(opset, versions) for op, versions in FOLDED.items() if op in ops)
-    return all(first <= version <= last for first, last in found)
-
-
-def folding_versions(row: Operator, opset: int) -> str:
-    """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
-    first, last = _at(opset, FOLDED[row.op_type])
-    return "{}.{} to {}.{}".format(*first, *last)
-
-
-def _at(opset: int, versions: Versions) -> Versions:
-    return versions if opset < _LATE else (_FOLDS_LATE, versions[1])
 
 
 def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Pair | None:
@@ -160,7 +110,9 @@ def misreads_same(form: WindowForm) -> bool:
     return False
 
 
-def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type) -> str:
+def why_not_run(
+    op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Callable[[], int | None]
+) -> str:
     """Why onnxruntime does not run an operator for its padding; empty where it may run it."""
     form, notes = op.form, op.node.notes
     key = why_not_run, form
@@ -187,7 +139,7 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
     how = f"kernel {window.kernel} below stride {window.stride}"
     if _is_spread(window):
         how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
-    words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
+    words = brief = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
@@ -195,45 +147,18 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }
-    brief = ""
-    examples = list(_examples(op, place, size, dtype))
-    running = (each for each in examples if always(less_equal(1, each[1].windows)))
-    if example := next(running, next(iter(examples), None)):
-        facts["size"] = at = example[0]
-        where_ = f"on axis {axis} of size {at}" if isinstance(size, int) else f"at size {at}"
-        brief = words if isinstance(size, int) else ""
-        reads = []
-        for name, placed in zip(("onnxruntime", "specification"), example[1:], strict=True):
-            facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
-            count, many = placed.windows, "an unknown number"
-            if isinstance(count, int):
-                many = counted(max(count, 0), "element")
-            reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
-        words += f": {where_} {reads[0]}, the {reads[1]}"
+    if isinstance(size, int):
+        facts["size"], reads = size, []
+        for engine in (onnxruntime, specification):
+            placed, name = engine(op.form, place, size, dtype), engine.__name__
+            if placed is not None and isinstance(placed.windows, int):
+                facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
+                many = counted(max(placed.windows, 0), "element")
+                reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
+        words += f": on axis {axis} of size {size} {', the '.join(reads)}"
     return RefusalError(
         Reason.ENGINES_DISAGREE, words, brief, **facts, disagreement=words, options=BY_TRUST
     )
-
-
-def _examples(
-    op: WindowOp, place: int, size: Extent, dtype: int | None
-) -> Iterator[tuple[int, Placed, Placed]]:
-    """The sizes at which the two engines differ, the least first, with what each makes of them."""
-    if isinstance(size, Unknown):
-        size = symbol("any size")
-    if isinstance(size, int):
-        admitted: Iterable[int] = (size,)
-    elif len(size.symbols) == 1:
-        (which,) = size.symbols
-        tried = range(min(which.sizes.count, _MOST_TRIED))
-        values = (evaluate(size, {which.name: which.sizes.value(index)}) for index in tried)
-        admitted = (value for value in values if value >= 1)
-    else:
-        admitted = range(1, _MOST_TRIED)
-    for at in admitted:
-        ours, theirs = (each(op.form, place, at, dtype) for each in (onnxruntime, specification))
-        if ours is not None and theirs is not None and ours[:3:2] != theirs[:3:2]:
-            yield at, ours, theirs
 
 
 def _is_spread(window: Window) -> bool:
@@ -347,11 +272,10 @@ class BlockedPools:
         height: Extent = 0
         if shape is not None and len(shape) == op.rank:
             channels, height = shape[row.layout.channels], shape[op.axes[0]]
-        if not isinstance(channels, int) or channels % _BLOCK:
-            return None
         # Halves are computed in 32 bits next to operators that have no kernel for them.
         dtype = self._analysis.dtype(op.data)
-        if dtype not in {None, TensorProto.FLOAT, TensorProto.FLOAT16}:
+        is_float = dtype in {None, TensorProto.FLOAT, TensorProto.FLOAT16}
+        if not is_float or not isinstance(channels, int) or channels % _BLOCK:
             return None
         chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
         if self._may_be_empty(op, height):

@@ -18,9 +18,8 @@ a `Pad` with `axes`, it does not permute these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -36,38 +35,25 @@ from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Claim, Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 
-Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
-"""Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
-
 _VALUE = 2
 _AXES = 3
-_ROUNDS = 6
 
 
-def shield(
-    context: Context, exposing: Exposing | None = None, *, guard_existing: bool = True
-) -> list[Exposed]:
+def shield(context: Context) -> list[Exposed]:
     """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot.
 
-    Args:
-        context: The graph, which is edited.
-        exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
-            PadFusion may make counts, except those that it may equally make in the original graph.
-        guard_existing: Whether `Pad`s are protected too that the original has in the same way.
+    Every fold counts that PadFusion may make, except those that it may equally make in the original
+    graph.
     """
     _name_all_axes(context)
     _correct_claims(context)
-    for _ in range(_ROUNDS):
-        found = None if exposing is None else exposing(context)
-        if found is None:
-            found = _unlike(context, context.sites.fusion.exposed())
-            return [each for each in found if not _guarded(context, each)]
-        if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
-            return left
-        found = found if guard_existing else _unlike(context, found)
-        if not [each for each in found if _guarded(context, each)]:
-            break
-    return []
+    left = []
+    for exposed in _unlike(context, context.sites.fusion.exposed()):
+        if can_guard(context, exposed):
+            guard(context, exposed)
+        else:
+            left.append(exposed)
+    return left
 
 
 def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
@@ -136,13 +122,6 @@ def guard(context: Context, exposed: Exposed) -> None:
     while len(node.inputs) <= _VALUE:
         graph.set_input(node, len(node.inputs), Tensor(""))
     graph.set_input(node, _VALUE, Tensor(""))
-
-
-def _guarded(context: Context, exposed: Exposed) -> bool:
-    """Protects a `Pad` if it can be; whether it could."""
-    if is_possible := can_guard(context, exposed):
-        guard(context, exposed)
-    return is_possible
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:

@@ -17,7 +17,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
 import onnx
 from onnx import shape_inference
@@ -39,7 +38,7 @@ Call = tuple[Context, Node]
 Captured = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
-Inferred = tuple[int | None, ...]
+Sizes = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
 
 NODES = 2_000
@@ -50,28 +49,14 @@ _SHORT = 16  # elements: longer lists are not shapes, axes or pads
 WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
 
-_DOUBTED = WITH_BODIES | {
-    "AveragePool", "ConvTranspose", "LpPool", "MaxPool", "PRelu", "Resize", "Squeeze", "Unsqueeze",
-    "Upsample",
-}  # fmt: skip
-"""Operators about which shape inference may be wrong, with any attributes."""
-
 _UNLIKE_SINCE = 11
 """The first version of If whose branches may give results of different sizes."""
 
 
-class Disagreement(NamedTuple):
-    """An operator whose output shape inference gives another size than the analysis derives."""
-
-    node: Node
-    derived: Inferred
-    inferred: Inferred
-
-
 def disagreements(
     graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
-) -> Iterator[Disagreement]:
-    """The operators, in file order, for which shape inference gives another output size.
+) -> Iterator[Node]:
+    """The operators for which shape inference gives another output size than the analysis derives.
 
     Of those `among` the nodes, in file order too, or of the first `NODES` of the graph.
     """
@@ -82,12 +67,11 @@ def disagreements(
         shape = analysis.shape(result)
         if shape is None or Unknown in map(type, shape):
             continue
-        derived = _sizes(shape)
         sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
-        pairs = zip(derived, sizes or (), strict=False)
+        pairs = zip(sizes or (), _sizes(shape), strict=False)
         differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
-        if sizes is not None and (differ or len(derived) != len(sizes)):
-            yield Disagreement(node, derived, sizes)
+        if sizes is not None and (differ or len(sizes) != len(shape)):
+            yield node
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:
@@ -115,11 +99,11 @@ def _is_doubtful(analysis: Analysis, node: Node) -> bool:
     return bool(attrs.get("ceil_mode")) or op in {"PRelu", "Resize", "Upsample"}
 
 
-def _sizes(shape: Sequence[object]) -> Inferred:
+def _sizes(shape: Sequence[object]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Inferred] | None:
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] | None:
     """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
 
     None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
@@ -161,9 +145,8 @@ def runs_otherwise(graph: Graph, opset: int) -> str:
 
     It runs the nodes of a function with the model's opset, whatever the function imports.
     """
-    for node in graph.nodes:
-        since = CHANGED.get(node.op) if graph.is_standard(node) else None
-        if since is not None and (graph.opset < since) != (opset < since):
+    for node in graph.nodes if (graph.opset < CHANGED) != (opset < CHANGED) else ():
+        if node.op == "AveragePool" and graph.is_standard(node):
             return (
                 f"its opset is {graph.opset}, and {RUNTIME} runs {node.op} "
                 f"{graph.label(node)!r} in it with the model's, {opset}"
@@ -182,7 +165,7 @@ def misjudged(graph: Graph, analysis: Analysis) -> str:
         for node in islice(graph.nodes, NODES):
             if _is_asked(graph, node) and _inferred(graph, analysis, node) is None:
                 return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
-        for node, *_ in disagreements(graph, analysis):
+        for node in disagreements(graph, analysis):
             return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
     return ""
 
@@ -208,29 +191,16 @@ def at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
         yield from ((tensor, hazard) for tensor in owner.inputs if tensor.name)
 
 
-def _may_mislead(graph: Graph, analysis: Analysis, node: Node) -> bool:
-    """Whether a body of a node, which is in no context, may declare or lead to a wrong shape.
-
-    Or whether it may hold a node that is refused.
-    """
-    if node.op not in WITH_BODIES or not graph.is_standard(node):
-        return False
-    claims = list[Sequence[object]]()
-    with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-        claims += (n for body in graph.bodies(node) for _, n in body.claims("output", "input"))
-    is_declared = any(int in map(type, sizes) for sizes in claims)
-    if is_declared or not _DOUBTED.isdisjoint(graph.inner_operators(node)):
-        return True
-    return any(misjudged(body, Analysis(body, outer=analysis)) for body in graph.bodies(node))
-
-
 def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
     """Whether shape inference may be wrong about a node in a way that is not known here.
 
-    A ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes,
+    A body that is in no context may declare or lead to a wrong shape, or hold what is refused. A
+    ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes,
     where that is shorter than its data. And a call of a function may set what decides. A `Pad` is
     refused once the rank of its data is known, if an axis is named twice or at run time only.
     """
+    if node.op in WITH_BODIES:
+        return graph.is_standard(node)
     if graph.refers(node):
         return graph.is_standard(node) and _is_doubtful(analysis, node)
     if node.op == "Pad" and (axes := node.operand(3)) is not None:
@@ -263,11 +233,8 @@ class Misjudged:
     ) -> None:
         """Lets the pools of the graph know; looks for the nodes at the first question.
 
-        Args:
-            context: The graph.
-            holders: The nodes that run the graph, a body or a function.
-            captured: Returns what the graph reads of others.
-            others: Those of all graphs before this one, by the identity of the context.
+        `holders` are the nodes that run the graph, `captured` gives what it reads of others, and
+        `others` are those of all graphs before this one, by the identity of the context.
         """
         self._context = context
         self._callers = holders if context.outer is None else ()
@@ -293,24 +260,14 @@ class Misjudged:
                 yield graph.tensor(name), hazard
         if graph.owner is not None:  # a body must give what it declares
             yield from ((each, hazard) for each, hazard in self._misdeclared() if each.producer)
-        if graph.opset < _UNLIKE_SINCE:
-            yield from self._branches()
+            if graph.owner.op == "If" and graph.opset < _UNLIKE_SINCE:
+                does = "know the sizes in branches, and refuse branches of different sizes"
+                hazard = Hazard(graph.owner, Reason.SHAPE_REFUSED, does)
+                yield from ((graph.tensor(name), hazard) for name in graph.results)
         for caller, node in self._callers:
             for output, name in zip(node.outputs, graph.results, strict=False):
                 if harm := caller.blocked_pools.behind(output):
                     yield graph.tensor(name), harm
-
-    def _branches(self) -> Iterator[tuple[Tensor, Hazard]]:
-        """What decides the sizes of branches, which may differ: it refuses such an If."""
-        graph, owner = self._context.graph, self._context.graph.owner
-        does = "know the sizes in branches, and refuse branches of different sizes"
-        if owner is not None and owner.op == "If":
-            hazard = Hazard(owner, Reason.SHAPE_REFUSED, does)
-            yield from ((graph.tensor(name), hazard) for name in graph.results)
-        for node in graph.nodes:
-            if node.op == "If" and graph.is_standard(node):
-                hazard = Hazard(node, Reason.SHAPE_REFUSED, does)
-                yield from ((each, hazard) for each in graph.sources(node) if each.name)
 
     def _wrong(self) -> dict[str, Hazard]:
         """The names of the tensors whose sizes follow from a wrong one, each with the harm."""
@@ -365,10 +322,12 @@ class Misjudged:
         graph, analysis = self._context.graph, self._context.analysis
         for node in graph.nodes if among is None else among:
             inside = self._inside.get(node)
-            if inside is not None:
+            if node.op == "If" and graph.opset < _UNLIKE_SINCE and graph.is_standard(node):
+                yield node
+            elif inside is not None:
                 if any(each._context.closed or each._is_wrong() for each in inside):
                     yield node
-            elif _may_mislead(graph, analysis, node) or _is_untold(graph, analysis, node):
+            elif _is_untold(graph, analysis, node):
                 yield node
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             # What a Scan hands to its body, or a call to a function, is known to the runtime alone.
@@ -381,7 +340,7 @@ class Misjudged:
                 unknown = [n for n in shape or () if isinstance(n, Unknown)]
                 if (doubted and (shape is None or unknown)) or any(n.is_disputed for n in unknown):
                     yield node
-            yield from (each.node for each in disagreements(graph, analysis, among))
+            yield from disagreements(graph, analysis, among)
 
     def _is_wrong(self) -> bool:
         return bool(self._nodes()) or any(True for _ in self._misdeclared())

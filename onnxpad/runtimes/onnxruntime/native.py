@@ -1,4 +1,4 @@
-"""onnxruntime as a `Runtime`: the only module that imports it, and only when it is needed.
+"""onnxruntime itself: the only module that imports it, and only when it is needed.
 
 A crash here ends the process, so `worker` runs this module in a process of its own.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import io
 import os
 import re
@@ -16,7 +15,6 @@ import types
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from onnxpad.errors import ProviderError, shortened
@@ -38,60 +36,51 @@ _SOURCE = r"\S*[/\\]onnxruntime[/\\]\S+:\d+ .*?\)>?( const)?( \[with .*?\])?( |$
 _NO_KERNEL = "Could not find an implementation"
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
-_LEVELS: Mapping[Optimisation, str] = {
-    "off": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "full": "ORT_ENABLE_ALL",
-}
-
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _PLACES = "session.record_ep_graph_assignment_info"
 
 
-class Session:
-    """A session in this process; deleting it frees the model."""
+class Onnxruntime:
+    """onnxruntime in this process, with at most one model open."""
 
-    def __init__(
+    def __init__(self) -> None:
+        """Starts without a model."""
+        self._session: Any = None
+        self._provider = CPU
+
+    def open(
         self,
         model: ModelFile,
-        provider: str,
+        provider: str = CPU,
         optimisation: Optimisation = "off",
-        *,
         threads: int | None = None,
-        profile: bool = False,
-        target: str = "",
-        disabled: Sequence[str] = (),
-    ) -> None:
-        """Open a model; nodes that the provider cannot run fall back to the CPU's.
+    ) -> tuple[str, ...]:
+        """Open a model, in place of the one before; returns the names of its outputs.
 
-        The optimised model is written to `target`, without what is `disabled`, if there is one.
+        Nodes that the provider cannot run fall back to the CPU's.
 
         Raises:
             EngineError: onnxruntime cannot load the model; its reason in one line.
             ProviderError: The provider is not installed, or does not start.
         """
+        self.close()
         runtime = _onnxruntime()
         require_provider(provider)
         if provider == CUDA:
             _preload()
         options = runtime.SessionOptions()
         options.log_severity_level = _SILENT
-        options.graph_optimization_level = getattr(
-            runtime.GraphOptimizationLevel, _LEVELS[optimisation]
-        )
+        level = runtime.GraphOptimizationLevel
+        off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
+        options.graph_optimization_level = off if optimisation == "off" else full
         if threads is not None:
             options.intra_op_num_threads = threads
         if model.folder is not None:
             options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
-        if target:
-            options.optimized_model_filepath = os.fsencode(target)
-        more: dict[str, Any] = {"disabled_optimizers": list(disabled)} if disabled else {}
-        if profile:
-            options.add_session_config_entry(_PLACES, "1")
-        more |= _provider(runtime, provider, options)
+        named = _provider(runtime, provider, options)
         source = _Path(model.data) if isinstance(model.data, str) else model.data
         try:
-            session = runtime.InferenceSession(source, options, enable_fallback=False, **more)
+            session = runtime.InferenceSession(source, options, enable_fallback=False, **named)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
@@ -101,11 +90,8 @@ class Session:
                 f"{provider} is installed but does not start on this machine (its "
                 f"libraries or its device are missing); use {' or '.join(started)}"
             )
-        self._session = session
-        self._profile = profile
-        self._run_options = runtime.RunOptions()
-        self._run_options.log_severity_level = _SILENT
-        self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
+        self._session, self._provider = session, provider
+        return tuple(output.name for output in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """Run the model once; returns the outputs named, and the seconds it took.
@@ -113,9 +99,11 @@ class Session:
         Raises:
             EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
+        options = _onnxruntime().RunOptions()
+        options.log_severity_level = _SILENT
         begin = time.perf_counter()
         try:
-            values: list[Any] = self._session.run(list(outputs), dict(feeds), self._run_options)
+            values: list[Any] = self._session.run(list(outputs), dict(feeds), options)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             for name, data in feeds.items():
                 if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
@@ -129,16 +117,19 @@ class Session:
     def places(self) -> dict[str, str]:
         """The provider of each node, named as in `Pad_3 (Pad)`; unnamed ones have a number.
 
-        Empty unless it was recorded, and by onnxruntime before 1.24, which does not say.
+        Nothing on the CPU, and by onnxruntime before 1.24, which does not say.
         """
-        if not self._profile:
-            return {}
         tell = getattr(self._session, "get_provider_graph_assignment_info", list)
-        nodes = [(node, part.ep_name) for part in tell() for node in part.get_nodes()]
+        parts: list[Any] = tell() if self._provider != CPU else []
+        nodes = [(node, part.ep_name) for part in parts for node in part.get_nodes()]
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
             for number, (node, provider) in enumerate(nodes)
         }
+
+    def close(self) -> None:
+        """Free the model, if there is one."""
+        self._session = None
 
 
 def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
@@ -148,6 +139,7 @@ def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[st
         options.add_session_config_entry(key, value)
     if provider == CPU:
         return {"providers": [CPU]}
+    options.add_session_config_entry(_PLACES, "1")
     os.environ.update(row.environment)
     if provider in _built_in():
         return {"providers": [(provider, dict(row.options)), CPU]}
@@ -181,11 +173,8 @@ def _plugins() -> dict[str, tuple[str, str]]:
     own = {row.name: row.own for row in PROVIDERS.values()}
     found = {}
     for name, module in plugins().items():
-        provider = own.get(name)
-        if provider is None:  # its module alone knows
-            with contextlib.suppress(Exception):
-                provider = importlib.import_module(module).get_ep_names()[0]
-        if provider is not None:
+        with contextlib.suppress(Exception):  # of one without a row its module alone knows
+            provider = own.get(name) or importlib.import_module(module).get_ep_names()[0]
             found[provider] = name, module
     return found
 
@@ -219,12 +208,6 @@ def available_providers() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_built_in(), *_plugins())))
 
 
-def version() -> tuple[int, int]:
-    """The first two numbers of onnxruntime's version."""
-    major, minor = map(int, _onnxruntime().__version__.split(".")[:2])
-    return major, minor
-
-
 def cuda_version() -> str:
     """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
     return str(getattr(_onnxruntime(), "cuda_version", ""))
@@ -243,15 +226,14 @@ def settings_text(provider: str) -> str:
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
     row = row_of(provider)
-    settings = {**row.options, **row.environment}
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
+    settings = [*row.options.items(), *row.environment.items()]
+    return ", ".join(map("=".join, settings))
 
 
 def require_provider(provider: str) -> None:
     """Raises a ProviderError unless `provider` is installed; it names those that are."""
-    if provider in _built_in():
-        return  # nobody looks for plugins
-    if provider not in (available := available_providers()):
+    # Where it is built in nobody looks for plugins.
+    if provider not in _built_in() and provider not in (available := available_providers()):
         raise ProviderError(
             f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
             "Choose one of these, or install the onnxruntime package that brings it"
@@ -319,33 +301,3 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
-    """A warning about several wheels in onnxruntime's folder; empty if there is only one.
-
-    pip unpacks one over the other without a warning: CUDA may be gone, or half of the files may be
-    of another version. `place` is the folder of packages, by default that of onnxruntime.
-    """
-    wheels = installed_wheels(place)
-    if len(wheels) < 2:
-        return ()
-    keep = max(wheels, key=len)  # longer names (onnxruntime-gpu) have more providers
-    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
-    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
-
-
-def installed_wheels(place: Path | None = None) -> tuple[str, ...]:
-    """The distributions that own the folder of onnxruntime, sorted; plugins have no file there.
-
-    `importlib.metadata` would have to read the metadata of every installed package.
-    """
-    found = set()
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        if place is None:
-            spec = importlib.util.find_spec(NAME)
-            place = Path(next(iter((spec and spec.submodule_search_locations) or ()))).parent
-        for info in (*place.glob("onnxruntime*.dist-info"), *place.glob("ort_*.dist-info")):
-            if f"\n{NAME}/" in "\n" + (info / "RECORD").read_text("utf-8"):
-                found.add(info.name.split("-")[0].replace("_", "-"))
-    return tuple(sorted(found))

@@ -13,8 +13,9 @@ it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -22,7 +23,6 @@ from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use, downstream, upstream
-from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.layers import is_padded, is_plain_zero
 from onnxpad.semantics.operators import (
     Operator,
@@ -40,6 +40,18 @@ Claim = tuple[Tensor, tuple[int | str | None, ...]]
 
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
+FOLDED: Mapping[str, tuple[int, int]] = {
+    "Conv": (21, 32),
+    "MaxPool": (21, 31),
+    "AveragePool": (21, 31),
+}
+"""The versions 1.x of onnxruntime, first and last, that fold `Pad`s into operators unchecked.
+
+From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
+"""
+_LATE, _FOLDS_LATE = 21, 25
+"""The first opset whose `Pad`s are folded only from this version on."""
+
 # Operators that the optimiser removes where they have no effect: copies, sums with 0, products
 # with 1, a Slice of everything, an Expand by ones, casts to the same type, Transposes that cancel.
 _REMOVABLE = frozenset({
@@ -56,9 +68,7 @@ _OF_FIRST = frozenset(
 _FAR = 512
 """Most nodes upstream to look at, Identities not counted."""
 
-
-Takes = Callable[[PadOp], bool]
-"""Whether PadFusion folds a `Pad` once it is next to an operator."""
+_Read = TypeVar("_Read", PadOp, WindowOp)
 Fold = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
@@ -71,7 +81,7 @@ class Exposed(Struct, frozen=True):
             search goes: a `Pad` without any facts, whose node is the last one reached.
         window: The operator that it is folded into, or a node whose body or function holds one.
         way: The nodes in between, from the window upstream.
-        why: Why the fold is wrong, in words; empty where it is right.
+        why: Why the fold is wrong, in words.
     """
 
     pad: PadOp
@@ -83,6 +93,12 @@ class Exposed(Struct, frozen=True):
     def ends(self) -> tuple[str, str]:
         """The names of what the `Pad` and the operator write."""
         return self.pad.node.outputs[0].name, self.window.outputs[0].name
+
+
+def folding_versions(op: str, opset: int) -> str:
+    """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
+    first, last = FOLDED[op]
+    return f"1.{first if opset < _LATE else _FOLDS_LATE} to 1.{last}"
 
 
 class Fusion:
@@ -98,12 +114,8 @@ class Fusion:
     ) -> None:
         """Reads the graph as it is at each call.
 
-        Args:
-            graph: The graph.
-            analysis: Its analysis.
-            fold: Decides whether a fold is right.
-            outer: For a body, the same for the graph around it.
-            fed: The inputs that depend on inputs of the model; all without it.
+        `fold` decides whether a fold is right; `outer` is, for a body, the same for the graph
+        around it, and `fed` the inputs that depend on inputs of the model, by default all.
         """
         self._graph = graph
         self._analysis = analysis
@@ -129,36 +141,26 @@ class Fusion:
 
         `windows` are the names of what the operators asked about give; without it, all are.
         """
-        return [each for each in self.judged(self._may_take, windows) if each.why]
-
-    def judged(self, takes: Takes, windows: Collection[str] | None = None) -> list[Exposed]:
-        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is."""
         found: list[Exposed] = []
-        nodes = list(self._graph.nodes)
-        if not self._graph.running() and all(node.op != "Pad" for node in nodes):
+        graph, nodes = self._graph, list(self._graph.nodes)
+        if not graph.running() and all(node.op != "Pad" for node in nodes):
             return found
         for node in nodes:
             if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
                 continue
             row = self._fused(node)
             if row is not None:
-                found += self._before(node, row, self._read(node), takes)
+                found += self._before(node, row, self._read(read_window, node))
             elif self._is_opened(node) and self._holds_window(node):
                 why = f"{node.op} contains an operator that it may be folded into"
-                reached = self._reached(self._graph.sources(node), takes)
+                reached = self._reached(graph.sources(node))
                 found += (Exposed(pad, node, way, why) for pad, way in reached)
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
-        """A `Pad` that may wrongly be folded into an operator that would have these explicit pads.
-
-        Args:
-            op: The operator as a rewrite would leave it.
-        """
-        if not folds_pads(op.operator):
-            return None
-        found = self._before(op.node, op.operator, op, self._may_take)
-        return next((each for each in found if each.why), None)
+        """A `Pad` that may wrongly be folded into an operator as a rewrite would leave it."""
+        is_folded = _folds_pads(op.operator)
+        return next(self._before(op.node, op.operator, op), None) if is_folded else None
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
@@ -175,7 +177,7 @@ class Fusion:
                 continue
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
-            op = self._read(node)
+            op = self._read(read_window, node)
             why = self._fold(op, pad) if op is not None and row.is_choosy else None
             if isinstance(why, str):
                 return Exposed(pad, node, (), why)
@@ -190,7 +192,7 @@ class Fusion:
     def _fused(self, node: Node) -> Operator | None:
         """The row of a node that PadFusion may fold `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
-        is_fused = row is not None and folds_pads(row) and _may_fuse(self._graph, node, row)
+        is_fused = row is not None and _folds_pads(row) and _may_fuse(self._graph, node, row)
         return row if is_fused else None
 
     def _certain_pad(self, row: Operator, window: Node, index: int) -> PadOp | None:
@@ -201,7 +203,7 @@ class Fusion:
             if node is None or not graph.is_standard(node) or graph.refers(window):
                 return None
             if node.op == "Pad":
-                pad = self._pad(node)
+                pad = self._read(read_pad, node)
                 operands = [each for each in node.inputs[1:] if each.name]
                 known = graph.opset < 11 or all(graph.constant(n) is not None for n in operands)
                 if pad is None or pad.constant_amounts is None or pad.value is None:
@@ -211,23 +213,21 @@ class Fusion:
             tensor = node.inputs[0] if node.op == "Identity" else None
         return None
 
-    def _before(
-        self, node: Node, row: Operator, op: WindowOp | None, takes: Takes
-    ) -> Iterator[Exposed]:
-        """The `Pad`s upstream that may be folded: those of its data, the nearest first, and others.
+    def _before(self, node: Node, row: Operator, op: WindowOp | None) -> Iterator[Exposed]:
+        """The `Pad`s upstream that may be folded wrongly: those of its data, and others.
 
         `op` is the operator as it is read; None where it is not.
         """
-        for pad, way in self._reached([node.inputs[0]], takes):
+        for pad, way in self._reached(node.inputs[:1]):
             is_straight = all(each.op in _STRAIGHT for each in way)
             if is_straight and not _is_spatial(row, pad):
                 continue
             why = self._why_wrong(op, pad, is_straight=is_straight) if row.is_choosy else ""
             if not why and pad.node.op == "Pad" and self._is_copied(pad.data):
                 why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-            yield Exposed(pad, node, way, why)
-        others = node.inputs[1:]
-        for pad, way in self._reached(others if row.inputs.weight is not None else (), takes):
+            if why:
+                yield Exposed(pad, node, way, why)
+        for pad, way in self._reached(node.inputs[1:] if row.inputs.weight is not None else ()):
             yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
     def _why_wrong(self, op: WindowOp | None, pad: PadOp, *, is_straight: bool) -> str:
@@ -241,16 +241,13 @@ class Fusion:
         folded = self._fold(op, pad)
         return folded if isinstance(folded, str) else ""
 
-    def _reached(
-        self, tensors: Iterable[Tensor], takes: Takes
-    ) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
-        """The `Pad`s upstream that are taken, through nodes that the optimiser may remove.
+    def _reached(self, tensors: Sequence[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The `Pad`s upstream that may be folded, through nodes that the optimiser may remove.
 
         The nearest come first. Those upstream of one that is folded come next to the operator.
         """
         graph = self._graph
-        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(each, ()) for each in tensors]
-        pending.reverse()
+        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(each, ()) for each in tensors[::-1]]
         for _ in range(_FAR):
             if not pending:
                 return
@@ -258,29 +255,26 @@ class Fusion:
             node = graph.origin(current).producer if current.name else None
             if node is None:
                 continue
-            found: PadOp | None = None
+            pad: PadOp | None = None
             passed: Iterable[Tensor] = ()
             if self._is_opened(node):
-                is_open = any(
-                    _opens(each, map(each.tensor, each.results)) for each in self._inside(node)
-                )
-                found = _unseen(node) if is_open and "Pad" in graph.inner_operators(node) else None
-                passed = graph.sources(node) if is_open else ()
+                inside = self._inside(node)
+                if any(_opens(each, map(each.tensor, each.results)) for each in inside):
+                    pad = _unseen(node) if "Pad" in graph.inner_operators(node) else None
+                    passed = graph.sources(node)
             elif node.op == "Pad" and graph.is_standard(node):
-                found = self._pad(node)
-                if found is None and graph.refers(node):
-                    found = _unseen(node)  # a call of the function may set its mode to constant
-                if found is not None and (takes(found) or self._may_vanish(found)):
+                pad = self._read(read_pad, node)
+                if pad is None and graph.refers(node):
+                    pad = _unseen(node)  # a call of the function may set its mode to constant
+                if pad is not None and (self._may_take(pad) or self._may_vanish(pad)):
                     passed = node.inputs[:1]
             elif node.op in _REMOVABLE and graph.is_standard(node):
                 passed = self._passed(node)
-            if found is not None and takes(found):
-                yield found, way
+            if pad is not None and self._may_take(pad):
+                yield pad, way
             pending += ((each, (*way, node)) for each in passed)
-        if pending:
-            node = pending[-1][0].producer
-            if node is not None and takes(_unseen(node)):
-                yield _unseen(node), pending[-1][1]
+        if pending and (node := pending[-1][0].producer) is not None:
+            yield _unseen(node), pending[-1][1]
 
     def _is_opened(self, node: Node) -> bool:
         """Whether the optimiser may inline a node: a function call, or an If with one branch."""
@@ -294,7 +288,7 @@ class Fusion:
             _opens(inner, inner.sources(each))
             for inner in self._inside(node)
             for each in inner.nodes
-            if each.op in FOLDED or not FOLDED.keys().isdisjoint(inner.inner_operators(each))
+            if each.op in FOLDED or FOLDED.keys() & inner.inner_operators(each)
         )
 
     def _inside(self, node: Node) -> list[Graph]:
@@ -315,9 +309,7 @@ class Fusion:
     def _may_vanish(self, pad: PadOp) -> bool:
         """Whether a `Pad` may turn out to pad nothing."""
         amounts = pad.constant_amounts
-        if amounts is not None:
-            return not is_padded(amounts)
-        return self._may_be_constant(pad)
+        return self._may_be_constant(pad) if amounts is None else not is_padded(amounts)
 
     def _may_take(self, pad: PadOp) -> bool:
         """Whether PadFusion may fold a `Pad`, as far as the `Pad` itself decides."""
@@ -349,14 +341,10 @@ class Fusion:
         if self._graph.opset < 11 or pad.constant_amounts is not None:
             return True
         if any(isinstance(n, Size) for pair in pad.amounts or () for n in pair):
-            return self._is_misled
+            # Where declared shapes contradict the operators, onnxruntime believes the shapes.
+            claims = self._graph.claims("value_info", "output", "input")
+            return any(lies(claims, self._analysis))
         return not self.is_fed(pad.node.inputs[_AMOUNTS])
-
-    @property
-    def _is_misled(self) -> bool:
-        """Whether declared shapes contradict the operators: onnxruntime believes the shapes."""
-        graph = self._graph
-        return any(lies(graph.claims("value_info", "output", "input"), self._analysis))
 
     def is_fed(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor depend on graph inputs, not only on their sizes.
@@ -366,7 +354,9 @@ class Fusion:
         graph = self._graph
         if self._fed is None or self._fed[0] != graph.version:
             fed = set(graph.inputs if self._given is None else self._given)
-            fed.update(tensor.name for tensor in graph.captured() if self._is_fed_outside(tensor))
+            for each in graph.captured():
+                if self._outer is None or each.outer is None or self._outer.is_fed(each.outer):
+                    fed.add(each.name)
             pending = [graph.tensor(name) for name in fed]
             while pending:
                 for use in graph.uses(pending.pop()):
@@ -378,9 +368,15 @@ class Fusion:
             self._fed = graph.version, fed
         return tensor.name in self._fed[1]
 
-    def _is_fed_outside(self, tensor: Tensor) -> bool:
-        """Whether a captured tensor depends on inputs of the model."""
-        return self._outer is None or tensor.outer is None or self._outer.is_fed(tensor.outer)
+    def misdeclared(self, tensor: Tensor) -> Tensor | None:
+        """An output, or a body's input, of a wrong declared shape that is this tensor or upstream.
+
+        From its basic level on, onnxruntime folds a Shape to the declared one.
+        """
+        claims = self._graph.claims("output", "input")
+        wrong = {each.name: each for each in lies(claims, self._analysis)}
+        above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
+        return next((wrong[n.name] for n in above if n is not None and n.name in wrong), None)
 
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
@@ -400,15 +396,9 @@ class Fusion:
             for each in downstream(copied, copies)
         )
 
-    def _read(self, node: Node) -> WindowOp | None:
+    def _read(self, reads: Callable[[Graph, Analysis, Node], _Read], node: Node) -> _Read | None:
         try:
-            return read_window(self._graph, self._analysis, node)
-        except (UnreadError, ModelError):
-            return None
-
-    def _pad(self, node: Node) -> PadOp | None:
-        try:
-            return read_pad(self._graph, self._analysis, node)
+            return reads(self._graph, self._analysis, node)
         except (UnreadError, ModelError):
             return None
 
@@ -427,18 +417,6 @@ def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
             yield tensor
 
 
-def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
-    """An output, or a body's input, of a wrong declared shape that is this tensor or upstream.
-
-    From its basic level on, onnxruntime folds a Shape to the declared one.
-    """
-    wrong = {each.name: each for each in lies(graph.claims("output", "input"), analysis)}
-    above = upstream([tensor] if wrong else [], lambda node: node.inputs, most=None)
-    return next(
-        (wrong[each.name] for each in above if each is not None and each.name in wrong), None
-    )
-
-
 def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
     """Whether PadFusion considers a window operator: it needs explicit pads and one output."""
     if graph.refers(node):
@@ -453,6 +431,11 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return auto_pad_of(node) == "NOTSET"
     except (ModelError, UnreadError):
         return False
+
+
+def _folds_pads(row: Operator) -> bool:
+    """Whether PadFusion folds `Pad`s into an operator, in some version."""
+    return not row.row.domain and row.op_type in FOLDED
 
 
 def _opens(graph: Graph, tensors: Iterable[Tensor]) -> bool:

@@ -1,9 +1,7 @@
 """Graphs that were edited, and what is written so that the optimiser folds no `Pad` wrongly.
 
-`shields.txt` keeps them. A line gives the opset; who says which `Pad`s are folded wrongly: nobody,
-a prediction (`once`: at the first question alone; `new`: what the original has too stays), or one
-that fails; the edits: nodes that were touched (`b`), and inputs that were replaced (`y.0=a`); and
-the nodes.
+`shields.txt` keeps them. A line gives the opset; the edits: nodes that were touched (`b`), and
+inputs that were replaced (`y.0=a`); and the nodes.
 """
 
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Final
 from onnxpad.graph import Graph
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.onnxruntime.guard import shield
-from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.runtimes.onnxruntime.drawn import GIVEN, INPUTS, POOL
 from tests.support import one
 from tests.support.lines import Lines
@@ -21,7 +18,7 @@ from tests.support.lines import Lines
 def said(line: str) -> str:
     """The line with the nodes that are written then, and the `Pad`s that cannot be protected."""
     asked = line.partition("  =>  ")[0]
-    opset, who, edits, body = asked.split(" | ")
+    opset, edits, body = asked.split(" | ")
     proto = one(body.replace("POOL", POOL), inputs=INPUTS, initializers=GIVEN, opset=int(opset))
     context = Context(Graph.from_proto(proto))
     graph = context.graph
@@ -35,23 +32,12 @@ def said(line: str) -> str:
         else:
             graph.set_attribute(node, *(("mode", "constant") if node.op == "Pad" else ("added", 1)))
     before = _texts(graph)
-    questions = []
-
-    def exposing(asked: Context) -> list[Exposed] | None:
-        questions.append(who)
-        found = asked.sites.fusion.exposed()
-        return None if who == "failing" else [] if who == "once" and len(questions) > 1 else found
-
-    if who == "nobody":
-        found = shield(context)
-    else:
-        found = shield(context, exposing, guard_existing=who != "new")
+    found = shield(context)
     left = [f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}" for each in found]
     after = _texts(graph)
     written = [text for text in after if text not in before]
     told = [*written, *(["left " + " ".join(left)] if left else [])]
-    asked_often = f"; asked {len(questions)}" if questions else ""
-    return f"{asked}  =>  {'; '.join(told) or 'nothing'}{asked_often}"
+    return f"{asked}  =>  {'; '.join(told) or 'nothing'}"
 
 
 def _texts(graph: Graph) -> list[str]:

@@ -1,0 +1,18 @@
+"""onnxruntime in the process of the test, which can bend it, in place of one in a worker."""
+
+from collections.abc import Callable
+from typing import Any
+
+from onnxpad.runtimes import worker
+
+
+class Here:
+    """Stands for a worker."""
+
+    def __init__(self) -> None:
+        self.runtime = worker.Runtime()
+
+    def warm(self) -> None: ...
+
+    def ask(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        return call(self.runtime, *arguments)
