@@ -24,8 +24,7 @@ from onnxpad.rewrite.registry import every_pass
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import OPPOSITES, Cell
+from onnxpad.targets.target import RIGHT, Cell, Target
 
 _ROUNDS = 3
 _MOST = 4096
@@ -42,6 +41,9 @@ Of the many ways to compute them, none was measured of which it is known that it
 
 _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
 """How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
+
+OPPOSITES = {"value": "no_value", "no_value": "value"}
+"""Spellings of which only one can be written."""
 
 _UNGUARDED = ("no_empty_fill", "no_guard")
 """Spellings of a `Pad` by which it is protected less, the least first."""
@@ -229,9 +231,9 @@ def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Reply, ...
 
 @lru_cache(_MOST)
 def _answer(target: Target, form: Form | None) -> Cell:
-    cell = Cell("right") if form is None else target.cell(form)
+    cell = RIGHT if form is None else target.cell(form)
     is_bare = form is not None and form.pads_nothing and cell.verdict == "unknown"
-    return Cell("right") if is_bare else cell
+    return RIGHT if is_bare else cell
 
 
 def grade(cell: Cell) -> int:

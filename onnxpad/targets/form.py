@@ -103,7 +103,9 @@ class Form(Struct, frozen=True):
         model was run to show (`wide`, `count_written`, `producer`) is for cells alone.
         """
         by_attributes = int(bool(self.pad) and 0 < self.opset < 11)
-        told = replace(self, opset=by_attributes, producer="", count_written=False, wide=False)
+        told = replace(
+            self, opset=by_attributes, producer="", count_written=False, wide=False, raw=False
+        )
         return (self.fill, *[getattr(told, name) for name in _REST])
 
     @property

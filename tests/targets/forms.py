@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import onnx
@@ -13,11 +12,10 @@ import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.rewrite.run import Run
-from onnxpad.targets import target
 from onnxpad.targets.form import Form, forms_of
-from onnxpad.targets.target_file import STYLES
+from onnxpad.targets.known_targets import DATA, STYLES
 
-PATH: Final = Path(target.__file__).parent / "data" / "forms.toml"
+PATH: Final = DATA / "forms.toml"
 
 SIZES: Final = {"batch": 2, "height": 8, "width": 7}
 """Open sizes of the models, as runtimes were given them."""
@@ -55,7 +53,8 @@ def page(kept: Mapping[str, Mapping[str, Any]]) -> str:
 def _table(table: Mapping[str, Any]) -> str:
     text = table["model"]
     model = onnx.parser.parse_model(text)
-    lines = [f"model = '''\n{text}'''\n"]
+    lines = [f'about = "{table["about"]}"\n'] if "about" in table else []
+    lines.append(f"model = '''\n{text}'''\n")
     for style in STYLES:
         if style in table:
             found = ",\n  ".join(map(_inline, sites(written(model, style))))

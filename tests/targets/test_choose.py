@@ -16,8 +16,7 @@ from onnxpad.options import OptionKeywords, Wanted
 from onnxpad.targets import choose
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import Cell
+from onnxpad.targets.target import Cell, Target
 from tests.support import assert_same, attributes, one, parsed
 from tests.support.rows import each_row, one_in
 

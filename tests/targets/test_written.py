@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from onnxpad.targets.target_file import forms
+from onnxpad.targets.known_targets import forms
 from tests.support.manual import pages
 from tests.support.rows import one_in
 from tests.targets.written import models, outcome, row, shown_targets

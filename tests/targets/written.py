@@ -11,9 +11,8 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import forms_of
-from onnxpad.targets.known_targets import known, load
+from onnxpad.targets.known_targets import forms, known, load
 from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import forms
 
 CODES: Final = ("PAD703", "PAD704", "PAD705", "PAD706")
 
