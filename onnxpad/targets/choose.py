@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
@@ -24,7 +24,6 @@ from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import RIGHT, Cell, Target
 
-_ROUNDS = 3
 _MOST = 4096
 """Answers that are kept: models have few forms, and most of them at many nodes."""
 
@@ -37,8 +36,11 @@ _AS_IT_CAME = replace(KEPT, spelling=frozenset({"constant_amounts"}))
 Of the many ways to compute them, none was measured of which it is known that it is this one.
 """
 
-_RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
-"""How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
+_LIMIT, _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(7)
+"""How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly.
+
+What no padding mends does not count.
+"""
 
 _GRADES = {"fallback": _FALLBACK, "unknown": _UNKNOWN, "rejected": _REJECTED, "wrong": _WRONG}
 _OPPOSITES = {"value": "no_value", "no_value": "value"}
@@ -71,9 +73,6 @@ Forms = Mapping[Key, Form]
 
 Reply = tuple[Target, Cell]
 """The fate of a form at a target."""
-
-Grade = tuple[int, bool]
-"""How well a form is taken, and whether it is a limit of the target, which no padding mends."""
 
 
 class Fate(NamedTuple):
@@ -122,41 +121,45 @@ class Choice:
             for key in keys:
                 self._tried.setdefault(key, []).append((style, form))
 
-    def grades(self, form: Form | None) -> list[Grade]:
-        """How well a form is taken by each target; None stands for a padding that is gone."""
-        replies = answers_to(form, self.targets)
-        found = [(_best_known(*reply), reply[1].limit) for reply in replies]
-        # What its optimiser gets wrong is protected; only what it never runs counts here.
+    def grades(self, form: Form | None) -> list[int]:
+        """How well a form is taken by each target; None stands for a padding that is gone.
+
+        What is right as read is as good as any where nothing was measured. What onnxruntime's
+        optimiser gets wrong is protected; only what it never runs counts.
+        """
+        found = [
+            _RIGHT if grade(cell) == _READ and not target.is_measured else grade(cell)
+            for target, cell in answers_to(form, self.targets)
+        ]
         for _, cell in answers_to(form, self._implied):
-            found.append((_WRONG if cell.verdict == "rejected" else _RIGHT, cell.limit))
+            taken = _WRONG if cell.verdict == "rejected" else _RIGHT
+            found.append(_LIMIT if cell.limit else taken)
         return found
 
     def blocked(self, placed: Placed, target: Target) -> tuple[Form, Reply] | None:
         """A form of a padding that a target takes, and the reply of another that does not."""
         came = self.grades(placed.form)
-        for key in placed.keys:
-            for _, form in self._tried.get(key, ()):
-                if grade(_answer(target, form)) >= _FALLBACK:
-                    continue
+        for _, form in self._tries(placed):
+            if grade(_answer(target, form)) < _FALLBACK:
                 replies = answers_to(form, (*self.targets, *self._implied))
-                rows = zip(replies, came, self.grades(form), strict=True)
-                for reply, (was, _), (now, _) in rows:
-                    if now >= _UNKNOWN and not now == was == _UNKNOWN:
+                for reply, was, now in zip(replies, came, self.grades(form), strict=True):
+                    if now > _UNKNOWN or now == _UNKNOWN != was:
                         return form, reply
         return None
 
     def untried(self, placed: Placed) -> str:
         """A style of which it is not known whether all targets take it, where some reject it."""
         came = self.grades(placed.form)
-        for key in placed.keys:
-            for style, form in self._tried.get(key, ()):
-                rows = zip(came, self.grades(form), strict=True)
-                if style != KEPT.style and all(
-                    (now < _UNKNOWN and not limit) or now == _UNKNOWN <= was
-                    for (was, _), (now, limit) in rows
-                ):
-                    return style
+        for style, form in self._tries(placed):
+            rows = zip(came, self.grades(form), strict=True)
+            if style != KEPT.style and all(
+                _LIMIT < now < _UNKNOWN or now == _UNKNOWN <= was for was, now in rows
+            ):
+                return style
         return ""
+
+    def _tries(self, placed: Placed) -> Iterator[tuple[str, Form]]:
+        return chain.from_iterable(self._tried.get(key, ()) for key in placed.keys)
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -197,25 +200,18 @@ def choose(run: Run) -> Choice:
     computes = any(each.form.pad == "computed" for each in given)
     base = settled() if computes else given
     wants |= dict.fromkeys(_all_names(base), _AS_IT_CAME)
-    groups = first = grouped(base)
-    for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
-        names = frozenset(chain.from_iterable(each.names for each in groups))
-        for wanted in ways:
-            waiting = [each for each in groups if each.may_gain]
-            forms = _written(run, wanted, names) if waiting else {}
-            for each in waiting:
-                each.take(wanted, forms)
-        before = dict(wants)
-        for group in groups:
-            if group.wanted != _AS_IT_CAME:  # what was written stays as it is wanted downstream
-                wants |= dict.fromkeys(group.names, group.wanted)
-        left = settled()
-        if before == wants:
-            break
-        groups = grouped(left)
+    groups = grouped(base)
+    for wanted in ways:
+        waiting = [each for each in groups if each.may_gain]
+        forms = _written(run, wanted, wants) if waiting else {}
+        for each in waiting:
+            each.take(wanted, forms)
+    for each in groups:
+        wants |= dict.fromkeys(each.names, each.wanted)
+    left = settled()
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
-        vain = [name for each in first if not each.gains(last) for name in each.names]
+        vain = [name for each in groups if not each.gains(last) for name in each.names]
         if all(wants[name] == _AS_IT_CAME for name in vain):
             break
         wants |= dict.fromkeys(vain, _AS_IT_CAME)
@@ -227,13 +223,14 @@ def choose(run: Run) -> Choice:
         wants |= dict.fromkeys(kept, KEPT)
         last = _by_key(settled(), wants)
     for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
-        vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
-        if not vain:
-            break
-        for name in vain:
-            spelled = wants[name].spelling - {*_UNGUARDED} | {without}
-            wants[name] = replace(wants[name], spelling=spelled)
-        last = _by_key(settled(), wants)
+        if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
+            less = {name: _spelled(wanted, without) for name, wanted in wants.items()}
+            graph.rollback(mark)
+            forms = _by_key(_tried(run, less), wants)
+            for each in groups:
+                if each.rank(forms) < each.rank(last):
+                    wants |= {name: less[name] for name in each.names}
+            last = _by_key(settled(), wants)
     graph.rollback(mark)
     run.write_each(wants, _passes(options))
     choice.sites = tuple(
@@ -264,17 +261,11 @@ def _answer(target: Target, form: Form | None) -> Cell:
 
 
 def grade(cell: Cell) -> int:
-    """How well a form is taken, the best first; what no padding mends does not count."""
-    if cell.limit or (cell.verdict == "right" and cell.measured):
-        return _RIGHT
-    return _GRADES.get(cell.verdict, _READ)
-
-
-def _best_known(target: Target, cell: Cell) -> int:
-    """A grade; what is right as read is as good as any where nothing was measured."""
-    found = grade(cell)
-    runs = target.measured or any(each.measured for each in target.cells)
-    return _RIGHT if found == _READ and not runs else found
+    """How well a form is taken, the best first."""
+    if cell.limit:
+        return _LIMIT
+    right = _RIGHT if cell.measured else _READ
+    return _GRADES.get(cell.verdict, right)
 
 
 class _Group:
@@ -288,9 +279,10 @@ class _Group:
         self._found, self._choice = found, choice
         self._is_asked = any(_concern(asked, each.form) for each in found)
         self._given = [row for each in found for row in choice.grades(each.form)]
-        grades = [found for found, _ in self._given]
-        self._is_wrong = self._is_asked or any(each >= _FALLBACK for each in grades)
-        self._came = self._rank = (len(grades) + 1,) if self._is_asked else _rank(grades)
+        self._is_wrong = self._is_asked or max(self._given) >= _FALLBACK
+        self._came = self._rank = _rank(self._given)
+        if self._is_asked:
+            self._came = self._rank = (len(self._given) + 1,)
 
     @property
     def may_gain(self) -> bool:
@@ -313,23 +305,13 @@ class _Group:
     def loses(self, forms: Forms) -> bool:
         """Whether a target is known to take it less well in a result than as it came."""
         rows = self._rows(forms)
-        return any(was < now and (was == _RIGHT or now >= _REJECTED) for (was, _), (now, _) in rows)
+        return any(was < now and (was <= _RIGHT or now >= _REJECTED) for was, now in rows)
 
-    def is_guarded_in_vain(self, forms: Forms) -> bool:
-        """Whether a `Pad` is protected in a result by what some target does not take."""
-        for each in self._found:
-            form, came = _found_in(forms, each), each.form.auto_pad
-            if form is None or not (form.fill == "empty" or form.auto_pad == "VALID" != came):
-                continue
-            bare = replace(form, auto_pad="NOTSET") if form.auto_pad == "VALID" else form
-            fills = ("absent", "zero") if form.fill else ("",)
-            for target in self._choice.targets:
-                others = [grade(_answer(target, replace(bare, fill=fill))) for fill in fills]
-                if _READ < grade(_answer(target, form)) > min(others):
-                    return True
-        return False
+    def rank(self, forms: Forms) -> tuple[int, ...]:
+        """The rank of a result, taken or not, as far as more counts than how that is known."""
+        return _rank([now for _, now in self._rows(forms)])[:-1]
 
-    def _rows(self, forms: Forms) -> Iterator[tuple[Grade, Grade]]:
+    def _rows(self, forms: Forms) -> Iterator[tuple[int, int]]:
         """How well it is taken as it came and in a result."""
         found = (self._choice.grades(_found_in(forms, each)) for each in self._found)
         return zip(self._given, chain.from_iterable(found), strict=True)
@@ -341,13 +323,16 @@ class _Group:
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
         is_free = self._is_asked or wanted.style == KEPT.style
-        grades = []
-        for (was, was_limit), (now, limit) in self._rows(forms):
+        for was, now in self._rows(forms):
             may_be_unknown = was in {_UNKNOWN, _WRONG} or (is_free and was == _REJECTED)
-            if now > _UNKNOWN or (now == _UNKNOWN and not may_be_unknown):
+            is_worse = now > _UNKNOWN or (now == _UNKNOWN and not may_be_unknown)
+            if is_worse or now == _LIMIT < was:
                 return None
-            grades.append(_WRONG if limit and not was_limit else now)
-        return _rank(grades)
+        return _rank([now for _, now in self._rows(forms)])
+
+
+def _spelled(wanted: Wanted, without: str) -> Wanted:
+    return replace(wanted, spelling=wanted.spelling - {*_UNGUARDED} | {without})
 
 
 def _found_in(forms: Forms, placed: Placed) -> Form | None:
@@ -362,25 +347,22 @@ def _rank(grades: Sequence[int]) -> tuple[int, ...]:
 
 def _asked(options: Options) -> dict[str, Any]:
     """The options that ask for a way to write; a style that is named is asked for."""
-    usual = Options()
-    given = {name: getattr(options, name) for name in _ASKS}
-    named = not isinstance(options.style, Unasked)
-    return {
-        name: value
-        for name, value in given.items()
-        if value != getattr(usual, name) or (name == "style" and named)
+    usual = asdict(Options())
+    asked = {
+        name: getattr(options, name) for name in _ASKS if getattr(options, name) != usual[name]
     }
+    return asked if isinstance(options.style, Unasked) else {"style": options.style} | asked
 
 
 def _concern(asked: Container[str], form: Form) -> bool:
     """Whether options that ask for a way to write concern a form."""
-    is_open = "open" in {form.pads, form.outer} or form.pad == "computed"
-    return (
-        "style" in asked
-        or ("no_ceil" in asked and bool(form.ceil))
-        or ("symmetric_transpose" in asked and form.op == "ConvTranspose")
-        or ("dynamic" in asked and is_open)
-    )
+    concerned = {
+        "style": True,
+        "no_ceil": form.ceil,
+        "symmetric_transpose": form.op == "ConvTranspose",
+        "dynamic": form.is_open or form.pad == "computed",
+    }
+    return any(does for name, does in concerned.items() if name in asked)
 
 
 def _ways(options: Options, spelling: frozenset[str]) -> list[Wanted]:

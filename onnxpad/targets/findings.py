@@ -212,8 +212,7 @@ def _said(reply: Reply) -> dict[str, object]:
 def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
     """The option that mends it; sizes only where they may decide, not where amounts are data."""
     context, form = placed.context, placed.form
-    depends = "open" in {form.pads, form.outer} and not cell.limit
-    option = cell.advice or "--shape" * depends
+    option = cell.advice or "--shape" * (form.is_open and not cell.limit)
     if option.partition(" ")[0] in BY_SIZE:
         nodes = [each for each in (placed.node, *placed.nodes) if is_pad(context.graph, each)]
         pads = [pad for each in nodes if isinstance(pad := context.pad(each), PadOp)]

@@ -107,6 +107,11 @@ class Form(Struct, frozen=True):
         return (self.fill, by_attributes, *[getattr(self, name) for name in _REST])
 
     @property
+    def is_open(self) -> bool:
+        """Whether amounts depend on sizes that are not known."""
+        return "open" in {self.pads, self.outer}
+
+    @property
     def said(self) -> dict[str, object]:
         """The fields that are not as in a form that says nothing but its operator."""
         usual = asdict(Form(self.op))

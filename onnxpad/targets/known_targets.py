@@ -50,38 +50,12 @@ ALIASES = {
 STYLES = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
 """The writings in which each form was run."""
 
-SPELLINGS = {
-    "kernel_shape": "the attribute kernel_shape must be written",
-    "write_pads": "pads must be written even where all are 0",
-    "no_count_include_pad": "count_include_pad must not be 1, also where nothing is padded",
-    "write_count_include_pad": "count_include_pad must be written where an average pads",
-    "no_output_padding": "output_padding must be taken off the pads where they are as large",
-    "no_valid": "auto_pad=VALID and NOTSET must not be written",
-    "no_axes": "a Pad must not have the input axes",
-    "value": "a Pad must have its third input, the fill",
-    "no_value": "a Pad must not have its third input, the fill",
-    "typed_amounts": "amounts of a Pad must be stored as int64_data",
-    "initializers": "the constants of a Pad must be initializers, not Constant nodes",
-    "no_declared_sizes": "sizes of inner tensors and outputs must not be declared",
-}
-"""Ways to write the same graph that a runtime may insist on."""
-
-TOPICS = {
-    "auto_pad_conv": "SAME on a convolution",
-    "auto_pad_conv_transpose": "SAME on a transposed convolution",
-    "auto_pad_pool": "SAME on a pool",
-    "same_with_dilation": "SAME with dilation",
-    "asymmetric_pads_conv": "pads of a convolution that differ at both ends",
-    "asymmetric_pads_pool": "pads of a pool that differ at both ends",
-    "asymmetric_pads_conv_transpose": "pads of a transposed convolution that differ at both ends",
-    "pad_op": "Pad",
-    "ceil_mode": "ceil_mode",
-    "count_include_pad": "count_include_pad",
-    "conv_transpose_output_padding": "output_padding",
-    "conv_transpose_output_shape": "output_shape",
-    "other": "other forms",
-}
-"""Questions that cells answer, by the name that a file has for each."""
+SPELLINGS = frozenset(
+    {"kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value"}
+    | {"no_output_padding", "no_valid", "no_axes", "no_value", "typed_amounts", "initializers"}
+    | {"no_declared_sizes"}
+)
+"""Ways to write the same graph that a runtime may insist on; the manual explains each."""
 
 _SIDES = ("none", "equal", "end", "begin", "mixed", "open")
 
@@ -298,7 +272,7 @@ def checked(path: Path, text: str) -> File:
 
 def _mistakes(said: File) -> Iterator[Problem]:
     """What a file speaks of, and that there is none of."""
-    for each in {*said.spell} - SPELLINGS.keys():
+    for each in {*said.spell} - SPELLINGS:
         yield ("spell",), f"there is no spelling {each!r}{meant(each, SPELLINGS)}"
     models = {form if style == "given" else f"{form}:{style}" for form, style in sites()}
     models |= forms().keys()
@@ -368,10 +342,8 @@ def is_of(wanted: str, variant: str, version: str) -> bool:
     >>> [is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
     [True, True, False, False]
     """
-    named, at, number = wanted.rpartition("@")
-    if not at and not numbers(number):
-        named, number = number, ""
-    return named == variant and (not number or is_version(number, version))
+    named, _, number = wanted.rpartition("@")
+    return wanted == variant != "" or (named == variant and is_version(number, version))
 
 
 class Standing(Struct, frozen=True):

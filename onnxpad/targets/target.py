@@ -155,6 +155,11 @@ class Target(Struct, frozen=True, eq=False):
         """The name with the version, as in `opencv@5.0.0`."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether any of its answers was measured."""
+        return self.measured or any(each.measured for each in self.cells)
+
     def cell(self, form: Form) -> Cell:
         """The answer for a form: as measured, else as read, else unknown.
 

@@ -824,7 +824,7 @@ LACKS: Final = ('fill = ["empty", "zero"] -> rejected', ["no_value"])
         ([EMPTY, NO_VALID], [], ', ""', ["p", "empty", ""], "PAD704"),
         ([WRITES[0]], WRITES[1], "", ["p", "z_value", "VALID"], ""),
         ([WRITES[0]], WRITES[1], ', ""', ["p", "z_value", "VALID"], ""),
-        ([WRITES[0], NO_VALID], WRITES[1], "", ["p", ""], "PAD701 PAD704"),
+        ([WRITES[0], NO_VALID], WRITES[1], "", ["p", "empty", ""], "PAD704"),
         ([LACKS[0]], LACKS[1], ', ""', ["p", "VALID"], ""),
         ([LACKS[0], NO_VALID], LACKS[1], "", ["p", ""], "PAD701"),
     ],

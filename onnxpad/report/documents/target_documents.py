@@ -12,7 +12,7 @@ from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.known_targets import SPELLINGS, TOPICS, USUAL, forms, sites, standing
+from onnxpad.targets.known_targets import USUAL, forms, sites, standing
 from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target
 
 ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
@@ -85,7 +85,7 @@ def _summary(name: str, target: Target) -> Group:
             found.setdefault(forms()[form]["about"], []).extend(map(target.cell, given))
     takes, against, unknown = list[str](), list[Line](), list[str]()
     for topic, cells in found.items():
-        title = TOPICS[topic]
+        title = _title(topic)
         right = sum(cell.verdict == "right" for cell in cells)
         if worse := dict.fromkeys(
             cell for cell in cells if cell.verdict not in {"right", "unknown"}
@@ -117,7 +117,7 @@ def _groups(target: Target) -> Iterator[Group]:
     for cell in target.cells:
         topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)
     for topic, cells in topics.items():
-        yield Group("", [*_topic_blocks(TOPICS.get(topic, topic), cells)])
+        yield Group("", [*_topic_blocks(_title(topic), cells)])
     if target.facts:
         facts = [
             Line(shown(fact.text + f" ({fact.source})" * bool(fact.source)))
@@ -142,8 +142,8 @@ def _head(target: Target) -> Iterator[Block]:
 def _particulars(target: Target) -> Iterator[Block]:
     if target.read:
         yield Line(f"read: {shown(target.read)}")
-    for each in target.spell:
-        yield Line(f"it insists: {SPELLINGS[each]}")
+    if target.spell:
+        yield Line(f"it insists on spellings: {and_list(target.spell)}")
     for note in target.notes:
         yield Line(shown(note))
     yield Line("a cell that says right holds where no other covers the form")
@@ -160,6 +160,10 @@ def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
         source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
         if cell.source or cell.forms:
             yield Line(marked(source, "faint"), " " * 12, " " * 14)
+
+
+def _title(topic: str) -> str:
+    return topic.replace("_", " ")
 
 
 def _verdict(verdict: str) -> str:
