@@ -58,9 +58,8 @@ class ReportWrong(TargetReport):
 
     ## What it does
     With `--target`, each padding in a form that gave other results there than the specification and
-    onnxruntime. `fix --target` writes it otherwise where a form is known that the target computes
-    rightly. The finding names the version, and the models that were run or the source that was
-    read.
+    onnxruntime, with what says so: models that were run, or a source that was read. `fix` writes it
+    in a form that is known to be computed rightly, if there is one.
     ## Why it matters
     Nothing stops: the network runs, and its accuracy is lost.
     ## Example
@@ -77,8 +76,8 @@ class ReportRejected(TargetReport):
     """Padding that a target does not run.
 
     ## What it does
-    With `--target`, each padding in a form at which the target's importer or kernel stopped.
-    `fix --target` writes it otherwise where a form is known that the target computes rightly.
+    With `--target`, each padding in a form at which the target's importer or kernel stopped. `fix`
+    writes it in a form that is known to be computed rightly, if there is one.
     ## Why it matters
     An importer stops at the first form that it does not know, often without naming the node.
     ## Example
@@ -96,10 +95,10 @@ class ReportFallback(TargetReport):
     """Padding that a target hands over to another provider.
 
     ## What it does
-    With `--target`, each padding in a form that runs rightly, but not where it should: data is
-    copied there and back. It is a warning where `fix --target` writes a form that stays.
+    With `--target`, each padding in a form that runs rightly, but not where it should. It is a
+    warning where `fix --target` writes a form that stays.
     ## Why it matters
-    Each change of provider costs more than most operators.
+    Data is copied there and back, which costs more than most operators.
     ## Example
         y = Pad <mode = "reflect"> (x, pads)
     stays with `--target coreml`

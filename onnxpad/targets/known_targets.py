@@ -104,9 +104,6 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     version: str
     variant: str = ""
     title: str = ""
-    how: str = ""
-    date: str = ""
-    best: str = ""
     raw: bool | None = None
     not_run: Texts = ()
     differs: tuple[Differing, ...] | None = None
@@ -361,16 +358,14 @@ class Standing(Struct, frozen=True):
 def standing(target: Target) -> Standing:
     """How many of the forms a target computes rightly: as its runs say, or else its cells.
 
-    Amounts that are stored as bytes count as given, since exporters write them so.
+    Of a form that was run with its amounts as bytes and as numbers, both must be right.
     """
-    given, best = dict[str, bool](), dict[str, bool]()
-    answers = [(run.form, run.style, {run.verdict}) for run in target.runs] or [
-        (form, style, {target.cell(site).verdict for site in found})
+    answers = [(run.form, run.style, run.verdict == "right") for run in target.runs] or [
+        (form, style, {target.cell(site).verdict for site in found} == {"right"})
         for (form, style), found in sites().items()
     ]
-    for form, style, verdicts in answers:
-        is_right = verdicts == {"right"}
-        best[form] = best.get(form, False) or is_right
-        if style == "given":
-            given[form] = given.get(form, True) and is_right
-    return Standing(len(best), sum(given.values()), sum(best.values()), len(target.runs))
+    every_form = {form for form, _, _ in answers}
+    right = {form for form, _, is_right in answers if is_right}
+    not_given = {form for form, style, is_right in answers if style == "given" and not is_right}
+    given = {form for form, style, _ in answers if style == "given"} - not_given
+    return Standing(len(every_form), len(given), len(right), len(target.runs))

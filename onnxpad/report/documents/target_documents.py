@@ -87,21 +87,25 @@ def _summary(name: str, target: Target) -> Group:
     for topic, cells in found.items():
         title = _title(topic)
         right = sum(cell.verdict == "right" for cell in cells)
-        if worse := dict.fromkeys(
-            cell for cell in cells if cell.verdict not in {"right", "unknown"}
-        ):
-            told = sorted(worse, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
-            against.append(_told(title, *told))
-        elif right:
-            takes.append(title + f" ({right} of {len(cells)})" * (right < len(cells)))
-        else:
+        number = f" ({right} of {len(cells)})" * (right < len(cells))
+        spoken = (cell for cell in target.cells if topic in cell.about)
+        told = [*dict.fromkeys(cell for cell in (*cells, *spoken) if _is_against(cell))]
+        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+        if right and not any(map(_is_against, cells)):
+            takes.append(title + (" (not always)" if told else number))
+        elif not told:
             unknown.append(title)
+        against += [_told(title, *told)] if told else []
     lines = [Line(f"takes: {and_list(takes)}")] if takes else []
     lines += [Line("does not take, or not always:"), *against] if against else []
     lines += [Line(f"not known: {and_list(unknown)}")] if unknown else []
     lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
     lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
     return Group("", [*_head(target), *lines])
+
+
+def _is_against(cell: Cell) -> bool:
+    return cell.verdict not in {"right", "unknown"}
 
 
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:
