@@ -404,23 +404,16 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> Forms:
     """The forms of a model written in one way, by the keys of each padding, as `_by_key`."""
     mark = run.graph.mark()
     try:
-        return _by_key(_tried(run, None, wanted), names)
+        return _by_key(_tried(run, {}, wanted), names)
     finally:
         run.graph.rollback(mark)
 
 
-def _tried(
-    run: Run, wants: Mapping[str, Wanted] | None, usual: Wanted | None = None
-) -> list[Placed]:
+def _tried(run: Run, wants: Mapping[str, Wanted], usual: Wanted | None = None) -> list[Placed]:
     """The forms of a model once it is written so, as `Run.write_each` has it."""
-    options = run.options
-    if usual is not None and usual.style != KEPT.style:
-        options = replace(options, **{name: getattr(usual, name) for name in _ASKS})
-    elif usual is not None:
-        wants = {}
-    trial = Run(run.graph, options, domain=run.domain)
+    trial = Run(run.graph, run.options, domain=run.domain)
     trial.barred = run.barred
-    trial.write_each(wants, _passes(options), usual)
+    trial.write_each(wants, _passes(run.options), usual)
     trial.edit()
     return [*forms_of(trial.left, bare=True)]
 
