@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from onnxpad.targets import known_targets as targets
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import DATA, File, checked, every, known, text_of
-from onnxpad.targets.known_targets import forms as all_forms
 from onnxpad.targets.known_targets import sites as all_sites
 from onnxpad.targets.target import Cell, Target, admitted
 from onnxpad.targets.toml_file import parsed
+from tests.targets.forms import tables
 
 
 class Row(NamedTuple):
@@ -335,7 +335,7 @@ def test_a_cell_that_a_spelling_mends_has_the_spelling(target: Target) -> None:
     "target", [each for each in every() if each.runs], ids=attrgetter("full_name")
 )
 def test_no_cell_says_right_of_a_model_that_was_not(target: Target) -> None:
-    sites, models = all_sites(), all_forms()
+    sites, models = all_sites(), tables()
     wrong = []
     for run in target.runs:
         (opset,) = re.findall(r'"" : (\d+)', models[run.form]["model"])
