@@ -144,11 +144,6 @@ class Form(Struct, frozen=True):
         return replace(Form("Pad", **told), rank=self.rank + 2, silent=True)
 
     @property
-    def behind_pads(self) -> Form:
-        """The form of an operator without the `Pad`s in front of it."""
-        return replace(self, **OF_PADS)
-
-    @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return replace(self, **_UNHEEDED) == Form(self.op)

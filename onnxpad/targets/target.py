@@ -8,6 +8,7 @@ from functools import cache
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from onnxpad.options import TYPED
 from onnxpad.targets.form import BESIDE, OF_PADS, Form
@@ -186,7 +187,7 @@ class Target(Struct, frozen=True, eq=False):
         if not self.by_user or not form.pad or form.op == "Pad":
             return found
         front = next((cell for cell in self.cells if cell.covers_pads(form)), None)
-        bare = RIGHT if form.behind_pads.pads_nothing else UNKNOWN
+        bare = RIGHT if replace(form, **OF_PADS).pads_nothing else UNKNOWN
         return found if front is None else min(front, found or bare, key=_rank)
 
 
