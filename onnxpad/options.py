@@ -64,7 +64,7 @@ class OptionKeywords(TypedDict, total=False):
 class Wanted(Struct, frozen=True):
     """How one padding is to be written: as the options of these names have it.
 
-    Style `keep` is for padding that stays as it came. Spellings are as `target_file.SPELLINGS`
+    Style `keep` is for padding that stays as it came. Spellings are as `known_targets.SPELLINGS`
     names them, and `no_empty_fill` (a `Pad` is not protected from onnxruntime by an empty third
     input) and `no_guard` (nor otherwise).
     """

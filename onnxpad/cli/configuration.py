@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from msgspec import defstruct
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
@@ -38,42 +39,45 @@ def _require_target(folder: Path, name: str) -> None:
 def _require_sizes(option: str, text: str) -> None:
     from onnxpad.facts.recorded import shape_of, sizes_of
 
-    for name, sizes in sizes_by_name(option, [text]).items():
-        (shape_of if option == "--shape" else sizes_of)(name, sizes)
+    read = shape_of if option == "--shape" else sizes_of
+    for each in sizes_by_name(option, [text]).items():
+        read(*each)
 
 
-def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+def _chosen(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
     """Codes or beginnings of codes, all of which there are."""
     from onnxpad.rewrite.registry import every_code
 
     return codes_given(name, texts, every_code())
 
 
-Texts = str | list[str]
+Texts = str | tuple[str, ...]
 
 
-_KEYS = toml.table(
-    "Configuration",
-    {},
-    {
-        **dict.fromkeys(("target", "select", "ignore"), Texts),
-        **dict.fromkeys((IGNORED, *SIZES), dict[str, Texts]),
-        "style": Style,
-        "fail-on": Severity,
-    },
+Keys = defstruct(
+    "Keys",
+    [
+        *((key, Texts, ()) for key in ("target", "select", "ignore")),
+        *((key, dict[str, Texts], {}) for key in ("per_file_ignores", *SIZES)),
+        *(("style", Style | None, None), ("fail_on", Severity | None, None)),
+    ],
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename="kebab",
 )
 """Every key, and what its value is."""
 
 
 def _problems(folder: Path, said: Any) -> Iterator[Problem]:
     """Names that there are none of, each with its place."""
+    is_code = partial(_chosen, "")
     for key in ("select", "ignore"):
-        yield from _refused(_require_code, (key,), getattr(said, key) or ())
-    yield from _refused(partial(_require_target, folder), ("target",), said.target or ())
-    for pattern, texts in (said.per_file_ignores or {}).items():
-        yield from _refused(_require_code, (IGNORED, pattern), texts)
+        yield from _refused(is_code, (key,), getattr(said, key))
+    yield from _refused(partial(_require_target, folder), ("target",), said.target)
+    for pattern, texts in said.per_file_ignores.items():
+        yield from _refused(is_code, (IGNORED, pattern), texts)
     for key, option in SIZES.items():
-        for pattern, texts in (getattr(said, key) or {}).items():
+        for pattern, texts in getattr(said, key).items():
             yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
 
 
@@ -84,10 +88,6 @@ def _refused(require: Callable[[str], object], at: Place, texts: Any) -> Iterato
             require(each)
         except UsageError as error:
             yield at, f"{at[-1]!r}: {error}"
-
-
-def _require_code(text: str) -> None:
-    _chosen("", [text])
 
 
 class Configuration:
@@ -131,7 +131,7 @@ class Configuration:
 
     def _fits(self, pattern: str, model: Path) -> bool:
         """Whether a pattern fits the name of a model, or its path from the folder of this file."""
-        folder, path = _absolute(self.path.parent), _absolute(model)
+        folder, path = map(Path, map(os.path.abspath, (self.path.parent, model)))
         below = path.relative_to(folder) if path.is_relative_to(folder) else path
         pattern = pattern.removeprefix("./")
         if pattern.startswith("**/"):  # any folders, or none
@@ -218,8 +218,8 @@ def read(path: Path) -> Configuration | None:
     if table is None:
         return None
     check = partial(_problems, shown.parent)
-    known = _KEYS.__struct_encode_fields__
-    toml.parsed(shown, text, _KEYS, check, under=place, known=known)
+    known = Keys.__struct_encode_fields__
+    toml.parsed(shown, text, Keys, check, under=place, known=known)
     return Configuration(shown, table)
 
 
@@ -244,10 +244,6 @@ def _target(folder: Path, name: str) -> str:
     """A target; the path of a file is from the folder of the configuration."""
     path, at, version = (name, "", "") if name.endswith(".toml") else name.rpartition("@")
     return f"{folder / path}{at}{version}" if path.endswith(".toml") else name
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.normpath(path.absolute()))
 
 
 def _shown(path: Path) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from onnxpad import __version__
 from onnxpad.finding import Assumption, Page, Severity
@@ -197,12 +197,10 @@ def _standing(target: Target) -> Standing:
 
 
 def _when(cell: Cell) -> dict[str, object]:
-    """The conditions of a cell, as in a file."""
-    ends = {name: {"min": each.least, "max": each.most} for name, each in cell.when}
-    return {
-        name: list(each.values) or {key: end for key, end in ends[name].items() if end is not None}
-        for name, each in cell.when
-    }
+    """The conditions of a cell, as in a file but for single values, which are lists too."""
+    from onnxpad.targets.target import admitted
+
+    return {name: to_builtins(admitted(said)) for name, said in cell.when.items()}
 
 
 def _summary(report: CheckReport) -> dict[str, int]:
@@ -294,7 +292,7 @@ VIEWS: Mapping[str, View] = {
         "validation ~config"
     ),
     "Validation": told("... uncompared - skipped resized"),
-    "Run": told("... - drawn"),
+    "Run": told("... - drawn sites"),
     "Comparison": told("... - elements"),
     "Divergence": told("... - is_pad"),
     "PaddingDifference": told("... pads - totals"),
@@ -382,7 +380,7 @@ VIEWS: Mapping[str, View] = {
         "name title version measured read *standing spell notes ~cells ~runs ~facts",
         standing=("Standing", _standing),
     ),
-    "Cell": told("... when known_by - when", when=("Mapping[str, object]", _when)),
+    "Cell": told("... when known_by - when exact of", when=("Mapping[str, object]", _when)),
     "Failed": told(
         "error",
         error=(

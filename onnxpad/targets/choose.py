@@ -10,24 +10,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, replace
 
 from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.pads import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
-from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.registry import every_pass
-from onnxpad.rewrite.run import Run
+from onnxpad.rewrite.run import Passes, Run
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import OPPOSITES, Cell
+from onnxpad.targets.target import RIGHT, Cell, Target
 
-_ROUNDS = 3
 _MOST = 4096
 """Answers that are kept: models have few forms, and most of them at many nodes."""
 
@@ -40,11 +36,21 @@ _AS_IT_CAME = replace(KEPT, spelling=frozenset({"constant_amounts"}))
 Of the many ways to compute them, none was measured of which it is known that it is this one.
 """
 
-_RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
-"""How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
+_LIMIT, _RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(7)
+"""How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly.
+
+What no padding mends does not count.
+"""
+
+_GRADES = {"fallback": _FALLBACK, "unknown": _UNKNOWN, "rejected": _REJECTED, "wrong": _WRONG}
+_OPPOSITES = {"value": "no_value", "no_value": "value"}
+"""Spellings of which only one can be written."""
 
 _UNGUARDED = ("no_empty_fill", "no_guard")
 """Spellings of a `Pad` by which it is protected less, the least first."""
+
+_ASKS = ("style", "dynamic", "no_ceil", "symmetric_transpose")
+"""Options that ask for a way to write."""
 
 _WAYS = (
     Wanted("fold"),
@@ -62,15 +68,14 @@ _WAYS = (
 Key = tuple[str, str]
 """One of `Placed.keys`."""
 
+Forms = Mapping[Key, Form]
+"""The forms of a model by the keys of each padding."""
 
-class Reply(NamedTuple):
-    """The fate of a form at a target."""
-
-    target: Target
-    cell: Cell
+Reply = tuple[Target, Cell]
+"""The fate of a form at a target."""
 
 
-class Fate(Struct, frozen=True):
+class Fate(NamedTuple):
     """A padding of the original with what each target does with it, as it came and as wanted."""
 
     placed: Placed
@@ -81,8 +86,7 @@ class Fate(Struct, frozen=True):
     @property
     def mark(self) -> str:
         """The fate of it in a word: `right`, `rewritten`, or the worst that a target does."""
-        cells = [answer.cell for answer in self.best]
-        worst = max(cells, key=lambda cell: (cell.limit, grade(cell)))
+        worst = max((cell for _, cell in self.best), key=lambda cell: (cell.limit, grade(cell)))
         if worst.limit or grade(worst) not in {_RIGHT, _READ}:
             return worst.verdict
         unspelled = self.wanted.spelling - _AS_IT_CAME.spelling
@@ -93,25 +97,69 @@ class Fate(Struct, frozen=True):
     def known_by(self) -> str:
         """How that is known, as `Cell.known_by`, of the target of which the least is known."""
         order = ("measured", "inferred", "read", "no data")
-        return max((answer.cell.known_by for answer in self.best), key=order.index)
+        return max((cell.known_by for _, cell in self.best), key=order.index)
 
 
-class Choice(Struct, frozen=True):
+class Choice:
     """How each padding of a model is to be written, so that all targets take it.
 
     Attributes:
         targets: The targets that were asked for.
         sites: All padding of the original.
-        blocked: By padding and target, a form that this target takes of it, and the reply of
-            another, or of onnxruntime, for which it is not written.
-        untried: By padding, a style of which it is not known whether all targets take it, where
-            some reject how it came.
     """
 
-    targets: tuple[Target, ...]
-    sites: tuple[Fate, ...]
-    blocked: Mapping[tuple[Key, Target], tuple[Form, Reply]]
-    untried: Mapping[Key, str]
+    def __init__(self, targets: Sequence[Target], implied: Sequence[Target]) -> None:
+        """Takes the targets that were asked for, and those that are always meant."""
+        self.targets = targets
+        self.sites: tuple[Fate, ...] = ()
+        self._implied = implied
+        self._tried: dict[Key, list[tuple[str, Form]]] = {}
+
+    def note(self, style: str, keys: Iterable[Key], form: Form | None) -> None:
+        """Keeps a form of a padding that was tried, and the style in which it was."""
+        if form is not None:
+            for key in keys:
+                self._tried.setdefault(key, []).append((style, form))
+
+    def grades(self, form: Form | None) -> list[int]:
+        """How well a form is taken by each target; None stands for a padding that is gone.
+
+        What is right as read is as good as any where nothing was measured. What onnxruntime's
+        optimiser gets wrong is protected; only what it never runs counts.
+        """
+        found = [
+            _RIGHT if grade(cell) == _READ and not target.is_measured else grade(cell)
+            for target, cell in answers_to(form, self.targets)
+        ]
+        for _, cell in answers_to(form, self._implied):
+            taken = _WRONG if cell.verdict == "rejected" else _RIGHT
+            found.append(_LIMIT if cell.limit else taken)
+        return found
+
+    def blocked(self, placed: Placed, target: Target) -> tuple[Form, Reply] | None:
+        """A form of a padding that a target takes, and the reply of another that does not."""
+        came = self.grades(placed.form)
+        for _, form in self._tries(placed):
+            if grade(_answer(target, form)) < _FALLBACK:
+                replies = answers_to(form, (*self.targets, *self._implied))
+                for reply, was, now in zip(replies, came, self.grades(form), strict=True):
+                    if now > _UNKNOWN or now == _UNKNOWN != was:
+                        return form, reply
+        return None
+
+    def untried(self, placed: Placed) -> str:
+        """A style of which it is not known whether all targets take it, where some reject it."""
+        came = self.grades(placed.form)
+        for style, form in self._tries(placed):
+            rows = zip(came, self.grades(form), strict=True)
+            if style != KEPT.style and all(
+                _LIMIT < now < _UNKNOWN or now == _UNKNOWN <= was for was, now in rows
+            ):
+                return style
+        return ""
+
+    def _tries(self, placed: Placed) -> Iterator[tuple[str, Form]]:
+        return chain.from_iterable(self._tried.get(key, ()) for key in placed.keys)
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -134,44 +182,36 @@ def choose(run: Run) -> Choice:
     """
     options, graph = run.options, run.graph
     targets = targets_of(options)
-    run.remarks = tuple(_unheeded(targets))
-    implied = () if options.target_only or (own := load(_OWN)) in targets else (own,)
+    spelling, run.remarks = _spellings(targets)
+    own = load(_OWN)
+    choice = Choice(targets, () if options.target_only or own in targets else (own,))
     given = [*forms_of(run.analysed(), bare=True)]
     mark = graph.mark()
-    wants = dict.fromkeys(chain.from_iterable(map(_names, given)), _AS_IT_CAME)
-    ways = _ways(options, targets)
-    blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
+    wants = dict.fromkeys(_all_names(given), _AS_IT_CAME)
+    ways = _ways(options, spelling)
 
     def grouped(found: Iterable[Placed]) -> list[_Group]:
-        return [_Group(each, targets, implied, options) for each in _joined(found)]
+        return [_Group(each, choice, options) for each in _joined(found)]
 
     def settled() -> list[Placed]:
         graph.rollback(mark)
-        return _tried(run, options, wants)
+        return _tried(run, wants)
 
     computes = any(each.form.pad == "computed" for each in given)
     base = settled() if computes else given
-    wants |= dict.fromkeys(chain.from_iterable(map(_names, base)), _AS_IT_CAME)
-    groups = first = grouped(base)
-    for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
-        names = frozenset(chain.from_iterable(each.names for each in groups))
-        for wanted in ways:
-            waiting = [each for each in groups if each.may_gain]
-            forms = _written(run, wanted, names) if waiting else {}
-            for each in waiting:
-                each.take(wanted, forms)
-        before = dict(wants)
-        for group in groups:
-            blocked = group.blocked | blocked
-            if group.wanted != _AS_IT_CAME:  # what was written stays as it is wanted downstream
-                wants |= dict.fromkeys(group.names, group.wanted)
-        left = settled()
-        if before == wants:
-            break
-        groups = grouped(left)
+    wants |= dict.fromkeys(_all_names(base), _AS_IT_CAME)
+    groups = grouped(base)
+    for wanted in ways:
+        waiting = [each for each in groups if each.may_gain]
+        forms = _written(run, wanted, wants) if waiting else {}
+        for each in waiting:
+            each.take(wanted, forms)
+    for each in groups:
+        wants |= dict.fromkeys(each.names, each.wanted)
+    left = settled()
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
-        vain = [name for each in first if not each.gains(last) for name in each.names]
+        vain = [name for each in groups if not each.gains(last) for name in each.names]
         if all(wants[name] == _AS_IT_CAME for name in vain):
             break
         wants |= dict.fromkeys(vain, _AS_IT_CAME)
@@ -181,198 +221,123 @@ def choose(run: Run) -> Choice:
     lost = [name for each in came if each.loses(last) for name in each.names]
     if kept := [name for name in lost if wants[name] == _AS_IT_CAME]:
         wants |= dict.fromkeys(kept, KEPT)
-        left = settled()
-        last = _by_key(left, wants)
-    for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
-        vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
-        if not vain:
-            break
-        for name in vain:
-            spelling = wants[name].spelling - {*_UNGUARDED} | {without}
-            wants[name] = replace(wants[name], spelling=spelling)
         last = _by_key(settled(), wants)
+    for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
+        if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
+            less = {name: _spelled(wanted, without) for name, wanted in wants.items()}
+            graph.rollback(mark)
+            forms = _by_key(_tried(run, less), wants)
+            for each in groups:
+                if each.rank(forms) < each.rank(last):
+                    wants |= {name: less[name] for name in each.names}
+            last = _by_key(settled(), wants)
     graph.rollback(mark)
     run.write_each(wants, _passes(options))
-    return Choice(
-        targets,
-        tuple(
-            Fate(
-                each,
-                answers_to(each.form, targets),
-                wants[next(_names(each))],
-                answers_to(_found_in(last, each.keys), targets),
-            )
-            for each in given
-        ),
-        blocked,
-        dict(chain.from_iterable(group.untried for group in groups)),
+    choice.sites = tuple(
+        Fate(
+            each,
+            answers_to(each.form, targets),
+            wants[next(_names(each))],
+            answers_to(_found_in(last, each), targets),
+        )
+        for each in given
     )
+    return choice
 
 
-def _is_worse_guarded(form: Form, targets: Sequence[Target]) -> bool:
-    """Whether a target is not known to take a form, unlike one without what protects a `Pad`."""
-    bare = replace(form, auto_pad="NOTSET" if form.auto_pad == "VALID" else form.auto_pad)
-    others = [replace(bare, fill=fill) if form.fill else bare for fill in ("absent", "zero")]
-    return any(
-        _READ < grade(_answer(each, form)) > min(grade(_answer(each, other)) for other in others)
-        for each in targets
-    )
-
-
-def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Reply, ...]:
+def answers_to(form: Form | None, targets: Iterable[Target]) -> tuple[Reply, ...]:
     """The answers of targets for a form; None stands for a padding that is gone.
 
     A window that does not pad is taken by all of which nothing else is known.
     """
-    return tuple(Reply(each, _answer(each, form)) for each in targets)
+    return tuple((each, _answer(each, form)) for each in targets)
 
 
 @lru_cache(_MOST)
 def _answer(target: Target, form: Form | None) -> Cell:
-    cell = Cell("right") if form is None else target.cell(form)
+    cell = RIGHT if form is None else target.cell(form)
     is_bare = form is not None and form.pads_nothing and cell.verdict == "unknown"
-    return Cell("right") if is_bare else cell
+    return RIGHT if is_bare else cell
 
 
 def grade(cell: Cell) -> int:
-    """How well a form is taken, the best first; what no padding mends does not count."""
+    """How well a form is taken, the best first."""
     if cell.limit:
-        return _RIGHT
-    if cell.verdict == "right":
-        return _RIGHT if cell.measured else _READ
-    known = {"fallback": _FALLBACK, "unknown": _UNKNOWN, "rejected": _REJECTED}
-    return known.get(cell.verdict, _WRONG)
-
-
-def _best_known(reply: Reply) -> int:
-    """The grade of a reply; what is right as read is as good as any where nothing was measured."""
-    target, found = reply.target, grade(reply.cell)
-    runs = target.measured or any(each.measured for each in target.cells)
-    return _RIGHT if found == _READ and not runs else found
+        return _LIMIT
+    right = _RIGHT if cell.measured else _READ
+    return _GRADES.get(cell.verdict, right)
 
 
 class _Group:
     """Paddings that share a node, and so are written in one way: the best of those tried."""
 
-    def __init__(
-        self,
-        found: Sequence[Placed],
-        targets: Sequence[Target],
-        implied: Sequence[Target],
-        options: Options,
-    ) -> None:
+    def __init__(self, found: Sequence[Placed], choice: Choice, options: Options) -> None:
         """Begins with the way it came, unless options ask for others."""
-        is_asked = any(_asks(options, each.form) for each in found)
-        self.names = {name for placed in found for name in _names(placed)}  # edits change both
-        self._keys = [each.keys for each in found]
-        self._forms = [each.form for each in found]
-        self._targets = targets
-        self._implied = implied
-        self._given = self._taken([each.form for each in found])
-        grades = [found for found, _ in self._given]
-        self._came = self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
-        self._is_asked = is_asked
-        self._is_wrong = is_asked or any(each >= _FALLBACK for each in grades)
+        asked = _asked(options)
+        self.names = {*_all_names(found)}  # edits change both
         self.wanted = _AS_IT_CAME
-        self._untried = ""
-        self.blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
+        self._found, self._choice = found, choice
+        self._is_asked = any(_concern(asked, each.form) for each in found)
+        self._given = [row for each in found for row in choice.grades(each.form)]
+        self._is_wrong = self._is_asked or max(self._given) >= _FALLBACK
+        self._came = self._rank = _rank(self._given)
+        if self._is_asked:
+            self._came = self._rank = (len(self._given) + 1,)
 
     @property
     def may_gain(self) -> bool:
         """Whether some target does not take it well, as far as is known by now."""
-        return self._is_wrong and self._rank > _PERFECT
+        return self._is_wrong and any(self._rank)
 
-    def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
+    def take(self, wanted: Wanted, forms: Forms) -> None:
         """Takes a way of writing if it is better than those before."""
+        for each in self._found:
+            self._choice.note(wanted.style, each.keys, _found_in(forms, each))
         rank = self._admitted(forms, wanted)
-        if rank is None:
-            self._note(forms)
-            if not self._untried and self._admitted(forms, wanted, may_be_unknown=True):
-                self._untried = wanted.style
-        elif rank < self._rank:
+        if rank is not None and rank < self._rank:
             self.wanted, self._rank = wanted, rank
 
-    @property
-    def untried(self) -> Iterator[tuple[Key, str]]:
-        """As `Choice.untried`."""
-        keys = chain.from_iterable(self._keys) if self._untried else ()
-        return ((key, self._untried) for key in keys)
-
-    def _note(self, forms: Mapping[Key, Form]) -> None:
-        """Keeps what some target would take of a result, and who does not."""
-        found = [_found_in(forms, each) for each in self._keys]
-        targets = (*self._targets, *self._implied)
-        replies = [
-            (keys, form, reply)
-            for keys, form in zip(self._keys, found, strict=True)
-            for reply in answers_to(form, targets)
-        ]
-        rows = [*zip(replies, self._given, self._taken(found), strict=True)]
-        against = next(
-            reply
-            for (_, _, reply), (was, _), (now, _) in rows
-            if now >= _UNKNOWN and not now == was == _UNKNOWN
-        )
-        for (keys, form, reply), (was, _), (now, _) in rows:
-            if was >= _FALLBACK and now < _FALLBACK and form is not None:
-                for key in keys:
-                    self.blocked.setdefault((key, reply.target), (form, against))
-
-    def gains(self, forms: Mapping[Key, Form]) -> bool:
+    def gains(self, forms: Forms) -> bool:
         """Whether targets take it better in a result than as it came, and nothing is known less."""
         rank = self._admitted(forms, self.wanted)
         return rank is not None and rank < self._came
 
-    def loses(self, forms: Mapping[Key, Form]) -> bool:
+    def loses(self, forms: Forms) -> bool:
         """Whether a target is known to take it less well in a result than as it came."""
-        found = self._taken([_found_in(forms, each) for each in self._keys])
-        rows = zip(self._given, found, strict=True)
-        return any(was < now and (was == _RIGHT or now >= _REJECTED) for (was, _), (now, _) in rows)
+        rows = self._rows(forms)
+        return any(was < now and (was <= _RIGHT or now >= _REJECTED) for was, now in rows)
 
-    def is_guarded_in_vain(self, forms: Mapping[Key, Form]) -> bool:
-        """Whether a `Pad` is protected in a result by what some target does not take."""
-        found = [_found_in(forms, each) for each in self._keys]
-        return any(
-            form is not None
-            and (form.fill == "empty" or (form.auto_pad == "VALID" != came.auto_pad))
-            and _is_worse_guarded(form, self._targets)
-            for came, form in zip(self._forms, found, strict=True)
-        )
+    def rank(self, forms: Forms) -> tuple[int, ...]:
+        """The rank of a result, taken or not, as far as more counts than how that is known."""
+        return _rank([now for _, now in self._rows(forms)])[:-1]
 
-    def _admitted(
-        self, forms: Mapping[Key, Form], wanted: Wanted, *, may_be_unknown: bool = False
-    ) -> tuple[int, ...] | None:
+    def _rows(self, forms: Forms) -> Iterator[tuple[int, int]]:
+        """How well it is taken as it came and in a result."""
+        found = (self._choice.grades(_found_in(forms, each)) for each in self._found)
+        return zip(self._given, chain.from_iterable(found), strict=True)
+
+    def _admitted(self, forms: Forms, wanted: Wanted) -> tuple[int, ...] | None:
         """The rank of a result; None where it is not taken, or less is known than before.
 
         What was computed wrongly may be unknown then. What was rejected may be where it is only
         spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
-        is_free = may_be_unknown or self._is_asked or wanted.style == KEPT.style
-        grades = []
-        found = self._taken([_found_in(forms, each) for each in self._keys])
-        for (was, was_limit), (now, limit) in zip(self._given, found, strict=True):
-            is_freed = now == _UNKNOWN and (was == _WRONG or (is_free and was == _REJECTED))
-            if now >= _UNKNOWN and not now == was == _UNKNOWN and not is_freed:
+        is_free = self._is_asked or wanted.style == KEPT.style
+        for was, now in self._rows(forms):
+            may_be_unknown = was in {_UNKNOWN, _WRONG} or (is_free and was == _REJECTED)
+            is_worse = now > _UNKNOWN or (now == _UNKNOWN and not may_be_unknown)
+            if is_worse or now == _LIMIT < was:
                 return None
-            grades.append(_WRONG if limit and not was_limit else now)
-        return _rank(grades)
-
-    def _taken(self, forms: Iterable[Form | None]) -> list[tuple[int, bool]]:
-        """The grades of forms by target, and whether what no padding mends speaks against each."""
-        found: list[tuple[int, bool]] = []
-        for form in forms:
-            replies, own = answers_to(form, self._targets), answers_to(form, self._implied)
-            found += [(_best_known(reply), reply.cell.limit) for reply in replies]
-            # What its optimiser gets wrong is protected; only what it never runs counts here.
-            found += [
-                (_WRONG if cell.verdict == "rejected" else _RIGHT, cell.limit) for _, cell in own
-            ]
-        return found
+        return _rank([now for _, now in self._rows(forms)])
 
 
-def _found_in(forms: Mapping[Key, Form], keys: Iterable[Key]) -> Form | None:
+def _spelled(wanted: Wanted, without: str) -> Wanted:
+    return replace(wanted, spelling=wanted.spelling - {*_UNGUARDED} | {without})
+
+
+def _found_in(forms: Forms, placed: Placed) -> Form | None:
     """The form of a padding in a result; None where it is gone, as that of a `Pad` that folds."""
-    return next((forms[key] for key in keys if key in forms), None)
+    return next((forms[key] for key in placed.keys if key in forms), None)
 
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
@@ -380,100 +345,87 @@ def _rank(grades: Sequence[int]) -> tuple[int, ...]:
     return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK, _READ))
 
 
-_PERFECT = (0, 0, 0, 0, 0)
+def _asked(options: Options) -> dict[str, Any]:
+    """The options that ask for a way to write; a style that is named is asked for."""
+    usual = asdict(Options())
+    asked = {
+        name: getattr(options, name) for name in _ASKS if getattr(options, name) != usual[name]
+    }
+    return asked if isinstance(options.style, Unasked) else {"style": options.style} | asked
 
 
-def _asks(options: Options, form: Form) -> bool:
-    """Whether options ask for a way of writing that concerns a form."""
-    is_open = "open" in {form.pads, form.outer} or form.pad == "computed"
-    return (
-        not isinstance(options.style, Unasked)
-        or (options.no_ceil and bool(form.ceil))
-        or (options.symmetric_transpose and form.op == "ConvTranspose")
-        or (options.dynamic != Options().dynamic and is_open)
-    )
+def _concern(asked: Container[str], form: Form) -> bool:
+    """Whether options that ask for a way to write concern a form."""
+    concerned = {
+        "style": True,
+        "no_ceil": form.ceil,
+        "symmetric_transpose": form.op == "ConvTranspose",
+        "dynamic": form.is_open or form.pad == "computed",
+    }
+    return any(does for name, does in concerned.items() if name in asked)
 
 
-def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
+def _ways(options: Options, spelling: frozenset[str]) -> list[Wanted]:
     """The ways to write a padding that options leave, the least rewriting first."""
-    usual, spelling = Options(), frozenset(_spellings(targets)) | _AS_IT_CAME.spelling
-    asked: tuple[set[str] | set[bool], ...] = (
-        set() if isinstance(options.style, Unasked) else {options.style},
-        {options.dynamic} - {usual.dynamic},
-        {options.no_ceil} - {usual.no_ceil},
-        {options.symmetric_transpose} - {usual.symmetric_transpose},
-    )
-    ways = [
-        way
-        for way in _WAYS
-        if all(not some or value in some for value, some in zip(astuple(way), asked, strict=False))
-    ]
-    if {"value", "no_value"} & spelling:  # an empty third input is neither
-        spelling |= {"no_empty_fill"}
-    is_spelled = spelling > _AS_IT_CAME.spelling and not any(asked)
-    kept = [replace(KEPT, spelling=spelling)] if is_spelled else []
+    asked = _asked(options).items()
+    ways = [way for way in _WAYS if all(getattr(way, name) == value for name, value in asked)]
+    kept = [replace(KEPT, spelling=spelling)] if spelling > _AS_IT_CAME.spelling else []
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
     return [
-        *kept,
+        *(() if asked else kept),
         *(replace(each, spelling=paired if each.symmetric_transpose else anew) for each in ways),
     ]
 
 
-def _spellings(targets: Sequence[Target]) -> dict[str, Target]:
-    """The spellings that targets insist on; of opposites that of the target named first."""
-    found = dict[str, Target]()
+def _spellings(targets: Sequence[Target]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The spellings that targets insist on, and a line for each that is not heeded.
+
+    Of opposites that of the target named first is.
+    """
+    found, told = dict[str, Target](), list[str]()
     for target in targets:
-        for each in target.spell:
-            if OPPOSITES.get(each) not in found:
+        for each in sorted(target.spell):
+            other = _OPPOSITES.get(each, "")
+            if other not in found:
                 found.setdefault(each, target)
-    return found
-
-
-def _unheeded(targets: Sequence[Target]) -> Iterator[str]:
-    """A line for each spelling that is not heeded, since an earlier target insists on another."""
-    found = _spellings(targets)
-    for target in targets:
-        for each in sorted({*target.spell} - found.keys()):
-            first = found[OPPOSITES[each]]
-            yield (
-                f"{target.name} and {first.name} insist on opposite spellings "
-                f"({each}, {OPPOSITES[each]}): {first.name} is named first, and is heeded"
+                continue
+            told.append(
+                f"{target.name} and {found[other].name} insist on opposite spellings "
+                f"({each}, {other}): {found[other].name} is named first, and is heeded"
             )
+    spelling = found.keys() | _AS_IT_CAME.spelling
+    if _OPPOSITES.keys() & spelling:  # an empty third input is neither
+        spelling |= {"no_empty_fill"}
+    return frozenset(spelling), tuple(told)
 
 
-def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:
+def _written(run: Run, wanted: Wanted, names: Container[str]) -> Forms:
     """The forms of a model written in one way, by the keys of each padding, as `_by_key`."""
-    options, graph, is_kept = run.options, run.graph, wanted.style == KEPT.style
-    if not is_kept:
-        ways = ("style", "dynamic", "no_ceil", "symmetric_transpose")
-        options = replace(options, **{way: getattr(wanted, way) for way in ways})
-    mark = graph.mark()
+    mark = run.graph.mark()
     try:
-        return _by_key(_tried(run, options, {} if is_kept else None, wanted), names)
+        return _by_key(_tried(run, {}, wanted), names)
     finally:
-        graph.rollback(mark)
+        run.graph.rollback(mark)
 
 
-def _tried(
-    run: Run, options: Options, wants: Mapping[str, Wanted] | None, usual: Wanted | None = None
-) -> list[Placed]:
+def _tried(run: Run, wants: Mapping[str, Wanted], usual: Wanted | None = None) -> list[Placed]:
     """The forms of a model once it is written so, as `Run.write_each` has it."""
-    trial = Run(run.graph, options, domain=run.domain)
+    trial = Run(run.graph, run.options, domain=run.domain)
     trial.barred = run.barred
-    trial.write_each(wants, _passes(options), usual)
+    trial.write_each(wants, _passes(run.options), usual)
     trial.edit()
     return [*forms_of(trial.left, bare=True)]
 
 
-def _passes(options: Options) -> tuple[type[Pass], ...]:
+def _passes(options: Options) -> Passes:
     """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
     spelling = [SpellPadding] if options.chooses(SpellPadding.code) else []
     passes = (*every_pass(), *spelling)
     return tuple(each for each in passes if each is not GuardPad or not options.target_only)
 
 
-def _by_key(found: Iterable[Placed], names: Container[str]) -> dict[Key, Form]:
+def _by_key(found: Iterable[Placed], names: Container[str]) -> Forms:
     """Forms by their keys; an operator of a new name has those of the first known downstream."""
     placed = [*found]
     forms = {key: each.form for each in reversed(placed) for key in each.keys}
@@ -487,14 +439,14 @@ def _joined(found: Iterable[Placed]) -> list[list[Placed]]:
     """Paddings by the nodes that they share."""
     groups: dict[str, list[Placed]] = {}
     for each in found:
-        joined = [each]
-        for name in {*_names(each)}:
-            other = groups.get(name, joined)
-            if other is not joined:
-                joined, less = (other, joined) if len(other) > len(joined) else (joined, other)
-                joined += less
-                groups |= dict.fromkeys(chain.from_iterable(map(_names, less)), joined)
-        groups |= dict.fromkeys(_names(each), joined)
+        names = {*_names(each)}
+        near = (groups[name] for name in names if name in groups)
+        joined, *others = {id(group): group for group in near}.values() or [list[Placed]()]
+        joined.append(each)
+        for other in others:
+            joined += other
+            names.update(_all_names(other))
+        groups |= dict.fromkeys(names, joined)
     return [*{id(each): each for each in groups.values()}.values()]
 
 
@@ -503,3 +455,7 @@ def _names(placed: Placed) -> Iterator[str]:
     unique = placed.context.graph.unique
     for node in (placed.node, *placed.nodes):
         yield from (unique(tensor.name) for tensor in node.outputs if tensor.name)
+
+
+def _all_names(found: Iterable[Placed]) -> Iterator[str]:
+    return chain.from_iterable(map(_names, found))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from inspect import cleandoc
 from typing import ClassVar
-
-from msgspec.structs import asdict
 
 from onnxpad.facts import open_axes
 from onnxpad.finding import Finding, Severity
@@ -16,6 +15,7 @@ from onnxpad.rewrite.run import AtLast, Run
 from onnxpad.semantics.operators import PadOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
+from onnxpad.targets.target import Cell
 
 _WORDS = {
     "wrong": "computes something else",
@@ -42,15 +42,24 @@ class TargetReport:
     severity: ClassVar[Severity] = Severity.ERROR
     stays: ClassVar[Severity] = Severity.ERROR
 
+    def __init_subclass__(cls) -> None:
+        """Ends the page with what holds for all of them."""
+        cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n{_END}"
+
+
+_END = """## When it is exact
+Nothing is rewritten by this rule: those that write the padding say when that is exact.
+## References
+`onnxpad targets NAME` lists all that is known of a target, with its sources."""
+
 
 class ReportWrong(TargetReport):
     """Padding of which a target computes something else, without an error.
 
     ## What it does
     With `--target`, each padding in a form that gave other results there than the specification and
-    onnxruntime. `fix --target` writes it otherwise where a form is known that the target computes
-    rightly. The finding names the version, and the models that were run or the source that was
-    read.
+    onnxruntime, with what says so: models that were run, or a source that was read. `fix` writes it
+    in a form that is known to be computed rightly, if there is one.
     ## Why it matters
     Nothing stops: the network runs, and its accuracy is lost.
     ## Example
@@ -58,10 +67,6 @@ class ReportWrong(TargetReport):
     stays with `--target opencv@4`
     where
         float[1, 2, 9, 8] x
-    ## When it is exact
-    Nothing is rewritten by this rule: those that write the padding say when that is exact.
-    ## References
-    `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
 
     code = "PAD703"
@@ -71,8 +76,8 @@ class ReportRejected(TargetReport):
     """Padding that a target does not run.
 
     ## What it does
-    With `--target`, each padding in a form at which the target's importer or kernel stopped.
-    `fix --target` writes it otherwise where a form is known that the target computes rightly.
+    With `--target`, each padding in a form at which the target's importer or kernel stopped. `fix`
+    writes it in a form that is known to be computed rightly, if there is one.
     ## Why it matters
     An importer stops at the first form that it does not know, often without naming the node.
     ## Example
@@ -81,10 +86,6 @@ class ReportRejected(TargetReport):
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-    ## When it is exact
-    Nothing is rewritten by this rule: those that write the padding say when that is exact.
-    ## References
-    `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
 
     code = "PAD704"
@@ -94,20 +95,16 @@ class ReportFallback(TargetReport):
     """Padding that a target hands over to another provider.
 
     ## What it does
-    With `--target`, each padding in a form that runs rightly, but not where it should: data is
-    copied there and back. It is a warning where `fix --target` writes a form that stays.
+    With `--target`, each padding in a form that runs rightly, but not where it should. It is a
+    warning where `fix --target` writes a form that stays.
     ## Why it matters
-    Each change of provider costs more than most operators.
+    Data is copied there and back, which costs more than most operators.
     ## Example
         y = Pad <mode = "reflect"> (x, pads)
     stays with `--target coreml`
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-    ## When it is exact
-    Nothing is rewritten by this rule: those that write the padding say when that is exact.
-    ## References
-    `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
 
     code = "PAD705"
@@ -128,10 +125,6 @@ class ReportUnknown(TargetReport):
     stays with `--target openvino`
     where
         float[1, 2, 8, 8] x
-    ## When it is exact
-    Nothing is rewritten by this rule: those that write the padding say when that is exact.
-    ## References
-    `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
 
     code = "PAD706"
@@ -159,58 +152,46 @@ def writing(run: Run) -> AtLast:
 def findings_before(choice: Choice) -> Iterator[Finding]:
     """Padding of the original that targets do not take; fixable where the choice mends it."""
     for site in choice.sites:
-        for answer, best in zip(site.answers, site.best, strict=True):
-            mends = grade(best.cell) < grade(answer.cell)
-            yield from _findings(site.placed, answer, choice, mends=mends)
+        for reply, (_, best) in zip(site.answers, site.best, strict=True):
+            mends = grade(best) < grade(reply[1])
+            yield from _findings(site.placed, reply, choice, mends=mends)
 
 
 def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
     for placed in forms_of(contexts, bare=True):
-        for answer in answers_to(placed.form, choice.targets):
-            yield from _findings(placed, answer, choice, mends=False)
+        for reply in answers_to(placed.form, choice.targets):
+            yield from _findings(placed, reply, choice, mends=False)
 
 
-def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> Iterator[Finding]:
-    (target, cell), (context, node, form, *_) = answer, placed
+def _findings(placed: Placed, reply: Reply, choice: Choice, *, mends: bool) -> Iterator[Finding]:
+    (target, cell), (context, node, form, *_) = reply, placed
     if cell.verdict == "right":
         return
-    report = _BY_VERDICT[cell.verdict]
-    does = _told(answer)
-    message = f"{form.text}; {does}" if mends else form.text
-    is_known = cell.verdict != "unknown"  # nothing is tried for what may be right
-    known = ((key, target) for key in placed.keys if is_known)
-    blocked = next((choice.blocked[each] for each in known if each in choice.blocked), None)
-    stays = _STAYS
-    if blocked is not None:
-        taken = "another writing" if blocked[0].text == form.text else blocked[0].text
-        stays = f"it takes {taken}, but {_told(blocked[1])}"
-    reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else stays}"
-    depends = "open" in {form.pads, form.outer} and not cell.limit
-    option = cell.advice or ("--shape" if depends else "")
-    is_vain = option.partition(" ")[0] in BY_SIZE and not _are_decided_by_sizes(placed)
-    options = [option] if option and not is_vain else []
+    report, does = _BY_VERDICT[cell.verdict], _told(reply)
+    facts = {**_said(reply), "models": [*cell.forms], "form": form.said}
+    message, reason, options = f"{form.text}; {does}", "", [*_mending(placed, cell)]
+    if not mends:
+        message, reason = form.text, f"{does}; {_BY_NONE if cell.limit else _STAYS}"
     if not mends and not cell.limit:
         options += _deciding(placed)
-    if cell.verdict == "rejected" and not mends and not cell.limit:
-        styles = (choice.untried[key] for key in placed.keys if key in choice.untried)
-        options += [f"--style {each}" for each in styles][:1]
-    if reason:
-        reason = advised(reason, options)
-    usual = asdict(type(form)(form.op))
-    told = {name: value for name, value in asdict(form).items() if value != usual[name]}
-    facts = {**_said(answer), "models": [*cell.forms], "form": told}
+        if cell.verdict == "rejected" and (style := choice.untried(placed)):
+            options.append(f"--style {style}")
+        # Nothing was tried for what may be right.
+        if cell.verdict != "unknown" and (blocked := choice.blocked(placed, target)):
+            other, against = blocked
+            taken = "another writing" if other.text == form.text else other.text
+            reason = f"{does}; it takes {taken}, but {_told(against)}"
+            facts["blocked_by"] = _said(against)
     if options:
         facts["options"] = options
-    if blocked is not None and not mends and not cell.limit:
-        facts["blocked_by"] = _said(blocked[1])
     yield Finding(
         report.code,
         report.severity if mends else report.stays,
         context.label(node),
         str(node.op),
         message,
-        reason,
+        advised(reason, options) if reason else "",
         facts,
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
@@ -218,7 +199,7 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
 
 
 def _said(reply: Reply) -> dict[str, object]:
-    (target, cell) = reply
+    target, cell = reply
     return {
         "target": target.full_name,
         "verdict": cell.verdict,
@@ -227,23 +208,30 @@ def _said(reply: Reply) -> dict[str, object]:
     }
 
 
-def _are_decided_by_sizes(placed: Placed) -> bool:
-    """Whether sizes that a person gives may decide a padding: not where amounts are data."""
-    context, node, _, nodes, _ = placed
-    pads = [context.pad(each) for each in (node, *nodes) if is_pad(context.graph, each)]
-    computed = [pad for pad in pads if isinstance(pad, PadOp) and pad.constant_amounts is None]
-    amounts = context.sites.wording.amounts
-    inputs = context.graph.model.main.inputs
-    is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-    return is_open and all(amounts(pad).code != Reason.AMOUNTS_UNKNOWN for pad in computed)
+def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
+    """The option that mends it; sizes only where they may decide, not where amounts are data."""
+    context, form = placed.context, placed.form
+    option = cell.advice or "--shape" * (form.is_open and not cell.limit)
+    if option.partition(" ")[0] in BY_SIZE:
+        nodes = [each for each in (placed.node, *placed.nodes) if is_pad(context.graph, each)]
+        pads = [pad for each in nodes if isinstance(pad := context.pad(each), PadOp)]
+        unknown = [
+            pad
+            for pad in pads
+            if pad.constant_amounts is None
+            and context.sites.wording.amounts(pad).code == Reason.AMOUNTS_UNKNOWN
+        ]
+        inputs = context.graph.model.main.inputs
+        is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
+        option *= is_open and not unknown
+    if option:
+        yield option
 
 
 def _deciding(placed: Placed) -> list[str]:
     """The options that decide what a padding means, where engines disagree on that."""
-    context = placed.context
-    op, refusal = context.read(placed.node), None
-    if isinstance(op, WindowOp):
-        refusal = context.sites.disagreement(op)
+    context, op = placed.context, placed.context.read(placed.node)
+    refusal = context.sites.disagreement(op) if isinstance(op, WindowOp) else None
     found = () if refusal is None else context.options(refusal)
     return [option for option in found if option in BY_TRUST]
 
@@ -252,5 +240,5 @@ def _told(reply: Reply) -> str:
     """The fate of a form at a target, in which version, and how that is known."""
     target, cell = reply
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    note = f": {cell.note}" if cell.note else ""
+    note = f": {cell.note}" * bool(cell.note)
     return f"{title} {_WORDS[cell.verdict]}{note} [{cell.known_by}]"

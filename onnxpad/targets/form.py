@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from onnx import TensorProto
 
 from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import ModelError, and_list
 from onnxpad.frameworks.reading import Front, Site, SiteReader
-from onnxpad.graph import Graph, Node, normal_domain
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import Crops, crop_of
 from onnxpad.padding.site import is_disputed
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, is_pad
-from onnxpad.semantics.rows import UnreadError, lowest
+from onnxpad.semantics.rows import lowest
 
 BESIDE = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
@@ -100,38 +101,47 @@ class Form(Struct, frozen=True):
         """The rest, which counts where forms of one signature were not treated alike.
 
         Of the opset counts whether amounts of a `Pad` are attributes, as before opset 11. What no
-        model was run to show (`wide`, `count_written`, `producer`) is for cells alone.
+        model was run to show is for cells alone.
         """
-        by_attributes = int(bool(self.pad) and 0 < self.opset < 11)
-        told = replace(self, opset=by_attributes, producer="", count_written=False, wide=False)
-        return (self.fill, *[getattr(told, name) for name in _REST])
+        by_attributes = bool(self.pad) and 0 < self.opset < 11
+        return (self.fill, by_attributes, *[getattr(self, name) for name in _REST])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether amounts depend on sizes that are not known."""
+        return "open" in {self.pads, self.outer}
+
+    @property
+    def said(self) -> dict[str, object]:
+        """The fields that are not as in a form that says nothing but its operator."""
+        usual = asdict(Form(self.op))
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     @property
     def text(self) -> str:
         """How it is written in short, such as `computed Pad before Conv with pads`."""
         kind = "computed " * (self.pad == "computed")
-        mode = f" ({self.mode})" if self.mode not in {"", "constant"} else ""
+        mode = f" ({self.mode})" * (self.mode not in {"", "constant"})
         if self.op == "Pad":
             return f"{kind}Pad{mode}"
-        own = [f"auto_pad={self.auto_pad}"] if self.auto_pad != "NOTSET" else []
-        own += ["pads"] if self.pads != "none" and not own else []
-        own += ["count_include_pad"] * (self.counted or self.count_include_pad)
-        own += ["ceil_mode"] * bool(self.ceil)
-        own += ["output_shape"] * self.output_shape + ["output_padding"] * self.output_padding
-        before = f"{kind}Pad{mode} before " if self.pad else ""
-        behind = " and a crop behind it" if self.cropped else ""
-        return f"{before}{self.op}{' with ' if own else ''}{and_list(own)}{behind}"
+        own = {
+            f"auto_pad={self.auto_pad}": self.auto_pad != "NOTSET",
+            "pads": self.pads != "none" and self.auto_pad == "NOTSET",
+            "count_include_pad": self.counted or self.count_include_pad,
+            "ceil_mode": self.ceil,
+            "output_shape": self.output_shape,
+            "output_padding": self.output_padding,
+        }
+        told = and_list([name for name, does in own.items() if does])
+        before = f"{kind}Pad{mode} before " * bool(self.pad)
+        behind = " and a crop behind it" * self.cropped
+        return f"{before}{self.op}{' with ' * bool(told)}{told}{behind}"
 
     @property
     def pads_alone(self) -> Form:
         """The form of the `Pad`s in front of an operator, as of those that none takes."""
         told = {name: getattr(self, name) for name in OF_A_PAD}
         return replace(Form("Pad", **told), rank=self.rank + 2, silent=True)
-
-    @property
-    def behind_pads(self) -> Form:
-        """The form of an operator without the `Pad`s in front of it."""
-        return replace(self, **OF_PADS)
 
     @property
     def pads_nothing(self) -> bool:
@@ -158,7 +168,7 @@ OF_A_PAD = ("opset", "rank", "dtype", "silent", "sized", "batched", "producer", 
 """Fields that tell of a `Pad` alone."""
 
 _MAIN = tuple(name for name in Form.__struct_fields__ if name not in BESIDE)
-_REST = tuple(name for name in Form.__struct_fields__ if name in BESIDE)
+_REST = sorted(BESIDE - {"opset", "raw", "producer", "count_written", "wide"})
 
 
 class Placed(NamedTuple):
@@ -214,143 +224,117 @@ class _Forms:
         self._context = context
         self._graph: Graph = context.graph
         self._analysis = context.analysis
-        crops = (Crops(self._graph, self._analysis, op) for op in context.transposed())
-        self._behind = [each.taking()[0].taken for each in crops]
-        self._taken = {id(node) for behind in self._behind for node in behind}
+        self._crops = [
+            (op, Crops(self._graph, self._analysis, op).taking()[0].taken)
+            for op in context.transposed()
+        ]
+        self._taken = {id(node) for _, behind in self._crops for node in behind}
         self._sites = SiteReader(self._graph, self._analysis, frozenset(self._taken))
 
     def all(self) -> Iterator[Placed]:
         """All forms, `Pad`s alone last."""
-        for op, behind in zip(self._context.transposed(), self._behind, strict=True):
-            placed = self._placed(op, cropped=bool(behind))
-            self._taken |= {id(pad) for pad in placed.nodes}
-            placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
-            yield placed
+        for op, behind in self._crops:
+            yield self._placed(op, behind)
         for window in self._context.windows():
-            try:
-                placed = self._placed(window)
-            except ModelError:
-                continue
-            self._taken |= {id(pad) for pad in placed.nodes}
-            yield placed
+            with suppress(ModelError):
+                yield self._placed(window)
         for pad in self._context.pads():
             if id(pad.node) not in self._taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
 
-    def _placed(self, op: WindowOp | TransposedOp, *, cropped: bool = False) -> Placed:
+    def _placed(self, op: WindowOp | TransposedOp, crops: Sequence[Node] = ()) -> Placed:
         site, node = self._sites.of(op), op.node
-        shape = self._analysis.shape(op.data)
-        strides = {each.stride for each in op.windows}
-        pads = _own(site)
-        kernels = [w.kernel if isinstance(w, Window) else None for w in op.windows]
-        numbers = numbers_of(site.own)
-        before = numbers_of(site.front.amounts)
-        none = [(0, 0)] * len(kernels)
-        ends = [
-            (kernel, max(own + outer for own, outer in zip(*pairs, strict=True)))
-            for kernel, *pairs in zip(kernels, numbers or none, before or none, strict=False)
+        own, before = numbers_of(site.own), numbers_of(site.front.amounts)
+        none = ((0, 0),) * len(op.windows)
+        sides = zip(op.windows, own or none, before or none, strict=False)
+        known = [
+            (each, pair, [sum(end) for end in zip(pair, outer, strict=True)])
+            for each, pair, outer in sides
+            if isinstance(each, Window)
         ]
-        window = op if isinstance(op, WindowOp) else None
-        scatter = op if isinstance(op, TransposedOp) else None
+        windows = [each for each in op.windows if isinstance(each, Window)]
         form = Form(
-            op=str(node.op),
-            domain=normal_domain(node.domain),
-            opset=self._graph.opset,
+            **self._told(node, op.data),
             rank=len(op.windows),
-            dtype=self._dtype(op),
             auto_pad=op.auto_pad,
-            pads=pads,
-            stride=max(strides),
-            uneven=len(strides) > 1,
+            pads=_own(site),
+            stride=max(each.stride for each in op.windows),
+            uneven=len({each.stride for each in op.windows}) > 1,
             dilated=any(each.dilation > 1 for each in op.windows),
-            reaching=any(kernel is not None and most >= kernel for kernel, most in ends),
-            wide=any(
-                2 * max(pair) > each.extent
-                for each, pair in zip(op.windows, numbers or (), strict=False)
-                if isinstance(each, Window) and pads != "open"
-            ),
-            narrow=any(
-                k is not None and k < each.stride
-                for k, each in zip(kernels, op.windows, strict=True)
-            ),
-            even=op.auto_pad.startswith("SAME") and any(k and k % 2 == 0 for k in kernels),
-            ceil=_ceil(site) if window is not None and window.ceil_mode else "",
-            counted=window is not None
-            and window.count_include_pad
-            and (pads != "none" or window.ceil_mode),
-            count_include_pad=window is not None and window.count_include_pad,
+            reaching=any(max(ends) >= each.kernel for each, _, ends in known),
+            wide=_own(site) != "open" and any(2 * max(pair) > w.extent for w, pair, _ in known),
+            narrow=any(each.kernel < each.stride for each in windows),
+            even=op.auto_pad.startswith("SAME") and any(each.kernel % 2 == 0 for each in windows),
             count_written="count_include_pad" in node.attrs,
             kernel_shape="kernel_shape" in node.attrs,
             both=op.auto_pad != "NOTSET" and op.pads_written,
             silent=not op.pads_written,
             sized=all(isinstance(size, int) for size in site.sizes),
-            batched=not shape or isinstance(shape[0], int),
-            output_padding=scatter is not None and any(scatter.output_padding),
-            output_shape=scatter is not None and scatter.output_shape is not None,
-            cropped=cropped,
+            cropped=bool(crops),
             grouped=self._grouped(op),
-            quantised=self._is_quantised(op.data.producer, site.front),
+            quantised=_is_quantised(op.data.producer, site.front),
             onnxruntime=self._departure(op),
-            producer=self._graph.model.skeleton.light.producer_name,
         )
-        if not site.front.pads:
-            return Placed(self._context, node, form)
-        whole = self._sites.front(op.data, site.rank).amounts
-        return Placed(
-            self._context,
-            node,
-            self._with_pads(form, site.front, whole, site.axes),
-            tuple(path[0] for path in site.front.pads),
-        )
+        if isinstance(op, TransposedOp):
+            added, shaped = any(op.output_padding), op.output_shape is not None
+            form = replace(form, output_padding=added, output_shape=shaped)
+        else:
+            counts = op.count_include_pad
+            form = replace(
+                form,
+                ceil=_ceil(site) if op.ceil_mode else "",
+                counted=counts and (form.pads != "none" or op.ceil_mode),
+                count_include_pad=counts,
+            )
+        if site.front.pads:
+            whole = self._sites.front(op.data, site.rank).amounts
+            form = self._with_pads(form, site.front, whole, site.axes)
+        pads = [path[0] for path in site.front.pads]
+        self._taken |= set(map(id, pads))
+        return Placed(self._context, node, form, (*pads, *crops), tuple(crops))
+
+    def _told(self, node: Node, data: Tensor) -> dict[str, Any]:
+        """What is told of any operator by the data that it pads."""
+        shape, light = self._analysis.shape(data), self._graph.model.skeleton.light
+        return {
+            "op": str(node.op),
+            "domain": normal_domain(node.domain),
+            "opset": self._graph.opset,
+            "dtype": DTYPES.get(self._analysis.dtype(data) or 0, ""),
+            "batched": not shape or isinstance(shape[0], int),
+            "producer": light.producer_name,
+        }
 
     def _with_pads(
-        self,
-        form: Form,
-        front: Front,
-        whole: Sequence[ExtentPair] | None,
-        axes: Sequence[int],
+        self, form: Form, front: Front, whole: Sequence[ExtentPair] | None, axes: Sequence[int]
     ) -> Form:
-        nodes = [path[0] for path in front.pads]
+        graph, nodes = self._graph, [path[0] for path in front.pads]
         read = [pad for node in nodes if isinstance(pad := self._context.pad(node), PadOp)]
         beside = [pair for axis, pair in enumerate(whole or ()) if axis not in axes]
-        amounts = [pair for pad in read for pair in pad.constant_amounts or ()]
-        modes = {pad.mode for pad in read} - {"constant"}
-        between = [str(node.op) for node in front.pads[0][1:] if not is_pad(self._graph, node)]
+        between = [str(node.op) for node in front.pads[0][1:] if not is_pad(graph, node)]
+        later = graph.opset >= 11
+        amounts = [node.inputs[1] for node in nodes] if later else []
         return replace(
             form,
             pad=max((self._source(node) for node in nodes), key=SOURCES.index),
-            mode=min(modes, default="constant"),
+            mode=min({pad.mode for pad in read} - {"constant"}, default="constant"),
             outer=_side(numbers_of(front.amounts)),
-            negative=any(min(pair) < 0 for pair in amounts),
+            negative=any(min(pair) < 0 for pad in read for pair in pad.constant_amounts or ()),
             beyond=is_padded(beside),
             fill=self._fill(nodes[0]),
-            axes=any(node.operand(3) is not None for node in nodes if self._graph.opset >= 11),
-            raw=any(self._is_raw(node) for node in nodes),
+            axes=later and any(node.operand(3) is not None for node in nodes),
+            raw=any(graph.constant(each) is not None and graph.is_raw(each) for each in amounts),
             between="+".join(each for each in between if each not in {form.op, "Identity"}),
         )
 
     def _alone(self, pad: PadOp) -> Form:
         shape = self._analysis.shape(pad.data)
-        rank = len(shape) if shape is not None else 0
+        rank = len(shape or ())
         whole = pad.extents_over(rank) if rank else None
-        spatial = (shape or ())[2:]
-        form = Form(
-            op="Pad",
-            domain=normal_domain(pad.node.domain),
-            opset=self._graph.opset,
-            rank=rank,
-            dtype=DTYPES.get(self._analysis.dtype(pad.data) or 0, ""),
-            silent=True,
-            sized=shape is not None and all(isinstance(size, int) for size in spatial),
-            batched=not shape or isinstance(shape[0], int),
-            producer=self._graph.model.skeleton.light.producer_name,
-        )
-        front = Front(((pad.node,),), whole)
-        form = self._with_pads(form, front, whole, range(2, rank))
-        return replace(form, sized=form.sized and form.outer != "open")
-
-    def _dtype(self, op: WindowOp | TransposedOp) -> str:
-        return DTYPES.get(self._analysis.dtype(op.data) or 0, "")
+        form = Form(**self._told(pad.node, pad.data), rank=rank, silent=True)
+        form = self._with_pads(form, Front(((pad.node,),), whole), whole, range(2, rank))
+        sized = shape is not None and all(isinstance(size, int) for size in shape[2:])
+        return replace(form, sized=sized and form.outer != "open")
 
     def _grouped(self, op: WindowOp | TransposedOp) -> str:
         group = op.node.attrs.get("group", 1)
@@ -359,11 +343,6 @@ class _Forms:
         shape = self._analysis.shape(op.data)
         channels = (shape or ())[op.operator.layout.channels :][:1]
         return "depthwise" if channels == (group,) else "group"
-
-    def _is_quantised(self, node: Node | None, front: Front) -> bool:
-        steps = [step for path in front.pads for step in path]
-        nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
-        return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
 
     def _departure(self, op: WindowOp | TransposedOp) -> str:
         """How onnxruntime departs from the specification, as `Form.onnxruntime` names it."""
@@ -390,15 +369,12 @@ class _Forms:
         return "constant-node" if given else "constant"
 
     def _fill(self, node: Node) -> str:
-        pad = self._context.pad(node)
-        if self._graph.opset >= 11:
-            if len(node.inputs) < 3:
-                return "absent"
-            if not node.inputs[2].name:
-                return "empty"
-        elif "value" not in node.attrs:
+        pad, later = self._context.pad(node), self._graph.opset >= 11
+        if (len(node.inputs) < 3) if later else ("value" not in node.attrs):
             return "absent"
-        value = None if isinstance(pad, UnreadError) or pad is None else pad.value
+        if later and not node.inputs[2].name:
+            return "empty"
+        value = pad.value if isinstance(pad, PadOp) else None
         if value is None:
             return "open"
         dtype = self._analysis.dtype(node.inputs[0])
@@ -406,10 +382,11 @@ class _Forms:
             return "lowest"
         return "zero" if is_plain_zero(value) else "other"
 
-    def _is_raw(self, node: Node) -> bool:
-        if self._graph.opset < 11 or self._graph.constant(node.inputs[1]) is None:
-            return False
-        return self._graph.is_raw(node.inputs[1])
+
+def _is_quantised(node: Node | None, front: Front) -> bool:
+    steps = [step for path in front.pads for step in path]
+    nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
+    return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
 
 
 _CROPS: Mapping[str, str] = {

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct, defstruct
+from msgspec.structs import asdict, fields, replace
+from onnx.defs import has as has_operator
 
 from onnxpad.errors import UsageError, and_list, meant
-from onnxpad.targets.form import BESIDE, UNSAID, Form
-from onnxpad.targets.target import Run, Target
-from onnxpad.targets.target_file import (
-    DATA,
-    STYLES,
-    TOPICS,
+from onnxpad.semantics.operators import OPERATORS
+from onnxpad.targets.form import BESIDE, DTYPES, OF_A_PAD, UNSAID, Form
+from onnxpad.targets.target import (
+    VERDICTS,
     Cell,
-    Condition,
-    conditions,
-    forms,
-    is_of,
-    is_version,
-    numbers,
-    parsed,
-    sites,
-    tables_of,
+    Fact,
+    Range,
+    Run,
+    Said,
+    Target,
+    Texts,
+    Verdict,
+    admitted,
 )
-from onnxpad.targets.toml_file import read_text
+from onnxpad.targets.toml_file import Problem, parsed, read_text
 
 ALIASES = {
     "trt": "tensorrt",
@@ -46,6 +47,301 @@ ALIASES = {
 }
 """Other names that people type, by the name of the target that each means."""
 
+STYLES = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
+"""The writings in which each form was run."""
+
+SPELLINGS = frozenset(
+    {"kernel_shape", "write_pads", "no_count_include_pad", "write_count_include_pad", "value"}
+    | {"no_output_padding", "no_valid", "no_axes", "no_value", "typed_amounts", "initializers"}
+    | {"no_declared_sizes"}
+)
+"""Ways to write the same graph that a runtime may insist on; the manual explains each."""
+
+_SIDES = ("none", "equal", "end", "begin", "mixed", "open")
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
+    "pads": _SIDES,
+    "ceil": ("", "even", "over", "dropped", "open"),
+    "pad": ("", "constant", "constant-node", "computed"),
+    "mode": ("", "constant", "reflect", "edge", "wrap"),
+    "outer": _SIDES,
+    "fill": ("", "absent", "empty", "zero", "lowest", "other", "open"),
+    "grouped": ("", "depthwise", "group"),
+    "onnxruntime": ("", "stops", "departs", "misfolds"),
+    "dtype": ("", *DTYPES.values()),
+}
+"""All values of the fields of a form that have a few, which `form.Form` explains."""
+
+USUAL: Mapping[str, Said] = {
+    name: value
+    for name, value in asdict(UNSAID).items()
+    if name not in BESIDE - {"grouped", "uneven", "even"}
+}
+"""The fields that an exact cell is about too, each as it is usually."""
+
+DATA = Path(__file__).parent / "data"
+"""The folder of the files that come with the package."""
+
+
+Differing: Any = defstruct(
+    "Differing",
+    [
+        ("forms", Texts),
+        ("note", str, ""),
+        *((each.replace("-", "_"), Verdict, "right") for each in STYLES),
+    ],
+    rename={"auto_pad": "auto-pad"},
+    frozen=True,
+    forbid_unknown_fields=True,
+)
+"""Models that were not right on a runtime, and became the same there: by style, or right."""
+
+
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """A configuration of a runtime, in which nothing was run if it says nothing that differs."""
+
+    version: str
+    variant: str = ""
+    title: str = ""
+    raw: bool | None = None
+    not_run: Texts = ()
+    differs: tuple[Differing, ...] | None = None
+
+
+class File(Struct, frozen=True, forbid_unknown_fields=True):
+    """All that a file may say; the manual's page on targets explains its keys."""
+
+    title: str
+    version: str = ""
+    read: str = ""
+    spell: Texts = ()
+    notes: Texts = ()
+    cell: tuple[Cell, ...] = ()
+    fact: tuple[Fact, ...] = ()
+    measured: tuple[Measured, ...] = ()
+
+
+def known() -> list[str]:
+    """Names of all targets, one for each variant."""
+    return list(dict.fromkeys(each.name for each in every()))
+
+
+def every() -> list[Target]:
+    """All targets in each version that was measured, or as they were read, by name."""
+    return [each for base in _bases() for each in _built_in(base)]
+
+
+def load(name: str | Path) -> Target:
+    """A target by its name, or of a file of the user's.
+
+    Args:
+        name: `NAME[-VARIANT][@VERSION]` or an alias; or a path that ends in `.toml`.
+
+    Raises:
+        UsageError: Nothing has this name or version, or the file cannot be read or is not as it
+            should be.
+    """
+    text = str(name)
+    path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
+    if path.endswith(".toml"):
+        found = _of_a_user(path, read_text(Path(path)))
+    else:
+        typed, _, version = text.lower().partition("@")
+        called = ALIASES.get(typed, typed)
+        near = chain.from_iterable(map(_built_in, filter(called.startswith, _bases())))
+        found = tuple(each for each in near if each.name == called)
+        if not found:
+            raise UsageError(
+                f"no target is called {typed!r}{meant(typed, [*known(), *ALIASES])} (onnxpad "
+                "targets lists them; a .toml file of your own tells of another)"
+            )
+    chosen = (each for each in found if not version or is_version(version, each.version))
+    if target := next(chosen, None):
+        return target
+    told = and_list([each.version for each in found if each.version]) or "none"
+    raise UsageError(f"nothing is known of version {version!r} of {found[0].name}; known: {told}")
+
+
+def _bases() -> list[str]:
+    return sorted(path.stem for path in DATA.glob("*.toml") if path.stem != "forms")
+
+
+@cache
+def _built_in(base: str) -> tuple[Target, ...]:
+    """The targets of a file that comes with the package: one object each, whatever names it."""
+    return targets_in(base, parsed(Path(f"{base}.toml"), text_of(base), File))
+
+
+@lru_cache(16)
+def _of_a_user(path: str, text: str) -> tuple[Target, ...]:
+    """The targets of a user's file: one object for each content that the file has had lately."""
+    name, said = Path(path).stem, checked(Path(path), text)
+    found = [replace(each, by_user=True) for each in targets_in(name, said)]
+    return tuple(each for each in found if each.name == name) or tuple(found)
+
+
+def text_of(base: str) -> str:
+    """The text of a file that comes with the package."""
+    return (DATA / f"{base}.toml").read_text(encoding="utf-8")
+
+
+@cache
+def forms() -> Mapping[str, Mapping[str, Any]]:
+    """The forms that were run on runtimes, by name: tables of `forms.toml`."""
+    return tomllib.loads(text_of("forms"))
+
+
+@cache
+def sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
+    """The sites of each model, by its form and style."""
+    return {
+        (name, style): tuple(Form(**site) for site in table[style])
+        for name, table in forms().items()
+        for style in STYLES
+        if style in table
+    }
+
+
+def targets_in(base: str, said: File) -> tuple[Target, ...]:
+    """The targets of a file: each variant in each version, the newest first."""
+    tables: dict[str, dict[str, list[Measured]]] = {}
+    newest = sorted(said.measured, key=lambda table: numbers(table.version), reverse=True)
+    for table in said.measured:
+        tables.setdefault(table.variant, {})
+    for table in newest:
+        tables[table.variant].setdefault(table.version, []).append(table)
+    return tuple(
+        Target(
+            name=f"{base}-{variant}" if variant else base,
+            title=next((table.title for table in found if table.title), said.title),
+            version=version,
+            measured=any(table.differs is not None for table in found),
+            read=said.read,
+            cells=tuple(_cells(said, variant, version)),
+            runs=tuple(chain.from_iterable(_runs(table, said.title) for table in found)),
+            facts=said.fact,
+            spell=said.spell,
+            notes=said.notes,
+        )
+        for variant, versions in (tables or {"": {said.version: []}}).items()
+        for version, found in versions.items()
+    )
+
+
+def _cells(said: File, variant: str, version: str) -> Iterator[Cell]:
+    """The cells of a file that speak of one configuration, those of runs first."""
+    for cell in sorted(said.cell, key=lambda cell: not cell.measured):
+        if not cell.of or any(is_of(each, variant, version) for each in cell.of):
+            when = {**USUAL, **cell.when} if cell.exact else cell.when
+            yield replace(cell, version=cell.version or said.version, when=when)
+
+
+def _runs(table: Measured, title: str) -> Iterator[Run]:
+    """Each model that was run in a configuration: right unless the table says otherwise."""
+    if table.differs is None:
+        return
+    groups = {form: group for group in table.differs for form in group.forms}
+    for (form, style), found in sites().items():
+        group = groups.get(form)
+        verdict: Verdict = getattr(group, style.replace("-", "_")) if group else "right"
+        note = group.note if group and verdict != "right" else ""
+        source = table.title or title
+        run = Run(form, style, verdict, source, table.version, note, table.raw, found)
+        if run.label not in table.not_run:
+            yield run
+
+
+def checked(path: Path, text: str) -> File:
+    """What a user's file says.
+
+    Raises:
+        UsageError: It is no TOML, or has a key or value that means nothing: with the line.
+    """
+    keys = (
+        field.encode_name
+        for kind in (File, Cell, Fact, Differing, Measured)
+        for field in fields(kind)
+    )
+    words = chain(VERDICTS, SPELLINGS, Form.__struct_fields__, *WORDS.values())
+    return parsed(path, text, File, _mistakes, known=frozenset((*keys, *words, "min", "max")))
+
+
+def _mistakes(said: File) -> Iterator[Problem]:
+    """What a file speaks of, and that there is none of."""
+    for each in {*said.spell} - SPELLINGS:
+        yield ("spell",), f"there is no spelling {each!r}{meant(each, SPELLINGS)}"
+    models = {form if style == "given" else f"{form}:{style}" for form, style in sites()}
+    models |= forms().keys()
+    known = [(table.variant, table.version) for table in said.measured] + [("", said.version)]
+    for index, cell in enumerate(said.cell):
+        for name, value in cell.when.items():
+            if told := _senseless(cell, name, value):
+                yield ("cell", index, "when", name), told
+        if cell.verdict != "unknown" and not (cell.forms or cell.source):
+            yield ("cell", index), "'source' must be given: where it is written, or what was run"
+        for each in {*cell.forms} - models:
+            yield ("cell", index, "forms"), f"no model {each!r} was run{meant(each, models)}"
+        for each in cell.of:
+            if not any(is_of(each, *one) for one in known):
+                there = and_list(["@".join(filter(None, one)) for one in known if any(one)])
+                yield ("cell", index, "of"), f"no version {each!r} is here, but {there or 'none'}"
+    for index, table in enumerate(said.measured):
+        differing = chain.from_iterable(group.forms for group in table.differs or ())
+        for key, labels in (("not_run", table.not_run), ("differs", differing)):
+            for each in {*labels} - models:
+                yield ("measured", index, key), f"no model {each!r} was run{meant(each, models)}"
+
+
+def _senseless(cell: Cell, name: str, said: Said) -> str:
+    """What is wrong with a condition: values that the field cannot have, or a `Pad` has not."""
+    if name not in Form.__struct_fields__:
+        return f"there is no key {name!r}{meant(name, Form.__struct_fields__)}"
+    usual, words, values = getattr(UNSAID, name), WORDS.get(name), admitted(said)
+    if isinstance(values, Range):
+        return "" if type(usual) is int else f"{name!r} is no number"
+    for each in values:
+        if type(each) is not type(usual):
+            return f"{name!r} must be {type(usual).__name__}, not {each!r}"
+        if words and each not in words:
+            near = meant(each, words) or f"; known are {and_list(words)}"
+            return f"{name!r} cannot be {each!r}{near}"
+        if name == "op" and "domain" not in cell.when and not has_operator(str(each)):
+            near = meant(each, [name for domain, name in OPERATORS if not domain])
+            return f"ONNX has no operator {each!r}{near or '; name its domain beside it'}"
+    if (
+        cell.when.get("op") in ("Pad", ("Pad",))
+        and name not in {"op", "domain", *OF_A_PAD}
+        and usual not in values
+    ):
+        return f"a Pad has no {name!r}; 'outer' is of its amounts"
+    return "" if values else f"{name!r} must have a value"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparison."""
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def is_version(wanted: str, known: str) -> bool:
+    """Whether a version is meant, whole or by its first numbers.
+
+    >>> is_version("5", "5.0.0"), is_version("5.1", "5.0.0"), is_version("latest", "5.0.0")
+    (True, False, False)
+    """
+    told = numbers(wanted)
+    return wanted == known or bool(told and told == numbers(known)[: len(told)])
+
+
+def is_of(wanted: str, variant: str, version: str) -> bool:
+    """Whether a cell speaks of a configuration: by its variant, its version, or both.
+
+    >>> [is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
+    [True, True, False, False]
+    """
+    named, _, number = wanted.rpartition("@")
+    return wanted == variant != "" or (named == variant and is_version(number, version))
+
 
 class Standing(Struct, frozen=True):
     """How many of the forms a target computes rightly: as they are given, and in their best style.
@@ -62,205 +358,14 @@ class Standing(Struct, frozen=True):
 def standing(target: Target) -> Standing:
     """How many of the forms a target computes rightly: as its runs say, or else its cells.
 
-    Amounts that are stored as bytes count as given, since exporters write them so.
+    Of a form that was run with its amounts as bytes and as numbers, both must be right.
     """
-    given, best = dict[str, bool](), dict[str, bool]()
-    for form, style, is_right in _answers(target):
-        best[form] = best.get(form, False) or is_right
-        if style == "given":
-            given[form] = given.get(form, True) and is_right
-    return Standing(len(best), sum(given.values()), sum(best.values()), len(target.runs))
-
-
-def _answers(target: Target) -> Iterator[tuple[str, str, bool]]:
-    for run in target.runs:
-        yield run.form, run.style, run.verdict == "right"
-    for (form, style), each in () if target.runs else sites().items():
-        yield form, style, {target.cell(site).verdict for site in each} == {"right"}
-
-
-_KINDS = {"": "conv", "Conv": "conv", "ConvTranspose": "conv_transpose"} | dict.fromkeys(
-    ("MaxPool", "AveragePool"), "pool"
-)
-"""Operators as topics call them; without one the most usual is meant."""
-
-
-def topic_of(form: Form) -> str:
-    """The one of `target_file.TOPICS` that a form is about: the rarest thing that it has."""
-    kind = _KINDS.get(form.op)
-    is_same = form.auto_pad.startswith("SAME") and not form.both
-    is_uneven = form.auto_pad == "NOTSET" and form.pads in {"end", "begin", "mixed"}
-    has = {
-        "conv_transpose_output_shape": form.output_shape,
-        "conv_transpose_output_padding": form.output_padding,
-        "ceil_mode": form.ceil,
-        "count_include_pad": form.counted,
-        "pad_op": form.op == "Pad" or form != form.behind_pads,
-        "same_with_dilation": is_same and form.dilated,
-        f"auto_pad_{kind}": kind and is_same,
-        f"asymmetric_pads_{kind}": kind and is_uneven,
-    }
-    return next((topic for topic, does in has.items() if does), "other")
-
-
-def by_topic(target: Target) -> dict[str, list[Cell]]:
-    """What a target does with each form that was run somewhere, as it was given, by topic.
-
-    Where a cell covers the form and says the same as the models that were run, it says why.
-    """
-    found: dict[str, list[Cell]] = {topic: [] for topic in TOPICS}
-    for (_, style), each in sites().items():
-        for form in each if style == "given" else ():
-            does = target.cell(form)
-            alike = (c for c in target.cells if c.verdict == does.verdict and c.covers(form))
-            found[topic_of(form)].append(next(alike, does))
-    return found
-
-
-def known() -> list[str]:
-    """Names of all targets, one for each variant."""
-    return [
-        name
-        for path in sorted(DATA.glob("*.toml"))
-        if path.stem != "forms"
-        for name in _variants(path.stem, tables_of(path.stem))
+    answers = [(run.form, run.style, run.verdict == "right") for run in target.runs] or [
+        (form, style, {target.cell(site).verdict for site in found} == {"right"})
+        for (form, style), found in sites().items()
     ]
-
-
-def versions(name: str) -> list[str]:
-    """The versions of a target that were measured, the newest first."""
-    base, variant, _ = _parts(name)
-    return [table.version for table in _configurations(tables_of(base), variant)]
-
-
-def every() -> list[Target]:
-    """All targets in each version that was measured, or as they were read, by name."""
-    return [
-        load(f"{name}@{version}" if version else name)
-        for name in known()
-        for version in dict.fromkeys(versions(name) or [""])
-    ]
-
-
-def load(name: str | Path) -> Target:
-    """A target by its name, or of a file of the user's.
-
-    Args:
-        name: `NAME[-VARIANT][@VERSION]` or an alias; or a path that ends in `.toml`.
-
-    Raises:
-        UsageError: Nothing has this name or version, or the file cannot be read or is not as it
-            should be.
-    """
-    text = str(name)
-    path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
-    if path.endswith(".toml"):
-        return _of_a_user(path, read_text(Path(path)), version)
-    return _built_in(*_parts(text))
-
-
-@cache
-def _built_in(base: str, variant: str, version: str) -> Target:
-    """A target that comes with the package: one object, whatever names it."""
-    found = _made(base, variant, version, tables_of(base))
-    return found if found.version == version else _built_in(base, variant, found.version)
-
-
-@lru_cache(16)
-def _of_a_user(path: str, text: str, version: str) -> Target:
-    """A target of a user's file: one object for each content that the file has had lately."""
-    tables = parsed(Path(path), text, forms())
-    return replace(_made(Path(path).stem, "", version, tables), by_user=True)
-
-
-@cache
-def _parts(text: str) -> tuple[str, str, str]:
-    """The file, variant and version that a name means."""
-    typed, _, version = text.lower().partition("@")
-    aliased = ALIASES.get(typed, typed)
-    for path in sorted(DATA.glob("*.toml"), key=lambda path: -len(path.stem)):
-        base = path.stem
-        if base != "forms" and (aliased == base or aliased.startswith(f"{base}-")):
-            variant = aliased[len(base) + 1 :]
-            if aliased in _variants(base, tables_of(base)):
-                return base, variant, version
-    names = [*known(), *ALIASES]
-    raise UsageError(
-        f"no target is called {typed!r}{meant(typed, names)} (onnxpad targets lists them; a .toml "
-        "file of your own tells of another)"
-    )
-
-
-def _variants(base: str, tables: Any) -> list[str]:
-    """Names of the variants in a file."""
-    variants = dict.fromkeys(table.variant or "" for table in tables.measured or ())
-    return [f"{base}-{each}" if each else base for each in variants or {"": None}]
-
-
-def _configurations(tables: Any, variant: str) -> list[Any]:
-    """Tables of measurements of a variant, the newest first."""
-    found = [each for each in tables.measured or () if (each.variant or "") == variant]
-    return sorted(found, key=lambda table: numbers(table.version), reverse=True)
-
-
-def _made(base: str, variant: str, version: str, tables: Any) -> Target:
-    name = f"{base}-{variant}" if variant else base
-    ran = _configurations(tables, variant)
-    known = [table.version for table in ran] or [tables.version or ""]
-    chosen = next((each for each in known if not version or is_version(version, each)), None)
-    if chosen is None:
-        told = and_list(list(dict.fromkeys(filter(None, known)))) or "none"
-        raise UsageError(f"nothing is known of version {version!r} of {name}; known: {told}")
-    measured = [table for table in ran if table.version == chosen]
-    titles = [table.title for table in measured if table.title]
-    return Target(
-        name=name,
-        title=titles[0] if titles else tables.title,
-        version=chosen,
-        measured=any(table.differs is not None for table in measured),
-        read=tables.read or "",
-        cells=tuple(_cells(tables, variant, chosen)),
-        runs=tuple(run for table in measured for run in _runs(table, tables.title)),
-        facts=tables.fact or (),
-        spell=tables.spell or (),
-        notes=tables.notes or (),
-    )
-
-
-def _cells(tables: Any, variant: str, version: str) -> Iterator[Cell]:
-    """The cells of a file that speak of one configuration, those of runs first."""
-    for table in sorted(tables.cell or (), key=lambda table: not table.measured):
-        if table.of is None or any(is_of(each, variant, version) for each in table.of):
-            given = {name: getattr(table, name) for name in Cell.__struct_fields__}
-            said = {name: value for name, value in given.items() if value is not None}
-            when = (_USUALLY if table.exact else {}) | conditions(table)
-            read: dict[str, Any] = {"version": tables.version or ""}
-            yield Cell(**read | said | {"when": tuple(when.items())})
-
-
-USUAL = {
-    name: value
-    for name, value in asdict(UNSAID).items()
-    if name not in BESIDE - {"grouped", "uneven", "even"}
-}
-_USUALLY = {name: Condition((value,)) for name, value in USUAL.items()}
-
-
-def _runs(table: Any, title: str) -> Iterator[Run]:
-    """Each model that was run in a configuration: right unless the table says otherwise."""
-    if table.differs is None:
-        return
-    told = {
-        (form, style): (verdict, group.note or "")
-        for group in table.differs
-        for form in group.forms
-        for style in STYLES
-        if (verdict := getattr(group, style.replace("-", "_")))
-    }
-    for name, models in forms().items():
-        for style in STYLES:
-            verdict, note = told.get((name, style), ("right", ""))
-            source = table.title or title
-            run = Run(name, style, verdict, source, table.version, note, table.raw)
-            if style in models and run.label not in (table.not_run or ()):
-                yield run
+    every_form = {form for form, _, _ in answers}
+    right = {form for form, _, is_right in answers if is_right}
+    not_given = {form for form, style, is_right in answers if style == "given" and not is_right}
+    given = {form for form, style, _ in answers if style == "given"} - not_given
+    return Standing(len(every_form), len(given), len(right), len(target.runs))

@@ -2,25 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Annotated, Literal, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from onnxpad.errors import counted
-from onnxpad.targets.form import BESIDE, Form
-from onnxpad.targets.target_file import Cell as Cell
-from onnxpad.targets.target_file import Fact as Fact
-from onnxpad.targets.target_file import Verdict, sites
+from onnxpad.options import TYPED
+from onnxpad.targets.form import BESIDE, OF_PADS, Form
 
-Signature = tuple[object, ...]
-"""Fields of a form that runtimes may be expected to heed, or the others."""
+Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
+"""The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
 
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""All of them, the worst first."""
+
+_OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
+_MOST = 1 << 30
 _SELDOM = BESIDE | {"fill"}
 """Fields in which models may differ from a form that they answer for."""
 
-_WORST_FIRST: Sequence[Verdict] = ("wrong", "rejected", "fallback", "unknown", "right")
+Texts = tuple[str, ...]
+Value = str | int | bool
+
+
+class Range(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Numbers from the least to the most, of which one may be left open."""
+
+    least: int = field(default=-1, name="min")
+    most: int = field(default=_MOST, name="max")
+
+    def __post_init__(self) -> None:
+        """Refuses what admits nothing, or everything."""
+        if not -1 <= self.least <= self.most or (self.least, self.most) == (-1, _MOST):
+            raise ValueError("this must be a range, such as { min = 2, max = 3 }")
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a number is one of them."""
+        return isinstance(value, int) and self.least <= value <= self.most
+
+
+Said = Value | tuple[Value, ...] | Range
+"""What a field may be: a value, some that are listed, or numbers in a range."""
+
+
+def admitted(said: Said) -> tuple[Value, ...] | Range:
+    """The values that a field may have."""
+    return said if isinstance(said, tuple | Range) else (said,)
+
+
+class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """An answer: what a runtime does with the forms that fulfil all of some conditions.
+
+    Attributes:
+        source: Where that is written, or what was run.
+        measured: Whether models that are written so were run.
+        forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
+            those that it is inferred from.
+        when: What fields of a form may be, by their names.
+        limit: Whether no padding mends it: told, never a reason for a rewrite.
+        advice: The option that mends it, such as `--shape`.
+        exact: Whether fields that it does not name must be as usual.
+        of: The variants and versions that it is about, as `is_of` reads them; all if empty.
+    """
+
+    verdict: Verdict
+    source: str = ""
+    version: str = ""
+    measured: bool = False
+    forms: Texts = ()
+    note: str = ""
+    about: Texts = ()
+    when: dict[str, Said]
+    limit: bool = False
+    advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
+    exact: bool = False
+    of: Texts = ()
+
+    @property
+    def known_by(self) -> str:
+        """How it is known: `measured`, `inferred` from models written otherwise, `read`, or not."""
+        if self.measured:
+            return "measured"
+        return "inferred" if self.forms else "read" if self.source else "no data"
+
+    def covers(self, form: Form) -> bool:
+        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
+        is_other = form.domain and "op" in self.when and "domain" not in self.when
+        return not is_other and all(
+            getattr(form, name) in admitted(said) for name, said in self.when.items()
+        )
+
+    def covers_pads(self, form: Form) -> bool:
+        """Whether it answers for the `Pad`s in front of an operator, alone or beside that."""
+        if "Pad" in admitted(self.when.get("op", "")):
+            return self.covers(form.pads_alone)
+        return not OF_PADS.keys().isdisjoint(self.when) and self.covers(form)
+
+
+class Fact(Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact that was read of a runtime, and that no condition on a form can express."""
+
+    text: str
+    source: str = ""
+    about: Texts = ()
+
+
+class Run(Struct, frozen=True, eq=False):
+    """A model that was run: a form in one of `known_targets.STYLES`, and what became of it.
+
+    `sites` are the forms in it. `source` is what it ran on, the note an error or how far results
+    were off, and `raw` says whether amounts were stored as bytes, if that makes a difference.
+    """
+
+    form: str
+    style: str
+    verdict: Verdict
+    source: str
+    version: str
+    note: str = ""
+    raw: bool | None = None
+    sites: tuple[Form, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name of the model."""
+        return self.form if self.style == "given" else f"{self.form}:{self.style}"
 
 
 class Target(Struct, frozen=True, eq=False):
@@ -38,9 +147,19 @@ class Target(Struct, frozen=True, eq=False):
     cells: tuple[Cell, ...] = ()
     runs: tuple[Run, ...] = ()
     facts: tuple[Fact, ...] = ()
-    spell: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    spell: Texts = ()
+    notes: Texts = ()
     by_user: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """The name with the version, as in `opencv@5.0.0`."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether any of its answers was measured."""
+        return self.measured or any(each.measured for each in self.cells)
 
     def cell(self, form: Form) -> Cell:
         """The answer for a form: as measured, else as read, else unknown.
@@ -49,90 +168,64 @@ class Target(Struct, frozen=True, eq=False):
         what seldom counts (`form.BESIDE`), a cell that speaks of just that comes first; and of two
         that were measured the worse.
         """
+        read = self._read(form)
         runs = [
             (run, beside)
-            for run, beside in _by_signature(self).get(form.signature, ())
+            for run, beside in _by_signature(self).get(form.signature, {}).items()
             if run.raw is None or not form.pad or form.raw == run.raw
         ]
-        beside = replace(form, raw=False).beside
-        close = [run for run, others in runs if beside in others]
-        read = self._read(form)
-        names = {name for name, _ in read.when} if read else set()
-        if close or (runs and not names & _SELDOM):
-            found = _measured_cell(close or [run for run, _ in runs])
+        close = [run for run, beside in runs if form.beside in beside]
+        if close or (runs and not (read and _SELDOM & read.when.keys())):
+            found = _measured_cell(*(close or [run for run, _ in runs]))
             is_worse = read is not None and read.measured and _rank(read) < _rank(found)
             return read if read is not None and is_worse else found
-        return read or Cell("unknown", version=self.version, note="nothing is known of this form")
+        return read or UNKNOWN
 
     def _read(self, form: Form) -> Cell | None:
         """The first cell of a form, or that of the `Pad`s in front of it where that is worse."""
         found = next((cell for cell in self.cells if cell.covers(form)), None)
         if not self.by_user or not form.pad or form.op == "Pad":
             return found
-        front = next((cell for cell in self.cells if cell.is_about_pads(form)), None)
-        if front is None:
-            return found
-        rest = found or Cell("right" if form.behind_pads.pads_nothing else "unknown")
-        return min(front, rest, key=_rank)
-
-    @property
-    def full_name(self) -> str:
-        """The name with the version, as in `opencv@5.0.0`."""
-        return f"{self.name}@{self.version}" if self.version else self.name
+        front = next((cell for cell in self.cells if cell.covers_pads(form)), None)
+        bare = RIGHT if replace(form, **OF_PADS).pads_nothing else UNKNOWN
+        return found if front is None else min(front, found or bare, key=_rank)
 
 
-class Run(Struct, frozen=True):
-    """A model that was run: a form in one of `target_file.STYLES`, and what became of it.
-
-    `source` is what it ran on, the note an error or how far results were off, and `raw` says
-    whether amounts were stored as bytes, if that makes a difference.
-    """
-
-    form: str
-    style: str
-    verdict: Verdict
-    source: str
-    version: str
-    note: str = ""
-    raw: bool | None = None
-
-    @property
-    def label(self) -> str:
-        """The name of the model."""
-        return self.form if self.style == "given" else f"{self.form}:{self.style}"
+RIGHT = Cell(verdict="right", when={})
+UNKNOWN = Cell(verdict="unknown", note="nothing is known of this form", when={})
 
 
-def _rank(cell: Cell | Run) -> int:
-    return _WORST_FIRST.index(cell.verdict)
-
-
-def _measured_cell(runs: Iterable[Run]) -> Cell:
-    """The answer of models that are written alike: the worst."""
-    ranked = sorted(runs, key=_rank)
-    worst = ranked[0]
-    note = worst.note
-    if right := sum(run.verdict == "right" for run in ranked):
-        told = f"right on {counted(right, 'model')} measured"
-        note = f"{note} ({told})" if worst.verdict != "right" and note else note or told
-    forms = tuple(run.label for run in ranked)
-    return Cell(worst.verdict, worst.source, worst.version, measured=True, forms=forms, note=note)
+def _rank(it: Cell | Run) -> int:
+    return VERDICTS.index(it.verdict)
 
 
 @cache
-def _by_signature(target: Target) -> Mapping[Signature, list[tuple[Run, set[Signature]]]]:
+def _measured_cell(*runs: Run) -> Cell:
+    """The answer of models that are written alike: the worst."""
+    first, *others = sorted(runs, key=_rank)
+    return Cell(
+        verdict=first.verdict,
+        source=first.source,
+        version=first.version,
+        measured=True,
+        forms=(first.label, *(run.label for run in others)),
+        note=first.note,
+        when={},
+    )
+
+
+@cache
+def _by_signature(target: Target) -> Mapping[object, Mapping[Run, set[object]]]:
     """Runs by the signature of each site in their models, with the rest of those sites.
 
     A model of several sites that fails may fail at any of them, so it counts for a site only where
     no model has that site alone.
     """
-    alone: dict[Signature, list[tuple[Run, set[Signature]]]] = {}
-    among: dict[Signature, list[tuple[Run, set[Signature]]]] = {}
+    alone: dict[object, dict[Run, set[object]]] = {}
+    among: dict[object, dict[Run, set[object]]] = {}
     for run in target.runs:
-        read = sites().get((run.form, run.style), ())
-        counts = alone if len(read) == 1 else among
-        beside: dict[Signature, set[Signature]] = {}
-        for form in read:
-            beside.setdefault(form.signature, set()).add(replace(form, raw=False).beside)
-        for signature, rest in beside.items():
-            counts.setdefault(signature, []).append((run, rest))
+        counts = alone if len(run.sites) == 1 else among
+        for form in run.sites:
+            of_form = counts.setdefault(form.signature, {})
+            of_form.setdefault(run, set()).add(form.beside)
     return among | alone

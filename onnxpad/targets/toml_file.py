@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from types import GenericAlias
 from typing import Any, TypeVar
 
-from msgspec import ValidationError, convert, defstruct
+from msgspec import ValidationError, convert
 
 from onnxpad.errors import UsageError, and_list, meant
 
@@ -22,22 +21,6 @@ Problem = tuple[Place, str]
 
 _WORD = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
-
-
-def table(name: str, required: Mapping[str, Any], optional: Mapping[str, Any]) -> Any:
-    """A record of the keys of a table with their types; those that are not given are None."""
-    kinds = {**required, **{key: kind | None for key, kind in optional.items()}}
-    names = {key.replace("-", "_"): key for key in kinds}
-    fields = [
-        (field, kinds[key]) if key in required else (field, kinds[key], None)
-        for field, key in names.items()
-    ]
-    return defstruct(name, fields, frozen=True, forbid_unknown_fields=True, rename=names)
-
-
-def listed(kind: Any) -> Any:
-    """An array of tables."""
-    return GenericAlias(tuple, (kind, ...))
 
 
 def read_text(path: Path) -> str:

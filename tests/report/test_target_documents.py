@@ -39,5 +39,5 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     short = text_of(target_document({str(path): load(path)}, in_full=False), Screen(400))
     assert f"--target {path}\n" in short
     takes, _ = short.split("takes: ")[1].split("does not take")
-    assert "pads of a convolution" in takes
-    assert "SAME" not in takes
+    assert "asymmetric pads conv" in takes
+    assert "auto pad conv" not in takes

@@ -13,11 +13,11 @@ import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.rewrite.run import Run
-from onnxpad.targets import target
 from onnxpad.targets.form import Form, forms_of
-from onnxpad.targets.target_file import STYLES
+from onnxpad.targets.known_targets import DATA, STYLES
 
-PATH: Final = Path(target.__file__).parent / "data" / "forms.toml"
+PATH: Final = DATA / "forms.toml"
+MODELS: Final = Path(__file__).with_name("models.toml")
 
 SIZES: Final = {"batch": 2, "height": 8, "width": 7}
 """Open sizes of the models, as runtimes were given them."""
@@ -31,9 +31,9 @@ OPTIONS: Final[Mapping[str, OptionKeywords]] = {
 """How styles are written; `given` is the model as it is, and `static` that with fixed sizes."""
 
 HEADER: Final = """\
-# Forms of padding: each as a model, and what each of its styles is as a form, where it was run on
-# runtimes. A form without styles was not. `python -m tests.targets --write` makes the lines after
-# a model anew, for the styles that are there.
+# Forms of padding that were run on runtimes: what each model has, in each of its styles, beside
+# what is usual. `python -m tests.targets --write` makes the lines of the styles that are there anew
+# from tests/targets/models.toml.
 """
 
 _LEFT_OUT: Final = {"domain", "raw", "wide", "count_written", "producer"}
@@ -43,19 +43,21 @@ _NEWEST_BY_ATTRIBUTES: Final = 10
 
 
 def tables() -> dict[str, dict[str, Any]]:
-    """The table as it is kept."""
-    return tomllib.loads(PATH.read_text(encoding="utf-8"))
+    """The table as it is kept: the model of each form, and its sites by style if it was run."""
+    kept = tomllib.loads(PATH.read_text(encoding="utf-8"))
+    models = tomllib.loads(MODELS.read_text(encoding="utf-8"))
+    return {name: table | kept.get(name, {}) for name, table in models.items()}
 
 
 def page(kept: Mapping[str, Mapping[str, Any]]) -> str:
     """The file of a table, each form of each style read anew."""
-    return HEADER + "".join(f"\n[{name}]\n{_table(table)}" for name, table in kept.items())
+    ran = {name: table for name, table in kept.items() if "about" in table}
+    return HEADER + "".join(f"\n[{name}]\n{_table(table)}" for name, table in ran.items())
 
 
 def _table(table: Mapping[str, Any]) -> str:
-    text = table["model"]
-    model = onnx.parser.parse_model(text)
-    lines = [f"model = '''\n{text}'''\n"]
+    model = onnx.parser.parse_model(table["model"])
+    lines = [f'about = "{table["about"]}"\n']
     for style in STYLES:
         if style in table:
             found = ",\n  ".join(map(_inline, sites(written(model, style))))

@@ -8,16 +8,12 @@ import pytest
 
 import onnxpad
 from onnxpad.targets.form import Form
-from onnxpad.targets.known_targets import known, load, versions
+from onnxpad.targets.known_targets import every, load
 from onnxpad.targets.target import Target
 from tests.targets.forms import OPTIONS, sites, tables
 
 TABLES: Final = {name: table for name, table in tables().items() if "given" in table}
-CONFIGURATIONS: Final = [
-    f"{name}@{each}" if each else name
-    for name in known()
-    for each in [*dict.fromkeys(versions(name))] or [""]
-]
+CONFIGURATIONS: Final = [each.full_name for each in every()]
 BY_DAY: Final = {"opencv-classic@5.0.0", "onnx2torch@1.5.15", "ncnn-pnnx@1.0.20261020"}
 
 OWN: Final = {

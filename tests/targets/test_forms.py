@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from onnxpad.targets.target_file import STYLES
+from onnxpad.targets.known_targets import STYLES
 from tests.support import ran
 from tests.targets.forms import PATH, SIZES, page, tables
 
@@ -22,7 +22,7 @@ def test_each_form_is_a_valid_model_of_its_name() -> None:
     for name, table in TABLES.items():
         model = onnx.parser.parse_model(table["model"])
         assert model.graph.name == name
-        assert set(table) <= {"model", *STYLES}
+        assert set(table) <= {"about", "model", *STYLES}
         onnx.checker.check_model(model, full_check=name != DROPPED)
 
 

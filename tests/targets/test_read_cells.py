@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from onnxpad.targets import known_targets as targets
 from onnxpad.targets.form import Form
-from onnxpad.targets.known_targets import every, known
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import DATA, TOPICS, Cell, parsed, tables_of
-from onnxpad.targets.target_file import forms as all_forms
-from onnxpad.targets.target_file import sites as all_sites
+from onnxpad.targets.known_targets import DATA, File, checked, every, known, text_of
+from onnxpad.targets.known_targets import sites as all_sites
+from onnxpad.targets.target import Cell, Target, admitted
+from onnxpad.targets.toml_file import parsed
+from tests.targets.forms import tables
 
 
 class Row(NamedTuple):
@@ -31,7 +31,12 @@ class Row(NamedTuple):
     pad: str
 
 
-COLUMNS: Final = tuple(topic for topic in TOPICS if topic != "other")
+COLUMNS: Final = (
+    "auto_pad_conv", "auto_pad_conv_transpose", "auto_pad_pool", "same_with_dilation",
+    "asymmetric_pads_conv", "asymmetric_pads_pool", "asymmetric_pads_conv_transpose", "pad_op",
+    "ceil_mode", "count_include_pad", "conv_transpose_output_padding",
+    "conv_transpose_output_shape",
+)  # fmt: skip
 
 ROWS: Final = {
     name: Row(*row)
@@ -154,10 +159,10 @@ MODES: Final = {
 
 def read(name: str) -> Target:
     """A target as it was read: without any run and what follows from one, in the version read."""
-    said = tables_of(name)
-    kept = tuple(each for each in said.cell or () if each.forms is None and not each.exact)
-    tables = replace(said, measured=(), cell=kept)
-    return targets._made(name, "", "", tables)
+    said = parsed(DATA / name, text_of(name), File)
+    kept = tuple(each for each in said.cell if not each.forms and not each.exact)
+    (found,) = targets.targets_in(name, replace(said, measured=(), cell=kept))
+    return found
 
 
 def cells(target: Target, forms: Iterable[Form]) -> list[Cell]:
@@ -319,8 +324,8 @@ SPELT: Final[Mapping[str, Mapping[str, object]]] = {
 def test_a_cell_that_a_spelling_mends_has_the_spelling(target: Target) -> None:
     for cell in target.cells:
         for spelling, fields in SPELT.items():
-            conditions = dict(cell.when)
-            told = {name: conditions[name].values for name in fields if name in conditions}
+            when = {name: each for name, each in cell.when.items() if name in fields}
+            told = {name: admitted(each) for name, each in when.items()}
             if told == {name: (value,) for name, value in fields.items()} and not cell.limit:
                 is_taken = cell.verdict in {"right", "unknown"}
                 assert is_taken or spelling in target.spell, cell
@@ -330,7 +335,7 @@ def test_a_cell_that_a_spelling_mends_has_the_spelling(target: Target) -> None:
     "target", [each for each in every() if each.runs], ids=attrgetter("full_name")
 )
 def test_no_cell_says_right_of_a_model_that_was_not(target: Target) -> None:
-    sites, models = all_sites(), all_forms()
+    sites, models = all_sites(), tables()
     wrong = []
     for run in target.runs:
         (opset,) = re.findall(r'"" : (\d+)', models[run.form]["model"])
@@ -355,4 +360,5 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 def test_files_are_as_a_users_file_must_be() -> None:
     for path in sorted(DATA.glob("*.toml")):
         if path.stem != "forms":
-            parsed(path, path.read_text(encoding="utf-8"), all_forms())
+            said = checked(path, path.read_text(encoding="utf-8"))
+            assert {topic for each in said.cell for topic in each.about} <= {*COLUMNS, "other"}

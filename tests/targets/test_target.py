@@ -7,11 +7,9 @@ import pytest
 
 from onnxpad.errors import UsageError
 from onnxpad.targets import known_targets as targets
-from onnxpad.targets import target_file
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, known, load
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import Condition, parsed
+from onnxpad.targets.target import Range, Target, admitted
 
 NPU = """
 title = "NPU"
@@ -150,12 +148,11 @@ FORMS = {
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file above, whose models are those above."""
-    for module in (targets, target_file):
-        monkeypatch.setattr(module, "forms", lambda: FORMS)
-    target_file.sites.cache_clear()
+    monkeypatch.setattr(targets, "forms", lambda: FORMS)
+    targets.sites.cache_clear()
     (tmp_path / "npu.toml").write_text(RAN, encoding="utf-8")
     yield tmp_path / "npu.toml"
-    target_file.sites.cache_clear()
+    targets.sites.cache_clear()
 
 
 def form(**fields: object) -> Form:
@@ -207,8 +204,8 @@ def test_of_a_model_and_a_cell_that_were_both_measured_the_worse_counts(ran: Pat
 
 @pytest.mark.parametrize(("raw", "verdict"), [(True, "wrong"), (False, "right")])
 def test_models_with_amounts_in_bytes(ran: Path, raw: bool, verdict: str) -> None:
-    tables = parsed(ran, ran.read_text(), vars(targets)["forms"]())
-    found = targets._made("npu", "fast", "", tables)
+    said = targets.checked(ran, ran.read_text())
+    (found, *_) = (each for each in targets.targets_in("npu", said) if each.name == "npu-fast")
     assert found.full_name == "npu-fast@1.0"
     assert found.cell(form(**PAD, raw=raw)).verdict == verdict
 
@@ -248,9 +245,9 @@ def test_a_version_where_none_is_told(tmp_path: Path) -> None:
 
 
 def test_a_range_and_a_list() -> None:
-    assert [Condition(least=2).admits(each) for each in (1, 2, 3)] == [False, True, True]
-    assert [Condition(most=2).admits(each) for each in (1, 2, 3)] == [True, True, False]
-    assert [Condition((1, 3)).admits(each) for each in (1, 2, 3)] == [True, False, True]
+    assert [each in Range(least=2) for each in (1, 2, 3)] == [False, True, True]
+    assert [each in Range(most=2) for each in (1, 2, 3)] == [True, True, False]
+    assert [each in admitted((1, 3)) for each in (1, 2, 3)] == [True, False, True]
 
 
 def test_every_alias_is_a_target() -> None:

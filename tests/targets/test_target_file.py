@@ -7,7 +7,7 @@ import pytest
 
 from onnxpad.errors import UsageError
 from onnxpad.targets.form import Form
-from onnxpad.targets.target_file import SPELLINGS, WORDS, parsed
+from onnxpad.targets.known_targets import SPELLINGS, WORDS, checked
 from tests.support.manual import blocks, pages
 
 HEAD = 'title = "NPU"\n'
@@ -88,7 +88,7 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
 )
 def test_an_error_has_its_line(text: str, line: int) -> None:
     with pytest.raises(UsageError) as error:
-        parsed(Path("npu.toml"), text, ["conv_same"])
+        checked(Path("npu.toml"), text)
     assert str(error.value).startswith(f"npu.toml:{line}:")
 
 
@@ -97,12 +97,12 @@ def test_operators_of_other_domains_and_ranges_are_taken() -> None:
         '{ op = ["Fft"], domain = "com.acme", rank = { min = 2, max = 2 }, stride = { max = 1 } }'
     )
     text = HEAD + CELL + f'when = {when}\nadvice = "--trust spec"\n'
-    assert parsed(Path("npu.toml"), text, ()).cell
+    assert checked(Path("npu.toml"), text).cell
 
 
 def test_the_example_of_the_manual_is_a_file() -> None:
     (block,) = blocks("toml", page="targets")
-    assert parsed(Path("npu.toml"), block.text, ()).cell
+    assert checked(Path("npu.toml"), block.text).cell
     spelled = re.findall(r"`(\w+)`", block_of_spellings())
     assert set(SPELLINGS) <= set(spelled)
     fields = re.findall(r"^\| (`.*?) \|", pages()["targets"], re.MULTILINE)

@@ -5,13 +5,12 @@ from typing import Final
 
 import pytest
 
-from onnxpad.targets.target_file import forms
 from tests.support.manual import pages
 from tests.support.rows import one_in
 from tests.targets.written import models, outcome, row, shown_targets
 
 
-@pytest.mark.parametrize("form", one_in(20, [(form,) for form in forms()]))
+@pytest.mark.parametrize("form", one_in(20, [(form,) for form in models()]))
 def test_a_row_is_as_it_is_made(form: str) -> None:
     made = row(form, {each.name: outcome(each, form) for each in shown_targets()})
     assert made in pages()["target-forms"], "python -m tests.manual --write"

@@ -13,7 +13,7 @@ from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import forms_of
 from onnxpad.targets.known_targets import known, load
 from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import forms
+from tests.targets.forms import tables
 
 CODES: Final = ("PAD703", "PAD704", "PAD705", "PAD706")
 
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 @cache
 def models() -> Mapping[str, onnx.ModelProto]:
     """The model of each form as it is given."""
-    return {name: onnx.parser.parse_model(table["model"]) for name, table in forms().items()}
+    return {name: onnx.parser.parse_model(table["model"]) for name, table in tables().items()}
 
 
 def outcome(target: Target, form: str) -> Outcome:
@@ -79,5 +79,5 @@ def table() -> str:
     """The generated part of the page: a row for each form."""
     heads = "| form | stays as it came | written otherwise | not mended |\n"
     targets = [*shown_targets()]
-    rows = (row(form, {each.name: outcome(each, form) for each in targets}) for form in forms())
+    rows = (row(form, {each.name: outcome(each, form) for each in targets}) for form in tables())
     return f"\n{heads}| --- | --- | --- | --- |\n{''.join(rows)}\n"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
-from msgspec.structs import replace
+from msgspec import to_builtins
 
 from onnxpad.errors import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.form import UNSAID
-from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
-from onnxpad.targets.target import Target
-from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, Cell, Condition
+from onnxpad.targets.known_targets import USUAL, forms, sites, standing
+from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target
 
 ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
@@ -24,38 +21,32 @@ ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "wa
 _HEADS = ("target", "known by", "as given", "best", "title")
 
 
-def words_of(when: Iterable[tuple[str, Condition]]) -> str:
+def words_of(when: Mapping[str, Said]) -> str:
     """Conditions on a form, as a target's file writes them.
 
-    >>> words_of([("op", Condition(("Conv", "MaxPool"))), ("stride", Condition(least=2))])
+    >>> words_of({"op": ("Conv", "MaxPool"), "stride": Range(least=2)})
     'op Conv or MaxPool, stride from 2'
-    >>> words_of([("rank", Condition((1,))), ("raw", Condition((True,)))])
+    >>> words_of({"rank": 1, "raw": True})
     'rank 1, raw true'
     """
-    conditions = dict(when)
-    exact = _is_exact(conditions)
+    exact = when.keys() >= USUAL.keys()
     told = [
-        f"{name} {_values(each)}"
-        for name, each in conditions.items()
-        if not (exact and each.values == (USUAL.get(name),))
+        f"{name} {_values(said)}"
+        for name, said in when.items()
+        if not (exact and said == USUAL.get(name))
     ]
     told += ["all else as usual"] * exact
     return ", ".join(told) or "every form"
 
 
-def _is_exact(names: Iterable[str]) -> bool:
-    """Whether a cell is about one form, with a condition on each field."""
-    return {*names} >= USUAL.keys()
-
-
-def _values(condition: Condition) -> str:
-    if condition.values:
-        return " or ".join(
-            (str(each).lower() if isinstance(each, bool) else shown(str(each))) or "none"
-            for each in condition.values
-        )
-    bounds = (("from", condition.least), ("to", condition.most))
-    return " ".join(f"{word} {number}" for word, number in bounds if number is not None)
+def _values(said: Said) -> str:
+    if isinstance(said, Range):
+        ends = {"min": "from", "max": "to"}
+        return " ".join(f"{ends[end]} {number}" for end, number in to_builtins(said).items())
+    return " or ".join(
+        (str(each).lower() if isinstance(each, bool) else shown(str(each))) or "none"
+        for each in (said if isinstance(said, tuple) else (said,))
+    )
 
 
 def targets_document(targets: Iterable[Target]) -> Document:
@@ -87,25 +78,23 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
 
 
 def _summary(name: str, target: Target) -> Group:
-    """What a target takes, what it does not take by topic, and how that is written for it."""
-    found = by_topic(target)
-    answers = {*chain.from_iterable(found.values())}
-    others: dict[str, list[Cell]] = {topic: [] for topic in TOPICS}
-    for cell in target.cells:
-        if cell not in answers and not _is_exact(dict(cell.when)):  # runs tell those
-            others[_topic(cell)].append(cell)
+    """What a target does with each form that was run somewhere, as it was given, by topic."""
+    found: dict[str, list[Cell]] = {}
+    for (form, style), given in sites().items():
+        if style == "given":
+            found.setdefault(forms()[form]["about"], []).extend(map(target.cell, given))
     takes, against, unknown = list[str](), list[Line](), list[str]()
-    for topic, title in TOPICS.items():
-        right = sum(cell.verdict == "right" for cell in found[topic])
-        worse = [*filter(_is_against, found[topic])]
-        told = [*dict.fromkeys([*worse, *filter(_is_against, others[topic])])]
-        if (right or "right" in {cell.verdict for cell in others[topic]}) and not worse:
-            number = f" ({right} of {counted(len(found[topic]), 'form')})"
-            but = " (not always)" if told else number * (0 < right < len(found[topic]))
-            takes.append(title + but)
+    for topic, cells in found.items():
+        title = _title(topic)
+        right = sum(cell.verdict == "right" for cell in cells)
+        number = f" ({right} of {len(cells)})" * (right < len(cells))
+        spoken = (cell for cell in target.cells if topic in cell.about)
+        told = [*dict.fromkeys(cell for cell in (*cells, *spoken) if _is_against(cell))]
+        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+        if right and not any(map(_is_against, cells)):
+            takes.append(title + (" (not always)" if told else number))
         elif not told:
             unknown.append(title)
-        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
         against += [_told(title, *told)] if told else []
     lines = [Line(f"takes: {and_list(takes)}")] if takes else []
     lines += [Line("does not take, or not always:"), *against] if against else []
@@ -122,21 +111,17 @@ def _is_against(cell: Cell) -> bool:
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:
     """The worst cell of a topic in a line."""
     more = f" (+{len(others)})" if others else ""
-    note = shown(cell.note.rpartition("models measured: ")[2] or words_of(cell.when))
+    note = shown(cell.note) or words_of(cell.when)
     return Line(f"{topic}{more}: {note}", f"    {_verdict(cell.verdict)}  ", None)
-
-
-def _topic(cell: Cell) -> str:
-    """The topic of the first form that a cell's conditions name."""
-    first: dict[str, Any] = {name: each.values[0] for name, each in cell.when if each.values}
-    return topic_of(replace(UNSAID, **first))
 
 
 def _groups(target: Target) -> Iterator[Group]:
     yield Group("", [*_head(target), *_particulars(target)])
-    for topic, title in TOPICS.items():
-        if cells := [cell for cell in target.cells if _topic(cell) == topic]:
-            yield Group("", [*_topic_blocks(title, cells)])
+    topics: dict[str, list[Cell]] = {}
+    for cell in target.cells:
+        topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)
+    for topic, cells in topics.items():
+        yield Group("", [*_topic_blocks(_title(topic), cells)])
     if target.facts:
         facts = [
             Line(shown(fact.text + f" ({fact.source})" * bool(fact.source)))
@@ -161,8 +146,8 @@ def _head(target: Target) -> Iterator[Block]:
 def _particulars(target: Target) -> Iterator[Block]:
     if target.read:
         yield Line(f"read: {shown(target.read)}")
-    for each in target.spell:
-        yield Line(f"it insists: {SPELLINGS[each]}")
+    if target.spell:
+        yield Line(f"it insists on spellings: {and_list(target.spell)}")
     for note in target.notes:
         yield Line(shown(note))
     yield Line("a cell that says right holds where no other covers the form")
@@ -179,6 +164,10 @@ def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
         source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
         if cell.source or cell.forms:
             yield Line(marked(source, "faint"), " " * 12, " " * 14)
+
+
+def _title(topic: str) -> str:
+    return topic.replace("_", " ")
 
 
 def _verdict(verdict: str) -> str:
