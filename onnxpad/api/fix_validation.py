@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from onnxpad.arguments import Progress, Source
 from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
+from onnxpad.graph import Graph
 from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import (
     Validation,
@@ -19,7 +21,17 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
+    from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.runtimes.protection import Exposing
     from onnxpad.validation.given import Arrays
+
+
+def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
+    """The probe of each change, and who asks what the runtime's optimiser does to the result."""
+    from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.runtimes.protection import misfolded
+
+    return NeighbourhoodProbe(graph), misfolded
 
 
 def validated(
@@ -44,17 +56,17 @@ def validated(
         runtime does not load a result that declares sizes, where it loads the original, or computes
         something else.
     """
-    compared = _Comparison(run, source, progress, inputs)
+    verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:
-        nothing = compared.nothing("no change was kept") if outcome.undone else None
+        nothing = _nothing(run, "no change was kept") if outcome.undone else None
         return outcome, nothing, ()
-    found, barred = compared.verdict(outcome), tuple[Finding, ...]()
+    found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
         return why
     if found.outcome == "failed":
         from onnxpad.rewrite.heal import healed
 
-        outcome, found, barred = healed(run, compared.verdict, outcome, found)
+        outcome, found, barred = healed(run, verdict, outcome, found)
         if found.outcome == "failed" and run.domain.declared:
             return f"{why_not(found)}, whatever is changed"
     return outcome, found, barred
@@ -68,56 +80,50 @@ def _not_loaded(run: Run, source: Source) -> str:
     return "" if why and load_failure(source, folder_of(source)) else why
 
 
-class _Comparison:
-    """Compares what a run makes of a model with that model, on onnxruntime."""
+def _probe_of(run: Run) -> NeighbourhoodProbe:
+    from onnxpad.probe.cut import NeighbourhoodProbe
 
-    def __init__(
-        self,
-        run: Run,
-        source: Source,
-        progress: Progress | None,
-        inputs: Arrays | None,
-    ) -> None:
-        from onnxpad.probe.cut import NeighbourhoodProbe
+    assert isinstance(run.probe, NeighbourhoodProbe)
+    return run.probe
 
-        assert isinstance(run.probe, NeighbourhoodProbe)
-        self._run = run
-        self._probe = run.probe
-        self._source = source
-        self._progress = progress
-        self._inputs = inputs
 
-    def nothing(self, why: str) -> Validation:
-        """The verdict where nothing is compared."""
-        return not_validated(why, probes=self._probe.count)
+def _nothing(run: Run, why: str) -> Validation:
+    """The verdict where nothing is compared."""
+    return not_validated(why, probes=_probe_of(run).count)
 
-    def verdict(self, outcome: RunResult) -> Validation:
-        """The verdict on the model as it is."""
-        from onnxpad.validation.whole import validate_models
 
-        run = self._run
-        if run.graph.model.has_external_data and run.graph.model.path is None:
-            return self.nothing("its external data cannot be found; pass the path of the model")
-        rewritten, folder = run.graph.model.to_run()
-        unseen = _specified(run.decided, outcome.changes)
-        found = validate_models(
-            self._source if run.decided_model is None else run.decided_model,
-            rewritten,
-            folder=folder,
-            samples=3 if run.domain.given else 1,
-            sizes=run.limits,
-            inputs=self._inputs,
-            limits=recorded_sizes(run.graph).limits,
-            progress=self._progress,
-            repairs=_repairs(run.decided, outcome, self._probe.repaired),
-            given=self._source,
-            uncompared=unseen,
-        )
-        return replace(
-            found,
-            probes=self._probe.count,
-            notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
-        )
+def _verdict(
+    run: Run,
+    source: Source,
+    progress: Progress | None,
+    inputs: Arrays | None,
+    outcome: RunResult,
+) -> Validation:
+    """The verdict on the model as a run has made it, compared with the original."""
+    from onnxpad.validation.whole import validate_models
+
+    if run.graph.model.has_external_data and run.graph.model.path is None:
+        return _nothing(run, "its external data cannot be found; pass the path of the model")
+    rewritten, folder = run.graph.model.to_run()
+    probe, unseen = _probe_of(run), _specified(run.decided, outcome.changes)
+    found = validate_models(
+        source if run.decided_model is None else run.decided_model,
+        rewritten,
+        folder=folder,
+        samples=3 if run.domain.given else 1,
+        sizes=run.limits,
+        inputs=inputs,
+        limits=recorded_sizes(run.graph).limits,
+        progress=progress,
+        repairs=_repairs(run.decided, outcome, probe.repaired),
+        given=source,
+        uncompared=unseen,
+    )
+    return replace(
+        found,
+        probes=probe.count,
+        notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
+    )
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:

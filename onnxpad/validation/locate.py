@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import product, zip_longest
 
 import numpy as np
 import onnx
@@ -154,9 +154,10 @@ def of_changed_operators(
             agreeing.add(name)
         elif not ok and is_window(name):
             wrong.append(name)
-    for draw in draws if wrong else ():
-        steady = set(wrong) - restless(lab, wrong, draw, tolerance).keys()
-        if found := first_difference(lab, steady, draw, provider, tolerance):
+    for draw, at in product(draws, range(0, len(wrong), _FIRST_CHUNK)):
+        some = wrong[at : at + _FIRST_CHUNK]
+        steady = set(some) - restless(lab, some, draw, tolerance).keys()
+        if steady and (found := first_difference(lab, steady, draw, provider, tolerance)):
             return found, 0, ()
     telling = {name: ours.upstream([name]) & agreeing for name in outputs}
     lacking = tuple(name for name in outputs if name in changed and not telling[name])
