@@ -12,26 +12,12 @@ from onnxpad.arguments import Progress, Source
 from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
-from onnxpad.graph import Graph
 from onnxpad.rewrite.run import Run, RunResult
-from onnxpad.validation.result import (
-    Validation,
-    not_validated,
-    why_not,
-)
+from onnxpad.validation.result import Validation, not_validated, why_not
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import Exposing
     from onnxpad.validation.given import Arrays
-
-
-def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
-    """The probe of each change, and who asks what the runtime's optimiser does to the result."""
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import misfolded
-
-    return NeighbourhoodProbe(graph), misfolded
 
 
 def validated(

@@ -147,14 +147,14 @@ def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Refus
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }
-    if isinstance(size, int):
-        facts["size"], reads = size, []
-        for engine in (onnxruntime, specification):
-            placed, name = engine(op.form, place, size, dtype), engine.__name__
-            if placed is not None and isinstance(placed.windows, int):
-                facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
-                many = counted(max(placed.windows, 0), "element")
-                reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
+    reads = []
+    for engine in (onnxruntime, specification) if isinstance(size, int) else ():
+        placed, name = engine(op.form, place, size, dtype), engine.__name__
+        if placed is not None and isinstance(placed.windows, int):
+            facts |= {"size": size, name: {"pads": [*placed[:2]], "windows": placed.windows}}
+            many = counted(max(placed.windows, 0), "element")
+            reads.append(f"{name} pads {placed.begin}+{placed.end} and gives {many}")
+    if reads:
         words += f": on axis {axis} of size {size} {', the '.join(reads)}"
     return RefusalError(
         Reason.ENGINES_DISAGREE, words, brief, **facts, disagreement=words, options=BY_TRUST
