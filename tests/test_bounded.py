@@ -129,7 +129,7 @@ def test_a_node_downstream_is_looked_at_once(
 
     monkeypatch.setattr(Graph, "uses", counted)
     result = onnxpad.fix(given, validate=False)
-    assert [each.reason_code for each in result.undone] == ["shape-refused"] * handed_on
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
     assert len(asked) < 1_000
 
 

@@ -10,7 +10,8 @@ compute something else:
 - DoubleQDQPairsRemover: two pairs of QuantizeLinear and DequantizeLinear with other scales or zero
   points become one.
 - QDQPropagation: the DequantizeLinear of int8 is copied past a step, as a QuantizeLinear that
-  saturates (without a zero point) or does not load (from opset 21 on, at full optimisation).
+  saturates (without a zero point) or does not load (from opset 21 on, at full optimisation). Of
+  any type, the process ends where a body reads what the step gives.
 - QDQS8ToU8, at full optimisation: a QuantizeLinear with `output_dtype` int8 and a DequantizeLinear
   become uint8, but for that attribute, and do not load.
 - QDQSelectorAction, at full optimisation: an operator between DequantizeLinear and QuantizeLinear
@@ -120,6 +121,8 @@ class Neighbours:
             if uses is None or any(use.node.op != _QUANTISE for use in uses):
                 yield (first, step), "by a copy of the DequantizeLinear downstream"
         way = self._past(first)
+        if len(way) > 1 and self._is_captured(way[-1]):
+            yield tuple(way), "by a copy of the DequantizeLinear for a body, at which it stops"
         use = self._only_use(way[-1])
         if use is None or use.node.op not in _UNITS | _WEIGHED:
             return
@@ -197,6 +200,17 @@ class Neighbours:
                     names = tuple(each.name for each in node.inputs)
                     found[node.op, node.domain, names, str(sorted(node.attrs.items()))] = use
         return None
+
+    def _is_captured(self, node: Node) -> bool:
+        """Whether a body reads a node's result once copies are gone."""
+        reached = [node.outputs[0]]
+        for tensor in reached:
+            uses = self._graph.uses(tensor)
+            if any(use.index < 0 for use in uses):
+                return True
+            on = [use.node.outputs[0] for use in uses if self._passes_on(use, moves=True)]
+            reached += on[: _FAR - len(reached)]
+        return False
 
     def _passes_on(self, use: Use, *, moves: bool) -> bool:
         """Whether the optimiser removes a node that reads a tensor, or moves it out of the way."""

@@ -103,6 +103,16 @@ APART = [
     ),
     pytest.param(
         model(
+            f"a = DequantizeLinear (x, s, u) b = Pad (a, p, n) c = {POOL} (b) d = Identity (c)"
+            " y = If (on) <then_branch = t () => (float[] e) { e = Relu (d) },"
+            " else_branch = f () => (float[] g) { g = Neg (d) }>",
+            kind="uint8",
+            more=f"{Q8}, float n = {{-inf}}, bool on = {{1}}",
+        ),
+        id="DequantizeLinear and a pool that a body reads",
+    ),
+    pytest.param(
+        model(
             "a = QuantizeLinear <output_dtype = 3> (x, t, j) b = Pad (a, p, j)"
             " c = DequantizeLinear (b, t, j) y = Conv (c, w)",
             opset=21,
