@@ -55,9 +55,10 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
 
     def to_html(self) -> str:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
-        from onnxpad.page.pages import check_page
+        from onnxpad.page.document_page import page_of
+        from onnxpad.report.documents.check_document import check_document
 
-        return check_page(self.report())
+        return page_of(check_document(self.report(), "full"))
 
 
 def check(

@@ -67,9 +67,10 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
-        from onnxpad.page.pages import fix_page
+        from onnxpad.page.document_page import page_of
+        from onnxpad.report.documents.fix_document import fix_document
 
-        return fix_page(self)
+        return page_of(fix_document(self, "full"))
 
     @property
     def ok(self) -> bool:

@@ -32,9 +32,10 @@ class ShowResult(ShowReport, frozen=True):
 
     def to_html(self) -> str:
         """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""
-        from onnxpad.page.pages import show_page
+        from onnxpad.page.document_page import page_of
+        from onnxpad.report.documents.show_document import show_document
 
-        return show_page(self)
+        return page_of(show_document(self, "full"))
 
     def __str__(self) -> str:
         """The report that `onnxpad show` prints."""

@@ -75,9 +75,10 @@ class ValidationResult(ValidateReport, frozen=True):
 
     def to_html(self) -> str:
         """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
-        from onnxpad.page.pages import validate_page
+        from onnxpad.page.document_page import page_of
+        from onnxpad.report.documents.validation_document import validate_document
 
-        return validate_page(self)
+        return page_of(validate_document(self, "full"))
 
     @property
     def padding(self) -> tuple[PaddingDifference, ...]:

@@ -159,9 +159,10 @@ def check(
         fix_command=fix_command(files, words, sizes),
     )
     if html is not None:
-        from onnxpad.page.pages import check_page
+        from onnxpad.page.document_page import page_of
+        from onnxpad.report.documents.check_document import check_document
 
-        write_page(html, check_page(report))
+        write_page(html, page_of(check_document(report, "full")))
     if statistics:
         from onnxpad.report.documents.check_document import statistics_group
         from onnxpad.report.layout import by_path

@@ -147,9 +147,7 @@ def fix(
     )
     report = replace(result, delivery=delivery)
     if html is not None:
-        from onnxpad.page.pages import fix_page
-
-        write_page(html, fix_page(report))
+        write_page(html, report.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 

@@ -54,9 +54,7 @@ def show(
     given = applied.options if applied else typed
     found = call(model, node or (), **{name: given[name] for name in typed})
     if html is not None:
-        from onnxpad.page.pages import show_page
-
-        write_page(html, show_page(found))
+        write_page(html, found.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 

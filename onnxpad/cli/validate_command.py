@@ -147,9 +147,7 @@ def validate(
     )
     report = replace(result, html=str(html or ""))
     if html is not None:
-        from onnxpad.page.pages import validate_page
-
-        write_page(html, validate_page(report))
+        write_page(html, report.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 

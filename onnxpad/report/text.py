@@ -125,6 +125,13 @@ def beside(older: str, data: Sequence[str]) -> str:
     return told
 
 
+def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
+    """A line for each input whose sizes a result declares."""
+    for name, shape in shapes.items():
+        sizes = "x".join("?" if size is None else str(size) for size in shape)
+        yield f"  declares input {shown(repr(name))} as {shown(sizes)}"
+
+
 def labelled(item: Finding | Change) -> str:
     """The node of a change or finding with its operator: `conv1 (Conv)`."""
     return f"{shown(item.node)} ({shown(item.op_type)})"

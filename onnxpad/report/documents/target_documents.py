@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from textwrap import shorten
 from typing import Any
 
 from msgspec.structs import replace
 
 from onnxpad.errors import and_list, counted
-from onnxpad.report.documents import Block, Document, Group, Line, Table
+from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.form import UNSAID
@@ -18,9 +19,8 @@ from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
 from onnxpad.targets.target import Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, Cell, Condition
 
-ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
+_ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
-
 _HEADS = ("target", "known by", "as given", "best", "title")
 
 
@@ -39,8 +39,7 @@ def words_of(when: Iterable[tuple[str, Condition]]) -> str:
         for name, each in conditions.items()
         if not (exact and each.values == (USUAL.get(name),))
     ]
-    told += ["all else as usual"] * exact
-    return ", ".join(told) or "every form"
+    return ", ".join([*told, *["all else as usual"] * exact]) or "every form"
 
 
 def _is_exact(names: Iterable[str]) -> bool:
@@ -60,22 +59,18 @@ def _values(condition: Condition) -> str:
 
 def targets_document(targets: Iterable[Target]) -> Document:
     """A row for each target: how it is known, and how many of the forms it computes rightly."""
-    rows = [
-        [shown(target.full_name), *_standing(target), shown(target.title)] for target in targets
-    ]
+    rows = []
+    for target in targets:
+        found = standing(target)
+        how = f"{found.models} runs" if found.models else "source"
+        numbers = (f"{found.given}/{found.forms}", f"{found.best}/{found.forms}")
+        rows.append((shown(target.full_name), how, *numbers, shown(target.title)))
     ends = (
         "as given, best: forms of padding that are right as they are, and in the best writing",
         "onnxpad targets NAME tells of one, with -v all that is known of it",
         "fix, check and show take --target",
     )
-    lines = [Line(end, "", "") for end in ends]
-    return Document("targets", "targets", [Group("", [Table(_HEADS, rows)]), Group("", lines)])
-
-
-def _standing(target: Target) -> list[str]:
-    found = standing(target)
-    how = f"{found.models} runs" if found.models else "source"
-    return [how, f"{found.given}/{found.forms}", f"{found.best}/{found.forms}"]
+    return Document("targets", "targets", [Group("", [Table(_HEADS, rows)]), Group("", ends)])
 
 
 def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
@@ -89,41 +84,34 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
 def _summary(name: str, target: Target) -> Group:
     """What a target takes, what it does not take by topic, and how that is written for it."""
     found = by_topic(target)
-    answers = {*chain.from_iterable(found.values())}
-    others: dict[str, list[Cell]] = {topic: [] for topic in TOPICS}
-    for cell in target.cells:
-        if cell not in answers and not _is_exact(dict(cell.when)):  # runs tell those
-            others[_topic(cell)].append(cell)
-    takes, against, unknown = list[str](), list[Line](), list[str]()
+    # Runs tell of cells about one form.
+    cells = [cell for cell in target.cells if not _is_exact(dict(cell.when))]
+    takes, against, unknown = list[str](), list[str](), list[str]()
     for topic, title in TOPICS.items():
-        right = sum(cell.verdict == "right" for cell in found[topic])
-        worse = [*filter(_is_against, found[topic])]
-        told = [*dict.fromkeys([*worse, *filter(_is_against, others[topic])])]
-        if (right or "right" in {cell.verdict for cell in others[topic]}) and not worse:
-            number = f" ({right} of {counted(len(found[topic]), 'form')})"
-            but = " (not always)" if told else number * (0 < right < len(found[topic]))
-            takes.append(title + but)
+        others = [cell for cell in cells if _topic(cell) == topic]
+        told = [*dict.fromkeys(filter(_is_against, (*found[topic], *others)))]
+        is_right = "right" in {cell.verdict for cell in (*found[topic], *others)}
+        if is_right and not any(map(_is_against, found[topic])):
+            takes.append(title + " (not always)" * bool(told))
         elif not told:
             unknown.append(title)
-        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
-        against += [_told(title, *told)] if told else []
-    lines = [Line(f"takes: {and_list(takes)}")] if takes else []
-    lines += [Line("does not take, or not always:"), *against] if against else []
-    lines += [Line(f"not known: {and_list(unknown)}")] if unknown else []
-    lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
-    lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
+        if told:
+            worst = min(told, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+            note = shown(worst.note.rpartition("models measured: ")[2] or words_of(worst.when))
+            text = shorten(
+                f"{title}{f' (+{len(told) - 1})' * (len(told) > 1)}: {note}", 66, placeholder="..."
+            )
+            against.append(f"    {_verdict(worst.verdict)}  {text}")
+    lines = [f"  takes: {and_list(takes)}"] if takes else []
+    lines += ["  does not take, or not always:", *against] if against else []
+    lines += [f"  not known: {and_list(unknown)}"] if unknown else []
+    lines.append(f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}")
+    lines.append(f"  all that is known: onnxpad targets {shlex.quote(name)} -v")
     return Group("", [*_head(target), *lines])
 
 
 def _is_against(cell: Cell) -> bool:
     return cell.verdict not in {"right", "unknown"}
-
-
-def _told(topic: str, cell: Cell, *others: Cell) -> Line:
-    """The worst cell of a topic in a line."""
-    more = f" (+{len(others)})" if others else ""
-    note = shown(cell.note.rpartition("models measured: ")[2] or words_of(cell.when))
-    return Line(f"{topic}{more}: {note}", f"    {_verdict(cell.verdict)}  ", None)
 
 
 def _topic(cell: Cell) -> str:
@@ -133,54 +121,44 @@ def _topic(cell: Cell) -> str:
 
 
 def _groups(target: Target) -> Iterator[Group]:
-    yield Group("", [*_head(target), *_particulars(target)])
+    particulars = [f"read: {target.read}"] * bool(target.read)
+    particulars += [f"it insists: {SPELLINGS[each]}" for each in target.spell]
+    particulars += [*target.notes, "a cell that says right holds where no other covers the form"]
+    yield Group("", [*_head(target), *(f"  {shown(each)}" for each in particulars)])
     for topic, title in TOPICS.items():
-        if cells := [cell for cell in target.cells if _topic(cell) == topic]:
-            yield Group("", [*_topic_blocks(title, cells)])
+        if cells := [
+            line for each in target.cells if _topic(each) == topic for line in _cell(each)
+        ]:
+            yield Group(title, cells)
     if target.facts:
         facts = [
-            Line(shown(fact.text + f" ({fact.source})" * bool(fact.source)))
-            for fact in target.facts
+            shown(each.text + f" ({each.source})" * bool(each.source)) for each in target.facts
         ]
-        yield Group("", [marked("What no form can tell", "strong"), *facts])
+        yield Group("What no form can tell", [f"  {each}" for each in facts])
 
 
-def _head(target: Target) -> Iterator[Block]:
-    name = f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
-    yield Line(name, "", "  ")
+def _head(target: Target) -> Iterator[str]:
+    yield f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
     found = standing(target)
     ran = f"measured: {counted(found.models, 'model')} of {counted(found.forms, 'form')}"
     told = f"{found.given} right as given, {found.best} by the best writing"
-    yield Line(f"{ran}; {told}" if target.runs else f"not measured; by what was read: {told}")
+    yield f"  {ran if target.runs else 'not measured, by what was read'}; {told}"
     measured = sum(cell.measured for cell in target.cells)
-    yield Line(
-        f"{measured} of {counted(len(target.cells), 'cell')} measured, the others read or inferred"
-    )
+    cells = counted(len(target.cells), "cell")
+    yield f"  {measured} of {cells} measured, the others read or inferred"
 
 
-def _particulars(target: Target) -> Iterator[Block]:
-    if target.read:
-        yield Line(f"read: {shown(target.read)}")
-    for each in target.spell:
-        yield Line(f"it insists: {SPELLINGS[each]}")
-    for note in target.notes:
-        yield Line(shown(note))
-    yield Line("a cell that says right holds where no other covers the form")
-
-
-def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
-    yield marked(title, "strong")
-    for cell in cells:
-        words = words_of(cell.when)
-        note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
-        advice = f"; give {cell.advice}" if cell.advice else ""
-        yield Line(f"{_verdict(cell.verdict)}  {words}{note}{advice}", "  ", " " * 12)
-        models = f"from {and_list(cell.forms)}" if cell.forms else ""
-        source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
-        if cell.source or cell.forms:
-            yield Line(marked(source, "faint"), " " * 12, " " * 14)
+def _cell(cell: Cell) -> Iterator[str]:
+    words = words_of(cell.when)
+    note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
+    advice = f"; give {cell.advice}" if cell.advice else ""
+    yield f"  {_verdict(cell.verdict)}  {words}{note}{advice}"
+    models = f"from {and_list(cell.forms)}" if cell.forms else ""
+    source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
+    if cell.source or cell.forms:
+        yield f"            {marked(source, 'faint')}"
 
 
 def _verdict(verdict: str) -> str:
     text = f"{verdict:{max(map(len, VERDICTS))}}"
-    return marked(text, ROLES[verdict]) if verdict in ROLES else text
+    return marked(text, _ROLES[verdict]) if verdict in _ROLES else text
