@@ -104,8 +104,8 @@ def check(
         return CheckResult(
             kinds.name_of(source),
             findings_of(run, at_last),
-            run.notes,
-            run.warnings,
+            notes=run.notes,
+            warnings=run.warnings,
             _options=user_options,
             _convention=convention or "",
         )

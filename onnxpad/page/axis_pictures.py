@@ -11,7 +11,7 @@ from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import PaddingSite, known_number
 from onnxpad.page.markup import Html, el, esc, join
 from onnxpad.report.text import counted, grouped
-from onnxpad.report.window_drawing import DrawnRow, one_axis
+from onnxpad.report.window_drawing import DrawnRow, drawn_axes
 
 _CELLS = (32, 64, 128)
 _WIDTH = 640
@@ -59,7 +59,7 @@ def _of_site(site: PaddingSite) -> Iterator[tuple[str, AxisAnswer]]:
 
 def _figure(which: str, axis: AxisAnswer) -> Html:
     """The picture of an axis, with how far its windows reach."""
-    found = next((each for cells in _CELLS if (each := one_axis(axis, cells))), None)
+    found = next((each for cells in _CELLS if (each := drawn_axes({which: axis}, cells))), None)
     window = axis.window
     stride = f", stride {window.stride}" if window.stride > 1 else ""
     dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
@@ -69,7 +69,7 @@ def _figure(which: str, axis: AxisAnswer) -> Html:
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")
-    columns, row = found
+    columns, (row,) = found
     cell = min(20.0, (_WIDTH - 2 * _EDGE) / len(columns))
     lanes = 1 + max((lane for lane, _ in row.windows), default=0)
     width, height = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)

@@ -74,7 +74,22 @@ class Configured(Struct, frozen=True):
     unused: Mapping[str, Mapping[str, str]]
 
 
-class FixReport(Struct, frozen=True):
+class Noted(Struct, frozen=True, kw_only=True):
+    """What every report on one model may have beside its result.
+
+    Attributes:
+        notes: The sizes that were taken from the model's metadata as they are, in one line; of
+            `repad` also the repairs without which the original does not run.
+        warnings: What could not be used or worked out, in one line each.
+        config: The configuration that held; None for a call, or if there is none.
+    """
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    config: Configured | None = None
+
+
+class FixReport(Noted, frozen=True):
     """The result of `fix` for one model.
 
     Attributes:
@@ -95,10 +110,7 @@ class FixReport(Struct, frozen=True):
             needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
             from then on.
         dims: The same by name of the dimension, as ranges.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
-        config: The configuration that held; None for a call, or if there is none.
     """
 
     name: str
@@ -115,10 +127,7 @@ class FixReport(Struct, frozen=True):
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
-    config: Configured | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -135,13 +144,6 @@ class FixReport(Struct, frozen=True):
         return tuple(each for each in self.findings if each.code in UNTAKEN)
 
     @property
-    def is_uncompared(self) -> bool:
-        """Whether a validation was asked for, and nothing could be compared."""
-        differs = bool(self.changes or self.declared)
-        found = self.compared
-        return differs and found is not None and found.outcome == "nothing compared"
-
-    @property
     def exit_code(self) -> int:
         """The first of these that holds.
 
@@ -154,7 +156,8 @@ class FixReport(Struct, frozen=True):
             return int(self.outcome is Outcome.FIXABLE)
         if self.untaken:
             return 1
-        return 5 if self.is_uncompared else 0
+        verdict = self.compared.outcome if self.compared else ""
+        return 5 if verdict == "nothing compared" and (self.changes or self.declared) else 0
 
     @property
     def is_quiet_success(self) -> bool:
@@ -184,27 +187,21 @@ class FixReport(Struct, frozen=True):
         return None
 
 
-class FileReport(Struct, frozen=True):
+class FileReport(Noted, frozen=True):
     """The result of `check` for one file.
 
     Attributes:
         path: The file, or the argument that could not be read; the name of a graph in memory.
         findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
             order of the graph.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
-        config: As for `FixReport`.
     """
 
     path: str = "model"
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     error: str = ""
     is_missing: bool = False
-    config: Configured | None = None
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.
@@ -292,7 +289,7 @@ class MatchReport(Struct, frozen=True):
         return not self.exit_code
 
 
-class RepadReport(Struct, frozen=True):
+class RepadReport(Noted, frozen=True):
     """The result of `repad`.
 
     Attributes:
@@ -306,11 +303,7 @@ class RepadReport(Struct, frozen=True):
         validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
-        notes: The sizes that were taken from the model's metadata as they are, in one line; the
-            repairs without which the original does not run, in another.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
-        config: As for `FixReport`.
     """
 
     name: str
@@ -323,10 +316,7 @@ class RepadReport(Struct, frozen=True):
     validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
-    config: Configured | None = None
 
     @property
     def failure(self) -> str:
@@ -376,7 +366,7 @@ class ValidateReport(Struct, frozen=True):
         next: The command that looks for the padding with which the original reproduces the
             reference; empty if it does, or if it has no operator with a padding that could differ.
         html: Path of the page written; empty if none was asked for.
-        config: As for `FixReport`.
+        config: The configuration that held; None for a call, or if there is none.
     """
 
     original: str
@@ -413,7 +403,7 @@ class ValidateReport(Struct, frozen=True):
         return not (self.exit_code or self.validation.warnings)
 
 
-class ShowReport(Struct, frozen=True):
+class ShowReport(Noted, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
@@ -423,12 +413,9 @@ class ShowReport(Struct, frozen=True):
         asked: The names and patterns asked for.
         conventions: Which framework's convention the padding fits, in a line.
         others: Findings of `check` about none of the sites.
-        notes: The sizes that were taken from the model's metadata, in one line.
         is_checked: Whether `check` could read the model, so that findings say what `fix` does.
-        warnings: What could not be worked out, in one line each.
         model: Path of the model as given; empty if it was given in memory.
         targets: The targets asked for.
-        config: As for `FixReport`.
         html: Path of the page written; empty if none was asked for.
     """
 
@@ -437,10 +424,7 @@ class ShowReport(Struct, frozen=True):
     asked: tuple[str, ...]
     conventions: tuple[str, ...]
     others: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
     is_checked: bool
     model: str
     targets: tuple[str, ...] = ()
-    config: Configured | None = None
     html: str = ""

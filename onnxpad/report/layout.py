@@ -28,20 +28,12 @@ Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
 
-_SGR = {
-    "good": "32",
-    "info": "36",
-    "warning": "33",
-    "error": "1;31",
-    "strong": "1",
-    "faint": "2",
-}
+_SGR = {"good": "32", "info": "36", "warning": "33", "error": "1;31", "strong": "1", "faint": "2"}
 ROLES = {code: role for role, code in _SGR.items()}
 """The role by the number that marks it."""
 MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 """A text that is marked: the number, and the text."""
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
-_END = "\x1b[0m"
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _LEAST = 24
@@ -122,7 +114,7 @@ def _beginning(name: str, width: int) -> str:
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` cells, as far as words are not longer.
 
-    A short text that is marked stays on one line; a longer one is marked in each of its lines.
+    Each word of a marked text is marked, so that a mark never goes over the end of a line.
 
     Args:
         text: Words with single spaces between them; marks take no room.
@@ -136,32 +128,15 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
     if width is None:
         return [(first + text).replace(UNBREAKABLE, " ")]
     rest = " " * cells(first) if rest is None else rest
-    most = min(_LEAST, width - cells(rest))
-    text = MARKED.sub(
-        lambda it: it[0].replace(" ", UNBREAKABLE) if cells(it[2]) <= most else it[0], text
-    )
-    lines, line, used = [], first, cells(first)
-    empty = True
+    text = MARKED.sub(lambda it: " ".join(marked(e, ROLES[it[1]]) for e in it[2].split(" ")), text)
+    lines, line, begin = list[str](), first, True
     for word in text.split(" "):
-        room = cells(word)
-        if not empty and used + 1 + room > width:
-            lines.append(line.rstrip())
-            line, used, empty = rest, cells(rest), True
-        line += word if empty else f" {word}"
-        used += room + (not empty)
-        empty = False
-    return [each.replace(UNBREAKABLE, " ") for each in _closed([*lines, line.rstrip()])]
-
-
-def _closed(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a text; a mark that goes over the end of one is closed there, and goes on."""
-    mark = ""
-    for line in lines:
-        text = line.lstrip(" ")
-        begun = f"{line[: len(line) - len(text)]}{mark}{text}"
-        mark = ["", *_COLOURS.findall(begun)][-1]
-        mark = "" if mark == _END else mark
-        yield f"{begun}{_END * bool(mark)}"
+        if not begin and cells(line) + 1 + cells(word) > width:
+            lines.append(line)
+            line, begin = rest, True
+        line += word if begin else f" {word}"
+        begin = False
+    return [each.rstrip().replace(UNBREAKABLE, " ") for each in [*lines, line]]
 
 
 class Screen(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import TypeVar
 from onnxpad.errors import UsageError, and_list, few, shortened, without_names
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
-from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
+from onnxpad.report import Configured, FileReport, Noted
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
@@ -65,12 +65,10 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
-def remarks(report: FixReport | FileReport | RepadReport | ShowReport) -> Iterator[str]:
+def remarks(report: Noted) -> Iterator[str]:
     """The warnings and notes of a report."""
-    for line in report.warnings:
-        yield f"{marked('warning', 'warning')}: {shown(line)}"
-    for line in report.notes:
-        yield f"note: {shown(line)}"
+    yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in report.warnings)
+    yield from (f"note: {shown(line)}" for line in report.notes)
     if not isinstance(report, FileReport):  # a check has several, which may share one
         yield from configurations([report.config])
 
@@ -80,39 +78,22 @@ def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
 
     Of sizes that it gives, those that none of its models has are named.
     """
-    by_path = dict[str, list[Configured]]()
-    for each in configs:
-        if each is not None:
-            by_path.setdefault(each.path, []).append(each)
-    for path, models in by_path.items():
-        said = dict.fromkeys(
-            f"{key} {setting(value)}" for each in models for key, value in each.options.items()
-        )
+    for models in grouped(filter(None, configs), lambda each: each.path):
+        said = dict.fromkeys(text for each in models for text in _said(each.options))
+        unused = dict.fromkeys(text for each in models for text in _said(each.unused))
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        lacking = dict.fromkeys(size for each in models for size in _sizes(each.unused))
-        for each in models:
-            for size in _sizes(each.options):
-                lacking.pop(size, None)
-        lines = [", ".join(said), *(f"no model has {size}" for size in lacking)]
-        yield f"note: configured{many} by {shown(path)}: " + shown("; ".join(filter(None, lines)))
+        lacking = [f"no model has {text}" for text in unused if text not in said]
+        lines = "; ".join(filter(None, [", ".join(said), *lacking]))
+        yield f"note: configured{many} by {shown(models[0].path)}: {shown(lines)}"
 
 
-def _sizes(options: Mapping[str, object]) -> Iterator[str]:
-    """The sizes among the keys of a configuration, each in words."""
+def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
+    """What the keys of a configuration say, each size by itself."""
     for key, value in options.items():
         if isinstance(value, Mapping):
-            yield from (f"{key} {setting({name: text})}" for name, text in value.items())
-
-
-def setting(value: str | tuple[str, ...] | Mapping[str, str]) -> str:
-    """The value of a key of a configuration, in words.
-
-    >>> setting("pad"), setting(("PAD1", "PAD2")), setting({"h": "3", "": "1,2"}), setting(())
-    ('pad', 'PAD1 PAD2', 'h=3 1,2', 'none')
-    """
-    if isinstance(value, Mapping):
-        value = tuple(f"{key}={each}" if key else each for key, each in value.items())
-    return value if isinstance(value, str) else " ".join(value) or "none"
+            yield from (f"{key} {f'{name}=' * bool(name)}{text}" for name, text in value.items())
+        else:
+            yield f"{key} {value if isinstance(value, str) else ' '.join(value) or 'none'}"
 
 
 def beside(older: str, data: Sequence[str]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from onnxpad.arithmetic.window import Window, axis_names, pads_text
+from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
 from onnxpad.frameworks.conventions.question import Answer
-from onnxpad.frameworks.conventions.reaching import Need, Reach, Totals
+from onnxpad.frameworks.conventions.reaching import Reach, Totals
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.documents import Block, Document, Pairs, Table, document_of
 from onnxpad.report.layout import UNBREAKABLE, Paint, Screen, marked, plain, text_of
@@ -81,24 +81,30 @@ def _amount(explanation: ExplainReport) -> str:
 
 
 def _table(explanation: ExplainReport) -> Iterator[Block]:
-    own = explanation.about and explanation.about.own
     found = [
-        ("" if place else label, name, explanation.answer(name))
+        (label, name, explanation.answer(name))
         for label, names in labels(explanation).items()
-        for place, name in enumerate(names)
+        for name in names
     ]
-    if own:
+    if own := explanation.about and explanation.about.own:
         found.append((_model_letter(explanation), "this model", own))
-    averages = explanation.op == "avgpool"
-    rows = [
-        (marked(label, "strong") if label else "", name, _pads(answer), by(answer.output))
-        + (divides_by(answer),) * averages
-        for label, name, answer in found
-    ]
+    yield from _answers(explanation, found)
+    yield from _refused("not here", explanation.refused)
+
+
+def _answers(
+    explanation: ExplainReport, found: Sequence[tuple[str, str, Answer]]
+) -> Iterator[Table]:
+    """Conventions with what they pad and return, by label."""
+    averages, rows, before = explanation.op == "avgpool", list[tuple[str, ...]](), ""
+    for label, name, answer in found:
+        shown_label = marked(label, "strong") if label != before or name == "this model" else ""
+        divides = ("data and padding" if answer.counts else "data",) * averages
+        rows.append((shown_label, name, _pads(answer), by(answer.output), *divides))
+        before = label
     heads = ("", "convention", _amount(explanation), "output", *("divides by",) * averages)
     if rows:
         yield Table(heads, rows)
-    yield from _refused("not here", explanation.refused)
 
 
 def _model_letter(explanation: ExplainReport) -> str:
@@ -132,11 +138,6 @@ def _pads(answer: Answer) -> str:
     said = pads_text(answer.pads).removeprefix("L ")
     appended = answer.output_padding
     return f"{said}, output_padding {by(appended)}" if any(appended) else said
-
-
-def divides_by(answer: Answer) -> str:
-    """The elements whose number an average divides by."""
-    return "data and padding" if answer.counts else "data"
 
 
 # Other sizes
@@ -218,7 +219,8 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         return
     found, cell, margin = laid
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
-    if found.transposed:
+    transposed = found.rows[0].transposed
+    if transposed:
         yield f"{where} of the output: o kept, . cropped, + appended; x-x what an input writes"
     else:
         yield f"{where}: o data, . padding; x-x a window"
@@ -227,7 +229,7 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
     for row in found.rows:
         label = marked(f"{row.label:>{margin - 2}}", "strong")
         yield f"{label}  {_cells(found, row, cell)}"
-        if not found.transposed or row.windows != before:  # all crop the same windows
+        if not transposed or row.windows != before:  # all crop the same windows
             yield from (" " * margin + marked(lane, "info") for lane in _lanes(found, row, cell))
         before = row.windows
     if found.left_out:
@@ -248,9 +250,9 @@ def _laid(explanation: ExplainReport) -> tuple[Drawing, int, int] | None:
 
 def _ruler(found: Drawing, cell: int) -> str:
     """The numbers of the first and the last element."""
-    last = max(row.axis.size for row in found.rows) - 1
-    if found.transposed:
-        last = max(p for p in found.columns if p is not None)
+    last = max(p for p in found.columns if p is not None)
+    if not found.rows[0].transposed:
+        last = found.rows[0].axis.size - 1
     line = " " * (found.columns.index(0) * cell) + "0"
     room = found.columns.index(last) * cell + 1 - len(line)
     return f"{line}{last:>{room}}" if room > len(str(last)) else line
@@ -262,7 +264,8 @@ def _cells(found: Drawing, row: DrawnRow, cell: int) -> str:
 
 
 def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
-    lanes = [[" "] * (len(found.columns) * cell) for _ in range(found.lanes)]
+    count = 1 + max((lane for lane, _ in row.windows), default=0)
+    lanes = [[" "] * (len(found.columns) * cell) for _ in range(count)]
     for lane, read in row.windows:
         places = [found.columns.index(tap) * cell for tap in read]
         lanes[lane][places[0] : places[-1]] = "-" * (places[-1] - places[0])
@@ -304,37 +307,37 @@ def _code(label: str, lines: Mapping[str, str]) -> Table:
 # The inverse
 
 
-def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
-    """The need of the output size on each axis; on those alone where none is met, if any is."""
-    names = axis_names(len(reach.needs))
-    axes = [*zip(names, reach.needs, explanation.windows, range(len(names)), strict=True)]
-    for group in grouped(axes, lambda axis: axis[1:3]):
-        _, need, window, place = group[0]
-        if reach.is_possible or not need.totals:
-            where = f"{and_list(axis[0] for axis in group)}: " if len(names) > 1 else ""
-            yield f"{where}{_need(need, window, explanation, place)}"
+def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
+    """The sums of begin and end with which each axis has the output size."""
+    if not reach.is_possible:
+        yield f"No padding gives {by(reach.output)}."
+    rows = [
+        (name, str(need.size), str(need.output), str(need.bare), sums)
+        for name, need, sums in zip(
+            axis_names(len(reach.needs)), reach.needs, _sums(reach, explanation), strict=True
+        )
+    ]
+    yield Table(("axis", "size", "output", "without padding", "begin + end"), rows)
 
 
-def _need(need: Need, window: Window, explanation: ExplainReport, place: int) -> str:
-    """The sums of begin and end with which one axis has the output size."""
-    if not need.totals:
-        return f"No padding gives {need.output} from {need.size}: the nearest is {need.nearest}."
-    if explanation.op == "convtranspose":
-        given = explanation.question.output_padding
-        most = max(window.stride, window.dilation) - 1
-        appended = f"0 to {most}" if given is None else given[place]
-        sums = f"{need.totals[0].least} + output_padding ({appended})"
-    else:
-        some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
-        sums = ", or ".join(map(_sum, some))
-    told = f"{need.output} from {need.size} needs begin + end = {sums}"
-    return f"{told}; without padding it is {need.bare}."
+def _sums(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
+    given = explanation.question.output_padding
+    for place, (need, window) in enumerate(zip(reach.needs, explanation.windows, strict=True)):
+        if not need.totals:
+            yield f"none; the nearest output is {need.nearest}"
+        elif explanation.op == "convtranspose":
+            most = max(window.stride, window.dilation) - 1
+            appended = f"0 to {most}" if given is None else given[place]
+            yield f"{need.totals[0].least} + output_padding ({appended})"
+        else:
+            some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
+            yield ", or ".join(map(_sum, some))
 
 
 def _sum(totals: Totals) -> str:
     least, most = totals.least, totals.most
     told = f"{least}" if least == most else f"{least} to {most}"
-    begin = "a begin of {} to {}".format(*totals.begin)
+    begin = "begin {} to {}".format(*totals.begin)
     return f"{told} with ceil_mode and {begin}" if totals.ceil_mode else told
 
 
@@ -347,14 +350,10 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
     if not found and reach.explicit is not None:
         found = [("any, by numbers", reach.explicit)]
     groups = grouped(found, lambda each: effects(question.op, each[1]))
-    rows = [
-        ("" if place else marked(letter(index), "strong"), name, _pads(answer))
-        for index, group in enumerate(groups)
-        for place, (name, answer) in enumerate(group)
-    ]
+    rows = [(letter(at), *each) for at, group in enumerate(groups) for each in group]
     more = any(len(answers) > _WAYS for answers in reach.conventions.values())
     yield [
-        Table(("", "convention", _amount(explanation)), rows),
+        *_answers(explanation, rows),
         *["  and others (--format json)"] * (more or len(groups) > _CODED),
         *_refused("cannot", reach.refused),
     ]
@@ -375,10 +374,9 @@ def _model(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
         return
     yield f"One number that makes it {by(reach.output)}, on each axis that it is told of:"
     names = axis_names(len(own.output))
-    for alike in grouped(reach.changes, lambda it: (it.what, it.now, it.least, it.most)):
-        what, now, least, most = alike[0].what, alike[0].now, alike[0].least, alike[0].most
-        number = str(least) if least == most else f"{least} to {most}"
-        where = f" on {and_list(names[change.axis] for change in alike)}"
-        yield f"  {what} {number} instead of {now}{where * (what != 'ceil_mode')}"
+    for change in reach.changes:
+        number = dict.fromkeys((change.least, change.most))
+        where = f" on {names[change.axis]}" * (change.what != "ceil_mode")
+        yield f"  {change.what} {' to '.join(map(str, number))} instead of {change.now}{where}"
     if not reach.changes:
         yield "  none"
