@@ -160,9 +160,8 @@ def check(
     )
     if html is not None:
         from onnxpad.page.document_page import page_of
-        from onnxpad.report.documents.check_document import check_document
 
-        write_page(html, page_of(check_document(report, "full")))
+        write_page(html, page_of(report.document("full")))
     if statistics:
         from onnxpad.report.documents.check_document import statistics_group
         from onnxpad.report.layout import by_path
@@ -180,10 +179,9 @@ def check(
     if quiet:
         _tell_elsewhere(report)
     else:
-        from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
 
-        write(by_path(check_document(report, view).groups[-1], place))
+        write(by_path(report.document(view).groups[-1], place))
         tell_page(report.html)
     return report.exit_code
 

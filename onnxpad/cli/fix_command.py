@@ -159,9 +159,7 @@ def fix(
 
         write(painted(difference, painter()))
     else:
-        from onnxpad.report.documents.fix_document import fix_text
-
-        write(fix_text(report, screen(), "full" if verbose else "brief"))
+        write(report.text(screen(), "full" if verbose else "brief"))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(delivery.html)
     if outcome is Outcome.INVALID:

@@ -60,8 +60,6 @@ def show(
 
         write(json_of(replace(found, html=str(html or ""))))
     else:
-        from onnxpad.report.documents.show_document import show_text
-
-        write(show_text(found, screen()))
+        write(found.text(screen()))
         tell_page(str(html or ""))
     return 0

@@ -153,9 +153,7 @@ def validate(
 
         write(json_of(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.documents.validation_document import validate_text
-
-        write(validate_text(report, screen(), "full" if verbose else "brief"))
+        write(report.text(screen(), "full" if verbose else "brief"))
         tell_page(report.html)
     if not result.ok:
         what = "validation failed: " if report.outcome == "failed" else ""

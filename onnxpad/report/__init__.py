@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.frameworks.repadding.verdict import Matching
     from onnxpad.inventory import PaddingSite
+    from onnxpad.report.documents import Document, View
+    from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
 
 
@@ -74,6 +77,30 @@ class Configured(Struct, frozen=True):
     unused: Mapping[str, Mapping[str, str]]
 
 
+class Report:
+    """What every report can do: be told in blocks, or as text."""
+
+    __slots__ = ()
+    command: ClassVar[str]
+
+    def document(self, view: View = "brief") -> Document:
+        """The report in blocks: what fits a screen, or all that there is."""
+        name = f"{self.command}_document"
+        module = import_module(f"onnxpad.report.documents.{name}")
+        found: Document = getattr(module, name)(self, view)
+        return found
+
+    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
+        """The report as text, by default of 80 columns."""
+        from onnxpad.report.layout import Screen, text_of
+
+        return text_of(self.document(view), Screen() if screen is None else screen)
+
+    def __str__(self) -> str:
+        """The report that the command prints."""
+        return self.text().rstrip("\n")
+
+
 class Noted(Struct, frozen=True, kw_only=True):
     """What every report on one model may have beside its result.
 
@@ -89,7 +116,7 @@ class Noted(Struct, frozen=True, kw_only=True):
     config: Configured | None = None
 
 
-class FixReport(Noted, frozen=True):
+class FixReport(Noted, Report, frozen=True):
     """The result of `fix` for one model.
 
     Attributes:
@@ -113,6 +140,7 @@ class FixReport(Noted, frozen=True):
         delivery: What was done with the result.
     """
 
+    command: ClassVar[str] = "fix"
     name: str
     options: Options
     changed: bool
@@ -218,7 +246,7 @@ class FileReport(Noted, frozen=True):
         )
 
 
-class CheckReport(Struct, frozen=True):
+class CheckReport(Struct, Report, frozen=True):
     """The result of `check` for all files.
 
     Attributes:
@@ -232,6 +260,7 @@ class CheckReport(Struct, frozen=True):
             and of a call from a program.
     """
 
+    command: ClassVar[str] = "check"
     options: Options
     fail_on: Severity
     files: tuple[FileReport, ...]
@@ -239,6 +268,12 @@ class CheckReport(Struct, frozen=True):
     html: str = ""
     exit_zero: bool = False
     fix_command: str = ""
+
+    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
+        """The report as text: below its path on a terminal, else with it in every line."""
+        from onnxpad.report.layout import UNBROKEN, by_path
+
+        return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)
 
     @property
     def exit_code(self) -> int:
@@ -257,7 +292,7 @@ class CheckReport(Struct, frozen=True):
         return sum(f.severity is severity for file in self.files for f in file.findings)
 
 
-class MatchReport(Struct, frozen=True):
+class MatchReport(Struct, Report, frozen=True):
     """The result of `match`.
 
     Attributes:
@@ -270,6 +305,7 @@ class MatchReport(Struct, frozen=True):
         delivery: What was done with the result.
     """
 
+    command: ClassVar[str] = "match"
     name: str
     reference: str
     inputs: str
@@ -289,7 +325,7 @@ class MatchReport(Struct, frozen=True):
         return not self.exit_code
 
 
-class RepadReport(Noted, frozen=True):
+class RepadReport(Noted, Report, frozen=True):
     """The result of `repad`.
 
     Attributes:
@@ -306,6 +342,7 @@ class RepadReport(Noted, frozen=True):
         delivery: What was done with the result.
     """
 
+    command: ClassVar[str] = "repad"
     name: str
     to: str
     title: str
@@ -351,7 +388,7 @@ class RepadReport(Noted, frozen=True):
         return not (self.exit_code or warnings or self.delivery.older)
 
 
-class ValidateReport(Struct, frozen=True):
+class ValidateReport(Struct, Report, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -369,6 +406,7 @@ class ValidateReport(Struct, frozen=True):
         config: The configuration that held; None for a call, or if there is none.
     """
 
+    command: ClassVar[str] = "validate"
     original: str
     rewritten: str
     inputs: str
@@ -403,7 +441,7 @@ class ValidateReport(Struct, frozen=True):
         return not (self.exit_code or self.validation.warnings)
 
 
-class ShowReport(Noted, frozen=True):
+class ShowReport(Noted, Report, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
@@ -419,6 +457,7 @@ class ShowReport(Noted, frozen=True):
         html: Path of the page written; empty if none was asked for.
     """
 
+    command: ClassVar[str] = "show"
     sites: tuple[PaddingSite, ...]
     total: int
     asked: tuple[str, ...]

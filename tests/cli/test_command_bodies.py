@@ -1,6 +1,5 @@
 """What commands make of a result: files, reports and exit codes, with results given by hand."""
 
-import importlib
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ class Calls:
         self.result = Result()
         self.reports: list[Any] = []
         self._monkeypatch = monkeypatch
+        self.tell("tests.cli.test_command_bodies", "Result.text", "TEXT")
 
     def answer(self, command: str, function: str | None = None) -> None:
         def answered(*given: Any, progress: Any = None, **options: Any) -> Any:
@@ -65,7 +65,7 @@ class Calls:
         self.replace(module, function, told)
 
     def replace(self, module: str, name: str, value: Any) -> None:
-        self._monkeypatch.setattr(importlib.import_module(module), name, value)
+        self._monkeypatch.setattr(f"{module}.{name}", value, raising=False)
 
 
 @pytest.fixture
@@ -95,7 +95,6 @@ def test_match(
     model.touch()
     calls.answer("match")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.tell("onnxpad.report.documents.match_document", "match_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = match_command.match(
         model, tmp_path / "r", target if output else None, tmp_path / "i",
@@ -142,7 +141,6 @@ def test_repad(
     form = Format.JSON if quiet and changed else Format.TEXT
     calls.answer("repad")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.tell("onnxpad.report.documents.repad_document", "repad_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = repad_command.repad(
         model, "keras", ["n"] if ok else None, target if output else None, in_place,
@@ -191,7 +189,6 @@ def test_validate(
     calls.answer("validate")
     calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,

@@ -59,11 +59,6 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     return Document("check", title, groups)
 
 
-def check_text(report: CheckReport, screen: Screen = UNBROKEN, view: View = "brief") -> str:
-    """The whole report as text."""
-    return "".join(by_path(group, screen) for group in check_document(report, view).groups)
-
-
 def brief(file: FileReport, options: Options, fail_on: Severity) -> FileReport:
     """A file without padding that merely stays, unless that fails or codes were asked for."""
     if options.select:

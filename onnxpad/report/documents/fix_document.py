@@ -19,7 +19,7 @@ from onnxpad.report.documents import (
     Table,
     View,
 )
-from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
+from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import (
     amounts_in_words,
     beside,
@@ -49,8 +49,6 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
     each run its outputs, drawn on pages.
     """
-    from onnxpad.report.documents.validation_document import validation_groups
-
     is_full, asked = view == "full", [each for each in report.findings if each.asked]
     kept = unrequested(report.findings, report.undone)
     stays = f"Stays as it is: {len({each.node for each in kept}):,}"
@@ -65,13 +63,11 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         ("Left as asked" * is_full, _reasons(asked, view) if is_full else []),
     ]
     groups = [Group(title, blocks) for title, blocks in parts if blocks]
-    groups += validation_groups(report.compared) if is_full and report.compared else []
+    if is_full and report.compared:
+        from onnxpad.report.documents.validate_document import validation_groups
+
+        groups += validation_groups(report.compared)
     return Document("fix", report.name, [*groups, Group("", [*_ending(report, is_full)])])
-
-
-def fix_text(report: FixReport, screen: Screen | None = None, view: View = "brief") -> str:
-    """The document as plain text."""
-    return text_of(fix_document(report, view), Screen() if screen is None else screen)
 
 
 def headline(report: FixReport) -> str:
@@ -199,7 +195,7 @@ def _trust(report: FixReport) -> Iterator[Block]:
             yield marked("Not validated (--no-validate)", "warning")
         return
     if validation.outcome == "failed":
-        from onnxpad.report.documents.validation_document import divergence, failure, run_blocks
+        from onnxpad.report.documents.validate_document import divergence, failure, run_blocks
 
         failed = [run for run in validation.runs if not run.ok]
         many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"

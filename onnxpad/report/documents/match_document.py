@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, View, document_of
-from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
+from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, duration, grouped, shown
 
 _SHOWN = 3
@@ -30,11 +30,6 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         notes.append(f"Runs: {stages}")
     head = [*_headline(report)]
     return document_of("match", report.name, head, *sections, notes, [*_end(report)])
-
-
-def match_text(report: MatchReport, screen: Screen = UNBROKEN, view: View = "brief") -> str:
-    """The document as plain text."""
-    return text_of(match_document(report, view), screen)
 
 
 def _headline(report: MatchReport) -> Iterator[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import few
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
-from onnxpad.report.documents import Block, Document, Pairs, document_of
-from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
+from onnxpad.report.documents import Block, Document, Pairs, View, document_of
+from onnxpad.report.layout import marked
 from onnxpad.report.text import beside, counted, declared, duration, grouped, remarks, shown
 
 _LISTED = 20
@@ -18,7 +18,7 @@ _NAMED = 3
 """Operators named in a group."""
 
 
-def repad_document(report: RepadReport) -> Document:
+def repad_document(report: RepadReport, _: View) -> Document:
     """The operators whose padding changed and stays, and how much the outputs change."""
     changed = grouped(report.changes, lambda each: (each.before, each.after))
     stay = grouped(report.unchanged, lambda each: each.reason)
@@ -43,11 +43,6 @@ def repad_document(report: RepadReport) -> Document:
         [*_reference(report)],
         [_ending(report)],
     )
-
-
-def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
-    """The document as plain text."""
-    return text_of(repad_document(report), screen)
 
 
 def _headline(report: RepadReport) -> str:

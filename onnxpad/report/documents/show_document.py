@@ -21,7 +21,7 @@ from onnxpad.report.documents import (
     Table,
     View,
 )
-from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
+from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
 _MOST_ADVICE = 2
@@ -60,11 +60,6 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     head = [headline(result), *remarks(result)]
     groups = [Group("", head), *sections, Group("", ends)]
     return Document("show", result.model or "model", [each for each in groups if each.blocks])
-
-
-def show_text(result: ShowReport, screen: Screen | None = None) -> str:
-    """The report as text."""
-    return text_of(show_document(result), Screen() if screen is None else screen)
 
 
 def _form(group: Sequence[PaddingSite], result: ShowReport) -> Group:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from onnxpad.errors import few
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
-from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
+from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, grouped, shown
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
@@ -30,16 +30,11 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
     ]
-    following = [advice, shown(report.next).replace(" ", UNBREAKABLE)] * bool(report.next)
+    following: list[Block] = [advice, shown(report.next).replace(" ", UNBREAKABLE)] * bool(
+        report.next
+    )
     groups = [Group("", head), *validation_groups(report.validation, view), Group("", following)]
     return Document("validate", report.rewritten or report.original, groups)
-
-
-def validate_text(
-    report: ValidateReport, screen: Screen | None = None, view: View = "brief"
-) -> str:
-    """The report as text."""
-    return text_of(validate_document(report, view), Screen() if screen is None else screen)
 
 
 def validation_groups(found: Validation, view: View = "full") -> list[Group]:
