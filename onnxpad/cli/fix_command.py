@@ -141,7 +141,6 @@ def fix(
         written=named if written else "",
         older=str(target) if not (written or diff or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
-        inline=external_data is ExternalData.INLINE,
         diff=difference,
         html=str(html or ""),
     )

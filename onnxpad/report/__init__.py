@@ -44,7 +44,6 @@ class Delivery(Struct, frozen=True):
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
         data: Paths of the external data written beside the file.
-        inline: Whether external data was to be put inside the file.
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
         html: Path of the page written; empty if none was asked for.
     """
@@ -54,7 +53,6 @@ class Delivery(Struct, frozen=True):
     written: str = ""
     older: str = ""
     data: tuple[str, ...] = ()
-    inline: bool = False
     diff: str | None = None
     html: str = ""
 

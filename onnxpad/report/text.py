@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -10,7 +9,7 @@ from typing import TypeVar
 from onnxpad.errors import UsageError, and_list, few, shortened, without_names
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
-from onnxpad.report import Configured, FileReport, Noted
+from onnxpad.report import Configured, Delivery, FileReport, Noted
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
@@ -54,15 +53,10 @@ def for_targets(names: Sequence[str]) -> str:
     return f", for {and_list(said)}"
 
 
-def duration(seconds: float) -> str:
-    """A time in seconds or milliseconds; empty for NaN, which stands for no run.
-
-    >>> duration(0.000316), duration(0.25), duration(75.0), duration(math.nan)
-    ('0.3 ms', '250.0 ms', '75.0 s', '')
-    """
-    if math.isnan(seconds):
-        return ""
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+def more(items: Sequence[object], most: int | None, where: str = "--format json") -> list[str]:
+    """The number of items that are not listed, if any."""
+    rest = len(items) - len(items[:most])
+    return [f"  and {rest:,} more ({where})"] if rest else []
 
 
 def remarks(report: Noted) -> Iterator[str]:
@@ -96,14 +90,23 @@ def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> I
             yield f"{key} {value if isinstance(value, str) else ' '.join(value) or 'none'}"
 
 
-def beside(older: str, data: Sequence[str]) -> str:
-    """The rest of a last line: an older file that stays, and files of external data."""
-    told = f"; {shown(older)} is an older file and stays" if older else ""
-    if data:
-        names = ", ".join(map(shown, data))
-        many = len(data) > NODES_A_REASON
-        told += f", its external data to {counted(len(data), 'file') if many else names}"
-    return told
+def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:
+    """The last line of a report: the file that was written, what is beside it, and the time."""
+    written, asks = shown(done.written), changed or invalid
+    if written:
+        told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
+        told += " although it is invalid (--keep-invalid)" * invalid
+    elif done.check:
+        told = "Nothing written (--diff)"
+    elif done.in_memory and asks:
+        told = f"Not written yet: save(path{', keep_invalid=True' * invalid}) writes it"
+    else:
+        told = "Nothing written" + "; --keep-invalid writes it all the same" * invalid
+    told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
+    if done.data:
+        names = few(map(shown, done.data), NODES_A_REASON)
+        told += f", its external data to {names}"
+    return f"{told} ({seconds:.1f} s)"
 
 
 def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
@@ -186,18 +189,3 @@ def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return list(groups.values())
-
-
-def unrequested(findings: Sequence[Finding], undone: Sequence[Finding]) -> list[Finding]:
-    """The findings about what nobody asked to keep, and not about changes that were taken back."""
-    told = {(finding.code, finding.node, finding.reason) for finding in undone}
-    return [
-        each
-        for each in findings
-        if (each.code, each.node, each.reason) not in told and not each.asked
-    ]
-
-
-def kept_as_asked(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings about padding that stays since an option asks for that, by option."""
-    return grouped([each for each in findings if each.asked], lambda each: each.asked)

@@ -14,7 +14,7 @@ from onnxpad.frameworks.conventions.reaching import Reach, Totals
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.documents import Block, Document, Pairs, Table, document_of
 from onnxpad.report.layout import UNBREAKABLE, Paint, Screen, marked, plain, text_of
-from onnxpad.report.text import counted, grouped, shown
+from onnxpad.report.text import counted, grouped, more, shown
 from onnxpad.report.window_drawing import Drawing, DrawnRow, drawing, letter
 
 WIDTH = 80
@@ -148,8 +148,7 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
     if partings:
         yield "Those of one letter compute the same at this size. At others:"
         yield Pairs([_parting(explanation, parting) for parting in partings[:_PARTINGS]])
-        if more := len(partings) - _PARTINGS if len(partings) > _PARTINGS else 0:
-            yield f"  and {counted(more, 'pair')} more (--format json)"
+        yield from more(partings, _PARTINGS)
     elif explanation.agree:
         yield "Those of one letter compute the same, at other sizes too."
 
@@ -351,10 +350,10 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
         found = [("any, by numbers", reach.explicit)]
     groups = grouped(found, lambda each: effects(question.op, each[1]))
     rows = [(letter(at), *each) for at, group in enumerate(groups) for each in group]
-    more = any(len(answers) > _WAYS for answers in reach.conventions.values())
+    is_cut = any(len(answers) > _WAYS for answers in reach.conventions.values())
     yield [
         *_answers(explanation, rows),
-        *["  and others (--format json)"] * (more or len(groups) > _CODED),
+        *["  and others (--format json)"] * (is_cut or len(groups) > _CODED),
         *_refused("cannot", reach.refused),
     ]
     code: list[Block] = [f"Written{_stands_for(explanation)}:"]

@@ -22,19 +22,18 @@ from onnxpad.report.documents import (
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import (
     amounts_in_words,
-    beside,
     change_groups,
     counted,
     declared,
+    delivered,
     explained,
     first_names,
     for_targets,
     grouped,
-    kept_as_asked,
     labelled,
+    more,
     remarks,
     shown,
-    unrequested,
 )
 
 GROUPS = 6
@@ -49,25 +48,30 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     Briefly that is under 40 lines; else each change has its proof, each finding its reason, and
     each run its outputs, drawn on pages.
     """
-    is_full, asked = view == "full", [each for each in report.findings if each.asked]
-    kept = unrequested(report.findings, report.undone)
-    stays = f"Stays as it is: {len({each.node for each in kept}):,}"
+    is_full = view == "full"
+    told = {(each.code, each.node, each.reason) for each in report.undone}
+    asked = [each for each in report.findings if each.asked]
+    kept = [
+        each
+        for each in report.findings
+        if not each.asked and (each.code, each.node, each.reason) not in told
+    ]
     changes = _proofs(report.changes) if is_full else _changes(report.changes)
     parts: list[tuple[str, Sequence[Block]]] = [
         ("", [*_headline(report), *_declared(report), *remarks(report)]),
         ("", [*_trust(report), *_assumptions(report.changes)]),
         ("Changes" * is_full, changes),
         ("UNDONE, as it was before", _reasons((*report.undone, *report.barred * is_full), view)),
-        (stays, _reasons(kept, view)),
-        ("", [*_as_asked(report.findings), *_nothing_stays(report)]),
-        ("Left as asked" * is_full, _reasons(asked, view) if is_full else []),
+        (f"Stays as it is: {len({each.node for each in kept}):,}", _reasons(kept, view)),
+        ("", [*_as_asked(asked)]),
     ]
     groups = [Group(title, blocks) for title, blocks in parts if blocks]
     if is_full and report.compared:
         from onnxpad.report.documents.validate_document import validation_groups
 
         groups += validation_groups(report.compared)
-    return Document("fix", report.name, [*groups, Group("", [*_ending(report, is_full)])])
+    code = explained(kept or report.changes if is_full else kept)
+    return Document("fix", report.name, [*groups, Group("", [*_ending(report, code, view)])])
 
 
 def headline(report: FixReport) -> str:
@@ -85,20 +89,12 @@ def headline(report: FixReport) -> str:
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
         said += "; see Next" if report.next else ""
-    return f"{_untaken(report)}{said}"
+    untaken = len({each.node for each in report.untaken})
+    left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
+    return f"{left * bool(untaken)}{said}"
 
 
 _UNCOMPARED = {"nothing compared": "not validated", "repaired": "a repair"}
-
-
-def _untaken(report: FixReport) -> str:
-    """What the targets do not take of what is left: `2 paddings left that it rejects; `."""
-    left = report.untaken
-    if not left:
-        return ""
-    verbs = {"PAD703": "computes wrongly", "PAD704": "rejects"}
-    does = " or ".join(verb for code, verb in verbs.items() if code in {e.code for e in left})
-    return f"{counted(len({e.node for e in left}), 'padding')} left that a target {does}; "
 
 
 def _headline(report: FixReport) -> Iterator[Block]:
@@ -136,13 +132,7 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
         was = shown(was) + " (does not run)" * first.repairs
         rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
     heads = ["", "was", "is now", "begin+end by axis, where"]
-    return [Table(heads, rows), *_more(groups)] if rows else []
-
-
-def _more(groups: Sequence[Sequence[object]]) -> list[str]:
-    """How much there is in the groups that are not listed."""
-    count = sum(map(len, groups[GROUPS:]))
-    return [f"  and {count:,} more of other kinds; --verbose has them"] if count else []
+    return [Table(heads, rows), *more(groups, GROUPS, "--verbose")] if rows else []
 
 
 def _reasons(findings: Sequence[Finding], view: View) -> list[Block]:
@@ -160,7 +150,7 @@ def _reasons(findings: Sequence[Finding], view: View) -> list[Block]:
         names = list(dict.fromkeys(shown(each.node) for each in group))
         reason = shown(short_reason(group[0]))
         rows.append([f"{len(names):,}", group[0].code, NodeNames(names, [reason])])
-    return [Table([""] * 3, rows), *_more(groups)] if rows else []
+    return [Table([""] * 3, rows), *more(groups, GROUPS, "--verbose")] if rows else []
 
 
 def short_reason(finding: Finding) -> str:
@@ -248,28 +238,15 @@ def _compared(report: FixReport) -> str:
     return told + "; the reference is reproduced" * is_reproduced
 
 
-def _nothing_stays(report: FixReport) -> Iterator[str]:
-    options = report.options
-    is_told = report.changes or options.is_for_targets
-    if is_told and not (report.findings or report.undone or options.select or options.ignore):
-        yield "Stays as it is: nothing that could be changed"
-
-
-def _ending(report: FixReport, is_full: bool) -> Iterator[str]:
+def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
+    in_memory, invalid = report.delivery.in_memory, report.outcome is Outcome.INVALID
     if report.next:
-        yield marked(next_line(report.next, in_memory=report.delivery.in_memory), "strong")
-    yield _delivered(report)
-    if not (report.changes or report.findings or report.undone):
-        return
-    kept = unrequested(report.findings, report.undone)
-    said = [explained(kept or report.changes if is_full else kept)]
-    if not is_full:
-        details = "each change with its proof" if report.changes else "each reason in full"
-        held = "changes" if report.changes else "undone" if report.undone else "findings"
-        where = f"result.{held} has" if report.delivery.in_memory else "--verbose has"
-        said.insert(0, f"{where} {details}")
-    if any(said):
-        yield marked("; ".join(filter(None, said)), "faint")
+        yield marked(next_line(report.next, in_memory=in_memory), "strong")
+    yield delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
+    where = "result.changes and result.findings have" if in_memory else "--verbose has"
+    is_brief = view == "brief" and (report.changes or report.findings or report.undone)
+    if said := [f"{where} each proof and reason"] * bool(is_brief) + [code] * bool(code):
+        yield marked("; ".join(said), "faint")
 
 
 def _declared(report: FixReport) -> Iterator[str]:
@@ -281,7 +258,7 @@ def _declared(report: FixReport) -> Iterator[str]:
 
 def _as_asked(findings: Sequence[Finding]) -> Iterator[str]:
     """A text for each option that asks for padding as it is."""
-    for group in kept_as_asked(findings):
+    for group in grouped(findings, lambda each: each.asked):
         said = f"{counted(len(group), 'node')} ({first_names(group, 3)})"
         yield f"As {group[0].asked} asks for: {said}"
 
@@ -313,25 +290,6 @@ def _variety(change: Change) -> tuple[object, ...]:
     made = change.certificate
     proved = without_names(made.statement), made.assumptions, made.limited_to
     return change.before, change.after, *proved
-
-
-def _delivered(report: FixReport) -> str:
-    """The last line: the file that was written, and the time."""
-    written = shown(report.delivery.written)
-    if report.outcome is Outcome.UNCHANGED:
-        copied = "Copied to" if report.delivery.inline else "Copied byte for byte to"
-        said = f"{copied} {written}" if written else "Nothing written"
-    elif report.delivery.check:
-        said = "Nothing written (--diff)"
-    elif written:
-        said = f"Wrote {marked(written, 'strong')}"
-    elif report.delivery.in_memory:
-        said = "Not written yet: save(path) writes it"
-    else:
-        said = "Nothing written; --keep-invalid writes it all the same"
-    if written and report.outcome is Outcome.INVALID:
-        said += " although the validation failed (--keep-invalid)"
-    return f"{said}{beside(report.delivery.older, report.delivery.data)} ({report.seconds:.1f} s)"
 
 
 def next_line(found: NextOption, *, in_memory: bool = False) -> str:

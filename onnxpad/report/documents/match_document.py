@@ -9,7 +9,7 @@ from onnxpad.errors import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, View, document_of
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, duration, grouped, shown
+from onnxpad.report.text import counted, grouped, more, shown
 
 _SHOWN = 3
 """Names listed of one kind, and kinds of changes told of a model that is matched."""
@@ -24,7 +24,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     sections = [[*_changes(report, most)], [*_left(report, most)]]
     if view == "full" or report.exit_code:
         sections += [[*_distinguishable(report, most)], [*_tried(report, most)]]
-    notes = [f"note: {shown(line)}" for line in found.notes[:most]] + _more(found.notes, most)
+    notes = [f"note: {shown(line)}" for line in found.notes[:most]] + more(found.notes, most, "-v")
     if view == "full":
         stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
         notes.append(f"Runs: {stages}")
@@ -37,7 +37,7 @@ def _headline(report: MatchReport) -> Iterator[str]:
     role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
     verdict = marked(matching.outcome, role.get(matching.outcome, "error"))
     by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
-    runs = f"{counted(matching.runs, 'run')}, {duration(report.seconds)}"
+    runs = f"{counted(matching.runs, 'run')}, {report.seconds:.1f} s"
     yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
     if matching.reason:
         yield f"  {shown(matching.reason)}"
@@ -77,7 +77,7 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
         yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"
-    yield from _more(kinds, most)
+    yield from more(kinds, most, "-v")
 
 
 def _distinguishable(report: MatchReport, most: int | None) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _distinguishable(report: MatchReport, most: int | None) -> Iterator[str]:
     for each in found[:most]:
         ways = [each.padding, *(f"{name}: {pads}" for name, pads in [*each.others.items()][:2])]
         yield f"  {each.op_type} {shown(each.node)}: {'; '.join(ways)}"
-    yield from _more(found, most)
+    yield from more(found, most, "-v")
 
 
 def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
     for each in tried[:most]:
         count = counted(each.operators, "operator")
         yield f"  {_off(each.error):13}  {each.name}, changes {count}"
-    yield from _more(tried, most)
+    yield from more(tried, most, "-v")
 
 
 def _left(report: MatchReport, most: int | None) -> Iterator[str]:
@@ -105,12 +105,7 @@ def _left(report: MatchReport, most: int | None) -> Iterator[str]:
     if left:
         yield f"{counted(len(left), 'operator')} left as they are:"
     yield from (f"  {shown(node)!r}: {shown(why)}" for node, why in left[:most])
-    yield from _more(left, most)
-
-
-def _more(items: Sequence[object], most: int | None) -> list[str]:
-    rest = len(items) - len(items[:most])
-    return [f"  and {rest} more (-v has all)"] if rest else []
+    yield from more(left, most, "-v")
 
 
 def _end(report: MatchReport) -> Iterator[str]:

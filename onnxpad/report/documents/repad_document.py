@@ -10,7 +10,7 @@ from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchan
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked
-from onnxpad.report.text import beside, counted, declared, duration, grouped, remarks, shown
+from onnxpad.report.text import counted, declared, delivered, grouped, more, remarks, shown
 
 _LISTED = 20
 """Groups and outputs listed; of more only the number is told."""
@@ -20,11 +20,12 @@ _NAMED = 3
 
 def repad_document(report: RepadReport, _: View) -> Document:
     """The operators whose padding changed and stays, and how much the outputs change."""
-    changed = grouped(report.changes, lambda each: (each.before, each.after))
+    changed, invalid = bool(report.changes), bool(report.failure)
+    kinds = grouped(report.changes, lambda each: (each.before, each.after))
     stay = grouped(report.unchanged, lambda each: each.reason)
     changes = [
         line
-        for group in changed[:_LISTED]
+        for group in kinds[:_LISTED]
         for line in (
             f"{group[0].before}  becomes  {marked(group[0].after, 'strong')}",
             f"  {_names(group)}",
@@ -37,11 +38,11 @@ def repad_document(report: RepadReport, _: View) -> Document:
         "repad",
         report.name,
         [_headline(report), *declared(report.declared), *remarks(report)],
-        [*changes, *_more(changed)],
-        [*unchanged, *_more(stay)],
+        [*changes, *more(kinds, _LISTED)],
+        [*unchanged, *more(stay, _LISTED)],
         [*_outputs(report)],
         [*_reference(report)],
-        [_ending(report)],
+        [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
     )
 
 
@@ -71,7 +72,7 @@ def _outputs(report: RepadReport) -> Iterator[Block]:
     if found.outputs:
         yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
         yield Pairs([(shown(each.output), _difference(each)) for each in found.outputs[:_LISTED]])
-        yield from _more(found.outputs)
+        yield from more(found.outputs, _LISTED)
 
 
 def _difference(output: OutputChange) -> str:
@@ -96,29 +97,8 @@ def _reference(report: RepadReport) -> Iterator[str]:
     yield from (f"  note: {shown(line)}" for line in report.validation.notes)
 
 
-def _ending(report: RepadReport) -> str:
-    delivery = report.delivery
-    written = shown(delivery.written)
-    if written:
-        ending = f"Wrote {marked(written, 'strong')}" if report.changes else f"Copied to {written}"
-        ending += " although it is invalid (--keep-invalid)" * bool(report.failure)
-    elif delivery.in_memory and report.changes:
-        keep = ", keep_invalid=True" if report.failure else ""
-        ending = f"Not written yet: save(path{keep}) writes it"
-    else:
-        ending = "Nothing written"
-        if report.failure and report.changes:
-            ending += "; --keep-invalid writes it all the same"
-    return f"{ending}{beside(delivery.older, delivery.data)} ({duration(report.seconds)})"
-
-
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
     """The operators of a group: their number and types, and the first names."""
     names = few((shown(each.node) for each in group), _NAMED)
     types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
     return f"{len(group)} {types}: {names}" if len(group) > 1 else f"{types} {names}"
-
-
-def _more(items: Sequence[object]) -> list[str]:
-    rest = len(items) - _LISTED
-    return [f"  and {rest:,} more; --format json lists all"] if rest > 0 else []

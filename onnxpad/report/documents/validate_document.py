@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from onnxpad.errors import few
+from onnxpad.errors import and_list, few
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Pairs, View
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, grouped, shown
+from onnxpad.report.text import NODES_A_REASON, configurations, counted, grouped, more, shown
 from onnxpad.validation.result import Comparison, Divergence, Placement, Run, Validation, culprit
 
 OUTPUTS_A_RUN = 20
@@ -50,19 +50,11 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         for group in grouped(found.runs, key)
         for block in run_blocks(group, found, verbose=is_full)
     ]
-    padding: list[Block] = [
-        Pairs(
-            [
-                (
-                    " and ".join(dict.fromkeys(map(shown, each.nodes))),
-                    "{} in the original, {} rewritten".format(*map(shown, each.by_axis)),
-                )
-                for each in found.padding[:OUTPUTS_A_RUN]
-            ]
-        )
+    rows = [
+        (and_list(dict.fromkeys(map(shown, each.nodes))), _both(each.by_axis))
+        for each in found.padding[:OUTPUTS_A_RUN]
     ]
-    if (rest := len(found.padding) - OUTPUTS_A_RUN) > 0:
-        padding.append(f"  and {rest:,} more; --format json lists all")
+    padding: list[Block] = [Pairs(rows), *more(found.padding, OUTPUTS_A_RUN)]
     differs = f"Padding differs: {counted(len(found.padding), 'operator')}"
     differs += ", though the outputs agree" * found.ok
     parts: list[tuple[str, Sequence[Block]]] = [
@@ -81,7 +73,7 @@ def _headline(report: ValidateReport) -> str:
     if report.rewritten:
         models += f" and {marked(shown(report.rewritten), 'strong')}"
     runs = counted(len(report.validation.runs), "run")
-    return f"{models}: {validation_verdict(report)} ({runs}, {duration(report.seconds)})"
+    return f"{models}: {validation_verdict(report)} ({runs}, {report.seconds:.1f} s)"
 
 
 def validation_verdict(report: ValidateReport) -> str:
@@ -140,8 +132,7 @@ def run_blocks(
     told = [each for each in compared if verbose or not each.ok or each.alignment]
     rows = {(_output(each), result_words(each, verbose=verbose)): None for each in told}
     yield Pairs([*rows][: None if verbose else OUTPUTS_A_RUN])
-    if not verbose and len(rows) > OUTPUTS_A_RUN:
-        yield f"  and {counted(len(rows) - OUTPUTS_A_RUN, 'more output')}; --verbose lists all"
+    yield from more([*rows], None if verbose else OUTPUTS_A_RUN, "-v")
     rest = [] if verbose else [each for each in compared if each.ok and not each.alignment]
     if equal := sum(each.equal for each in rest):
         yield f"  {counted(equal, 'comparison')} equal bit for bit"
