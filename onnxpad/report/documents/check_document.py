@@ -119,9 +119,6 @@ def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
         report: The report.
         quiet: Whether only what fails the check is counted.
     """
-    from onnxpad.rewrite.registry import catalogue  # for what is asked for rarely
-
-    pages = catalogue()
     found = [
         each
         for file in report.files
@@ -130,11 +127,10 @@ def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
     codes = grouped(sorted(found, key=lambda each: each.code), lambda each: each.code)
     rows = []
     for group in sorted(codes, key=lambda group: -len(group)):
-        code, fixable = group[0].code, sum(each.fixable for each in group)
-        title = pages[code].title if code in pages else ""
+        fixable = sum(each.fixable for each in group)
         many = f"{fixable:,} fixable" * bool(fixable)
-        rows.append((f"{len(group):,}", marked(code, "strong"), many, title))
-    return Group("", [Table(("", "", "", ""), rows)] if rows else [])
+        rows.append((f"{len(group):,}", marked(group[0].code, "strong"), many))
+    return Group("", [Table(("", "", ""), rows)] if rows else [])
 
 
 def _lines(found: Sequence[Finding]) -> Iterator[str]:

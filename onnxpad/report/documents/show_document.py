@@ -25,24 +25,6 @@ from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
 
 _MOST_ADVICE = 2
-_MOST_NAMED = 14
-"""In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
-_FITTING = {
-    "none": "no framework's padding",
-    "explicit": "explicit padding only, such as Keras' ZeroPadding2D or F.pad",
-    "unread": "any framework's padding, since no window reads it",
-    "at some sizes": "frameworks at some sizes only",
-}
-"""What padding fits that is no framework's at every size."""
-_TAKEN = {
-    "right": "right there",
-    "rewritten": "fix rewrites",
-    "wrong": "wrong there",
-    "rejected": "rejected there",
-    "fallback": "runs elsewhere there",
-    "unknown": "not known there",
-}
-"""The fate of a padding at its targets."""
 
 
 def show_document(result: ShowReport, view: View = "brief") -> Document:
@@ -109,14 +91,12 @@ def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
     """Two lines for each form of padding: how much and how many, and which operators."""
-    forms = list(_forms(sites))
     rows: list[Sequence[Cell]] = []
-    for name, group in forms:
+    for name, group in _forms(sites):
         site = group[0]
         fits = shown(site.convention) or "-" if _pads(site) else ""
         said = "; ".join(filter(None, [fits, _fate(site)]))
-        named = _fate(site) or (_pads(site) and len(forms) <= _MOST_NAMED)
-        names = [shown(each.node) for each in group] if named else []
+        names = [shown(each.node) for each in group] if said else []
         form = [shown(name), _amounts(site), shown(site.written)]
         rows.append([*form, f"x {len(group):,}", NodeNames(names, [said] if said else [])])
     return Table(["operator", "padding", "written as", "", "fits, where"], rows)
@@ -134,8 +114,7 @@ def _fate(site: PaddingSite) -> str:
     if site.kind == "malformed":
         return "cannot be read"
     if site.taken:
-        known_by = f" ({site.known_by})" if site.known_by != "no data" else ""
-        return f"{_TAKEN[site.taken]}{known_by}"
+        return f"{site.taken} there" + f" ({site.known_by})" * (site.known_by != "no data")
     if site.fixable:
         return "fix rewrites a part" if site.stays else "fix rewrites"
     return "stays" if site.stays else ""
@@ -210,7 +189,7 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
         told = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}{through}"
         yield "upstream" if pad.path else "in front", f"Pad {shown(repr(pad.names[0]))}: {told}"
     titles = ", ".join(FRAMEWORKS[name].title for name in site.conventions)
-    yield "fits", titles or _FITTING.get(site.convention, shown(site.convention))
+    yield "fits", titles or shown(site.convention)
 
 
 def _step(step: PathNode) -> str:
