@@ -57,19 +57,23 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         if not each.asked and (each.code, each.node, each.reason) not in told
     ]
     changes = _proofs(report.changes) if is_full else _changes(report.changes)
+    options = [
+        f"As {each[0].asked} asks for: {counted(len(each), 'node')} ({first_names(each, 3)})"
+        for each in grouped(asked, lambda each: each.asked)
+    ]
     parts: list[tuple[str, Sequence[Block]]] = [
-        ("", [*_headline(report), *_declared(report), *remarks(report)]),
+        ("", [*_headline(report), *declared(report.declared), *remarks(report)]),
         ("", [*_trust(report), *_assumptions(report.changes)]),
         ("Changes" * is_full, changes),
         ("UNDONE, as it was before", _reasons((*report.undone, *report.barred * is_full), view)),
         (f"Stays as it is: {len({each.node for each in kept}):,}", _reasons(kept, view)),
-        ("", [*_as_asked(asked)]),
+        ("", options),
     ]
     groups = [Group(title, blocks) for title, blocks in parts if blocks]
-    if is_full and report.compared:
+    if report.compared and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
 
-        groups += validation_groups(report.compared)
+        groups += validation_groups(report.compared, view)
     code = explained(kept or report.changes if is_full else kept)
     return Document("fix", report.name, [*groups, Group("", [*_ending(report, code, view)])])
 
@@ -97,7 +101,7 @@ def headline(report: FixReport) -> str:
 _UNCOMPARED = {"nothing compared": "not validated", "repaired": "a repair"}
 
 
-def _headline(report: FixReport) -> Iterator[Block]:
+def _headline(report: FixReport) -> Iterator[str]:
     yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
     before, after = report.counts
     numbers = {
@@ -117,6 +121,8 @@ def _headline(report: FixReport) -> Iterator[Block]:
     chosen = [f"{word} {', '.join(codes)}" for word, codes in given if codes]
     if chosen:
         yield f"  Asked for {and_list(chosen)}: padding of other codes is left as it was"
+    if any(made.certificate.within for made in report.changes):
+        yield f"Holds for {shown(report.ranges)} only, as the result's metadata records"
 
 
 def _changes(changes: Sequence[Change]) -> list[Block]:
@@ -171,7 +177,7 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
         yield f"{marked('Assumes', 'warning')} {said} (--strict {strictly}; onnxpad docs proofs)"
 
 
-def _trust(report: FixReport) -> Iterator[Block]:
+def _trust(report: FixReport) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
         makes = "1 change makes" if repaired == 1 else f"{repaired:,} changes make"
@@ -185,14 +191,9 @@ def _trust(report: FixReport) -> Iterator[Block]:
             yield marked("Not validated (--no-validate)", "warning")
         return
     if validation.outcome == "failed":
-        from onnxpad.report.documents.validate_document import divergence, failure, run_blocks
+        from onnxpad.report.documents.validate_document import failure
 
-        failed = [run for run in validation.runs if not run.ok]
-        many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
-        said = "; ".join(filter(None, (failure(validation), many)))
-        yield f"{marked('Validation FAILED', 'error')}: {said}"
-        yield from (block for run in failed for block in run_blocks([run], validation))
-        yield from divergence(validation.divergence)
+        yield f"{marked('Validation FAILED', 'error')}: {failure(validation)}"
     elif validation.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(report)}"
     # What the headline says already is not said again.
@@ -249,24 +250,16 @@ def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
         yield marked("; ".join(said), "faint")
 
 
-def _declared(report: FixReport) -> Iterator[str]:
-    """A line for each input with sizes newly declared, and one for ranges."""
-    if any(made.certificate.within for made in report.changes):
-        yield f"Holds for {shown(report.ranges)} only, as the result's metadata records"
-    yield from declared(report.declared)
-
-
-def _as_asked(findings: Sequence[Finding]) -> Iterator[str]:
-    """A text for each option that asks for padding as it is."""
-    for group in grouped(findings, lambda each: each.asked):
-        said = f"{counted(len(group), 'node')} ({first_names(group, 3)})"
-        yield f"As {group[0].asked} asks for: {said}"
-
-
 def _proofs(changes: Sequence[Change]) -> list[Block]:
     """All changes with their proofs, those that look and are proved alike together."""
+
+    def variety(change: Change) -> tuple[object, ...]:
+        made = change.certificate
+        proved = without_names(made.statement), made.assumptions, made.limited_to
+        return change.before, change.after, *proved
+
     blocks: list[Block] = []
-    alike = [each for group in change_groups(changes) for each in grouped(group, _variety)]
+    alike = [each for group in change_groups(changes) for each in grouped(group, variety)]
     for place, group in enumerate(alike):
         first, proof = group[0], group[0].certificate
         said = proof.statement if len(group) == 1 else without_names(proof.statement)
@@ -283,13 +276,6 @@ def _proofs(changes: Sequence[Change]) -> list[Block]:
         title = f"{len(group):,} x {was} becomes {now or 'nothing'} {repair}{first.code}"
         blocks.append(Group(title, [*inside, Pairs(rows)]))
     return blocks
-
-
-def _variety(change: Change) -> tuple[object, ...]:
-    """The same for changes of one kind that also look alike, and are proved alike."""
-    made = change.certificate
-    proved = without_names(made.statement), made.assumptions, made.limited_to
-    return change.before, change.after, *proved
 
 
 def next_line(found: NextOption, *, in_memory: bool = False) -> str:

@@ -22,18 +22,20 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
         report: The report.
         view: But for `brief` every output of every run is listed with all figures.
     """
+    models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
+    runs = counted(len(report.validation.runs), "run")
     advice = "Its padding may be why; this looks for the one that agrees:"
     sources = ("the reference", report.reference), ("the inputs of", report.inputs)
     head: list[Block] = [
-        _headline(report),
+        f"{models}: {validation_verdict(report)} ({runs}, {report.seconds:.1f} s)",
         *(f"  on {what} {shown(where)}" for what, where in sources if where),
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
+        *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
     ]
-    following: list[Block] = [advice, shown(report.next).replace(" ", UNBREAKABLE)] * bool(
-        report.next
-    )
-    groups = [Group("", head), *validation_groups(report.validation, view), Group("", following)]
+    command = shown(report.next).replace(" ", UNBREAKABLE)
+    ending = Group("", [advice, command] if command else [])
+    groups = [Group("", head), *validation_groups(report.validation, view), ending]
     return Document("validate", report.rewritten or report.original, groups)
 
 
@@ -60,20 +62,11 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     parts: list[tuple[str, Sequence[Block]]] = [
         ("Validation", runs),
         ("Where nodes ran", [*map(_placement, found.placements)]),
-        ("", divergence(found.divergence, verbose=is_full)),
+        ("First difference", [*divergence(found.divergence)]),
         (differs, padding if found.padding else []),
-        ("", [f"{marked('warning', 'warning')}: {shown(line)}" for line in found.warnings]),
         ("", [f"note: {shown(line)}" for line in found.notes]),
     ]
     return [Group(title, blocks) for title, blocks in parts if blocks]
-
-
-def _headline(report: ValidateReport) -> str:
-    models = marked(shown(report.original), "strong")
-    if report.rewritten:
-        models += f" and {marked(shown(report.rewritten), 'strong')}"
-    runs = counted(len(report.validation.runs), "run")
-    return f"{models}: {validation_verdict(report)} ({runs}, {report.seconds:.1f} s)"
 
 
 def validation_verdict(report: ValidateReport) -> str:
@@ -106,8 +99,8 @@ def failure(found: Validation) -> str:
     if wrong:
         worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
         others = len({each.output for each in wrong}) - 1
-        too = f", and {counted(others, 'other output')} differ{'s' * (others == 1)}" * bool(others)
-        how = shown(figures(worst, all_of_them=False) or worst.detail)
+        too = f"; so do {others:,} more" * bool(others)
+        how = shown(next(figures(worst), worst.detail))
         said.append(f"output {shown(repr(worst.output))} differs: {how}{too}")
     elif mine:
         said.append(shown(mine[0].note) or "it does not run")
@@ -130,7 +123,7 @@ def run_blocks(
     note = f"; {shown(run.note)}" * bool(run.note)
     yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}{note}"
     told = [each for each in compared if verbose or not each.ok or each.alignment]
-    rows = {(_output(each), result_words(each, verbose=verbose)): None for each in told}
+    rows = {(_output(each), result_words(each)): None for each in told}
     yield Pairs([*rows][: None if verbose else OUTPUTS_A_RUN])
     yield from more([*rows], None if verbose else OUTPUTS_A_RUN, "-v")
     rest = [] if verbose else [each for each in compared if each.ok and not each.alignment]
@@ -138,7 +131,7 @@ def run_blocks(
         yield f"  {counted(equal, 'comparison')} equal bit for bit"
     if apart := [each for each in rest if not each.equal]:
         worst = max(apart, key=lambda each: (each.max_rel == each.max_rel, each.max_rel))
-        numbers = figures(worst, all_of_them=False)
+        numbers = next(figures(worst), "")
         most = f", at most {numbers} ({shown(repr(worst.output))})" * bool(numbers)
         yield f"  {counted(len(apart), 'comparison')} within rounding{most}"
 
@@ -148,12 +141,12 @@ def _output(comparison: Comparison) -> str:
     return f"{shown(comparison.output)}{kind}"
 
 
-def result_words(comparison: Comparison, *, verbose: bool) -> str:
+def result_words(comparison: Comparison) -> str:
     """How an output compares: equal, within rounding, or how much it differs."""
     how = f" (aligned: {shown(comparison.alignment)})" if comparison.alignment else ""
     if comparison.equal:
         return f"equal bit for bit{how}"
-    told = figures(comparison, all_of_them=verbose)
+    told = ", ".join(figures(comparison))
     if comparison.ok:
         return f"within rounding{': ' if told else ''}{told}{how}"
     at = f"; {told}, worst at {list(comparison.worst)}" if comparison.worst else ""
@@ -170,28 +163,27 @@ def _placement(place: Placement) -> str:
     return line
 
 
-def divergence(found: Divergence | None, *, verbose: bool = False) -> list[Block]:
+def divergence(found: Divergence | None) -> Iterator[Block]:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
     if found is None:
-        return []
+        return
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
     worst = f" at {list(seen.worst)}" if seen.worst else ""
-    before, after = map(shown, found.values)
     earlier = f"bits differ from {shown(found.earlier)} on, within rounding"
     rows = [
+        ("tensor", f"{shown(repr(found.tensor))}{kind}"),
         ("computed by", _both(found.producers)),
         ("attributes", _both(tuple(each or "none" for each in found.attributes))),
         ("reads", _both(tuple(map(", ".join, found.inputs)))),
         *(("which differ", shown(each)) for each in found.operands),
-        ("worst", f"{before} in the original, {after} rewritten{worst}"),
-        ("difference", figures(seen, all_of_them=verbose)),
+        ("worst", f"{_both(found.values)}{worst}"),
+        ("difference", ", ".join(figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
         ("before it", earlier if found.earlier else ""),
         ("note", shown(found.note)),
     ]
-    title = f"First difference: tensor {shown(repr(found.tensor))}{kind}"
-    return [Group(title, [Pairs([row for row in rows if row[1]])])]
+    yield Pairs([row for row in rows if row[1]])
 
 
 def _both(pair: Sequence[str]) -> str:
@@ -199,24 +191,18 @@ def _both(pair: Sequence[str]) -> str:
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
 
-def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
-    """The figures of a difference that are known, such as `max abs 1e-07, 3 ulp`.
-
-    Args:
-        comparison: The comparison.
-        all_of_them: Whether to give also those that say little where outputs agree.
-    """
-    found, parts = comparison, []
+def figures(comparison: Comparison) -> Iterator[str]:
+    """The figures of a difference that are known, such as `3 ulp`, those that say most first."""
+    found = comparison
     if not math.isnan(found.max_abs):
-        parts.append(f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value")
-    if found.ulp is not None and all_of_them:
-        parts.append(f"{found.ulp:,} ulp")
-    if found.cosine is not None and all_of_them:
-        parts.append(f"cosine {found.cosine:.9g}")
-    if found.argmax is not None and (all_of_them or found.ok):
-        parts.append(f"argmax agrees in {100 * found.argmax:.4g} %")
+        yield f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value"
     if found.special:
-        parts.append(f"NaN or infinity on one side in {counted(found.special, 'place')}")
+        yield f"NaN or infinity on one side in {counted(found.special, 'place')}"
     if found.noise:
-        parts.append(f"two runs of one model differ by {found.noise:.3g}")
-    return ", ".join(parts)
+        yield f"two runs of one model differ by {found.noise:.3g}"
+    if found.ulp is not None:
+        yield f"{found.ulp:,} ulp"
+    if found.cosine is not None:
+        yield f"cosine {found.cosine:.9g}"
+    if found.argmax is not None:
+        yield f"argmax agrees in {100 * found.argmax:.4g} %"
