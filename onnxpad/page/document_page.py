@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
@@ -22,19 +22,17 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
-Draw = Callable[[object], Html]
-
 
 def page_of(document: Document) -> str:
     """A page that loads nothing; sections without a title stand before its contents."""
-    head = [_blocks(group.blocks, axis_pictures, 2) for group in document.groups if not group.title]
+    head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
     parts = [(f"part-{at}", each) for at, each in enumerate(document.groups) if each.title]
     links = (el("li", el("a", _text(each.title), href=f"#{anchor}")) for anchor, each in parts)
     sections = (
         el(
             "section",
             el("h2", _text(each.title), id=anchor),
-            _blocks(each.blocks, axis_pictures, 3),
+            _blocks(each.blocks, 3),
             aria_labelledby=anchor,
         )
         for anchor, each in parts
@@ -72,15 +70,15 @@ def page_of(document: Document) -> str:
 def fragment_of(document: Document) -> str:
     """A part of a page, as notebooks show it, without pictures and a style of its own."""
     blocks = [block for group in document.groups for block in (group.title, *group.blocks)]
-    return el("div", _blocks(filter(None, blocks), lambda _: NOTHING, 3))
+    return el("div", _blocks([e for e in blocks if e and not isinstance(e, Picture)], 3))
 
 
-def _blocks(blocks: Iterable[Block], draw: Draw, level: int) -> Html:
+def _blocks(blocks: Iterable[Block], level: int) -> Html:
     """Blocks one below the other, whose headings are of a level."""
-    return join(filter(None, (_block(block, draw, level) for block in blocks)))
+    return join(filter(None, (_block(block, level) for block in blocks)))
 
 
-def _block(block: Block, draw: Draw, level: int) -> Html:
+def _block(block: Block, level: int) -> Html:
     match block:
         case Paragraph():
             return el("p", _text(block.text))
@@ -95,10 +93,10 @@ def _block(block: Block, draw: Draw, level: int) -> Html:
         case Table():
             return table(block.heads, ([_cell(cell) for cell in row] for row in block.rows))
         case Picture():
-            return draw(block.subject)
+            return axis_pictures(block.subject)
         case Group():
             title = el(f"h{min(level, 6)}", _text(block.title))
-            return el("div", title, _blocks(block.blocks, draw, level + 1), class_="card")
+            return el("div", title, _blocks(block.blocks, level + 1), class_="card")
         case str():
             return el("p", _text(block.strip(" ")))
 

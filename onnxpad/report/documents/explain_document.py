@@ -155,7 +155,10 @@ def _apart(explanation: ExplainReport) -> Iterator[Block]:
 
 def _parting(explanation: ExplainReport, parting: Parting) -> tuple[str, str]:
     """Two groups of conventions, and at which sizes the second differs, and how."""
-    first, second = (_called(explanation, each) for each in (parting.first, parting.second))
+    first, second = (
+        [label for label, some in labels(explanation).items() if {*some} <= {*names}]
+        for names in (parting.first, parting.second)
+    )
     pair = and_list(dict.fromkeys((*first, *second)))
     if len(parting.axes) < len(explanation.size):
         pair += f", axis {and_list(map(str, parting.axes))}"
@@ -168,18 +171,6 @@ def _parting(explanation: ExplainReport, parting: Parting) -> tuple[str, str]:
     if parting.differences[_WAYS:]:
         told.append("at others (--format json)")
     return pair, "; ".join(told)
-
-
-def _called(explanation: ExplainReport, names: tuple[str, ...]) -> list[str]:
-    """The labels of conventions; the letter alone for all of a group."""
-    found = []
-    for index, group in enumerate(explanation.agree):
-        if {*group} <= {*names}:
-            found.append(letter(index))
-        else:
-            ours = {*group} & {*names}
-            found += [label for label, some in labels(explanation).items() if some[0] in ours]
-    return found
 
 
 def _sizes(remainders: Sequence[int], stride: int) -> str:

@@ -116,11 +116,6 @@ def _headline(report: FixReport) -> Iterator[str]:
         if name == "nodes" or (was != now if name == "ceil_mode" else was or now)
     ]
     yield f"  {marked(', '.join(told), 'strong')}"
-    options = report.options
-    given = ("only", options.select), ("without", options.ignore)
-    chosen = [f"{word} {', '.join(codes)}" for word, codes in given if codes]
-    if chosen:
-        yield f"  Asked for {and_list(chosen)}: padding of other codes is left as it was"
     if any(made.certificate.within for made in report.changes):
         yield f"Holds for {shown(report.ranges)} only, as the result's metadata records"
 
@@ -208,16 +203,12 @@ def _proved(report: FixReport) -> str:
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     proofs = [change.certificate for change in report.changes]
     limits = and_list(dict.fromkeys(shown(each.limited_to) for each in proofs if each.limited_to))
-    if all(each.limited_to for each in proofs):
-        where = f"at {limits} only"
-    else:
-        where = "at the input sizes " + ("given" if report.declared else "that the model declares")
-        if any(each.is_open for each in proofs):
-            where += ", and every size of what stays open"
-        if all(each.is_universal for each in proofs if not each.limited_to):
-            where = "at every input size"
-        where += f"; some at {limits} only" * bool(limits)
-    return f"{reads} the same values as before, {where}"
+    where = [f"at {limits} only"] * bool(limits)
+    if rest := [each for each in proofs if not each.limited_to]:
+        is_open = " and every size of what stays open" * any(each.is_open for each in rest)
+        sizes = f"at the input sizes declared or given{is_open}"
+        where.insert(0, "at every input size" if all(e.is_universal for e in rest) else sizes)
+    return f"{reads} the same values as before, {', others '.join(where)}"
 
 
 def _compared(report: FixReport) -> str:

@@ -23,7 +23,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     most = None if view == "full" else _TRIED if report.exit_code else _SHOWN
     sections = [[*_changes(report, most)], [*_left(report, most)]]
     if view == "full" or report.exit_code:
-        sections += [[*_distinguishable(report, most)], [*_tried(report, most)]]
+        sections.append([*_tried(report, most)])
     notes = [f"note: {shown(line)}" for line in found.notes[:most]] + more(found.notes, most, "-v")
     if view == "full":
         stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
@@ -49,11 +49,6 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
         moved = (f"{shown(name)!r} {how}" for name, how in matching.layout.items())
         yield f"  layout: {'; '.join(moved) or 'as in the model'}"
-    if near := matching.nearest:
-        count = counted(near.operators, "operator")
-        yield f"  nearest: {shown(near.name)}, {_off(near.error)}, changes {count}"
-    elif matching.tried and matching.outcome == "not matched":
-        yield "  nearest: the model as it is"
     if matching.record:
         told = few(map(shown, matching.record), _SHOWN)
         yield f"  record inner tensors too (onnxpad docs match): {told}"
@@ -78,16 +73,6 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"
     yield from more(kinds, most, "-v")
-
-
-def _distinguishable(report: MatchReport, most: int | None) -> Iterator[str]:
-    found = report.matching.distinguishable
-    if found:
-        yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
-    for each in found[:most]:
-        ways = [each.padding, *(f"{name}: {pads}" for name, pads in [*each.others.items()][:2])]
-        yield f"  {each.op_type} {shown(each.node)}: {'; '.join(ways)}"
-    yield from more(found, most, "-v")
 
 
 def _tried(report: MatchReport, most: int | None) -> Iterator[str]:

@@ -64,10 +64,8 @@ def headline(result: ShowReport) -> str:
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
     padded = sum(_pads(site) and site.amounts != "none" for site in result.sites)
-    inside = sum(bool(site.scope) for site in result.sites)
     told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
-    told += "s" * (padded == 1)
-    return f"{told}; {inside:,} in bodies and functions" if inside else told
+    return told + "s" * (padded == 1)
 
 
 def _pads(site: PaddingSite) -> bool:

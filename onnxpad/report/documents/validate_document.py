@@ -25,10 +25,8 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
     models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
     runs = counted(len(report.validation.runs), "run")
     advice = "Its padding may be why; this looks for the one that agrees:"
-    sources = ("the reference", report.reference), ("the inputs of", report.inputs)
     head: list[Block] = [
         f"{models}: {validation_verdict(report)} ({runs}, {report.seconds:.1f} s)",
-        *(f"  on {what} {shown(where)}" for what, where in sources if where),
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
