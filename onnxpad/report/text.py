@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
-from onnxpad.errors import UsageError, and_list, few, shortened, without_names
+from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
@@ -35,7 +36,7 @@ def for_targets(names: Sequence[str]) -> str:
     """Targets in the versions that they mean, and how these are known; empty without any.
 
     >>> for_targets(["trt", "opencv@4"])
-    ', for tensorrt 10.1 (read) and opencv 4.14.0 (run)'
+    ', for tensorrt@10.1 (read) and opencv@4.14.0 (run)'
     """
     if not names:
         return ""
@@ -43,13 +44,11 @@ def for_targets(names: Sequence[str]) -> str:
 
     said = []
     for name in names:
-        try:
+        told = shown(name)
+        with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-        except UsageError:  # a file of the user's that is gone, or not where this is told
-            said.append(shown(name))
-            continue
-        known = "run" if found.measured else "read"
-        said.append(f"{shown(' '.join(filter(None, (found.name, found.version))))} ({known})")
+            told = f"{shown(found.full_name)} ({'run' if found.measured else 'read'})"
+        said.append(told)
     return f", for {and_list(said)}"
 
 
@@ -121,16 +120,6 @@ def labelled(item: Finding | Change) -> str:
     return f"{shown(item.node)} ({shown(item.op_type)})"
 
 
-def fixable_text(finding: Finding) -> str:
-    """Says what would be rewritten, for which sizes, and what that rests on."""
-    text = shown(finding.message)
-    if finding.sizes:
-        text += f"; exact for {shown(finding.sizes)}"
-    if finding.assumptions:
-        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
-    return text
-
-
 def explained(items: Iterable[Finding | Change]) -> str:
     """The command that explains the code of the first of some items; empty without any.
 
@@ -176,11 +165,6 @@ def amounts_in_words(changes: Iterable[Change]) -> list[str]:
         many = sum(count for _, count in rest)
         told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
     return told
-
-
-def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings in groups of one code and one reason, in the order of first appearance."""
-    return grouped(findings, lambda f: (f.severity, f.code, without_names(f.reason) or f.message))
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

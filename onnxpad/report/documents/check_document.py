@@ -18,11 +18,9 @@ from onnxpad.report.text import (
     counted,
     explained,
     first_names,
-    fixable_text,
     for_targets,
     grouped,
     labelled,
-    reason_groups,
     remarks,
     shown,
 )
@@ -106,10 +104,13 @@ def severities(report: CheckReport) -> str:
 
 def finding_text(finding: Finding) -> str:
     """A finding in one line without its node: what becomes of the padding, or why it stays."""
-    if finding.fixable:
-        return fixable_text(finding)
-    link = "" if finding.reason_code in _ABOUT_CONVENTIONS else "stays: "
-    return f"{shown(finding.message)}; {link}{shown(finding.reason)}"
+    text = shown(finding.message)
+    if not finding.fixable:
+        link = "" if finding.reason_code in _ABOUT_CONVENTIONS else "stays: "
+        return f"{text}; {link}{shown(finding.reason)}"
+    text += f"; exact for {shown(finding.sizes)}" if finding.sizes else ""
+    assumed = ", ".join(map(shown, finding.assumptions))
+    return f"{text}; assumes: {assumed}" if assumed else text
 
 
 def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
@@ -134,37 +135,22 @@ def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
 
 
 def _lines(found: Sequence[Finding]) -> Iterator[str]:
-    """Findings that `fix` rewrites one by one, those that stay by reason, and conventions."""
-    kinds: dict[str, list[Finding]] = {"rewritten": [], "stays": [], "unfit": [], "told": []}
-    for each in found:
-        is_told = "told" if each.severity is Severity.INFO else "unfit"
-        why = is_told if each.reason_code in _ABOUT_CONVENTIONS else "stays"
-        kinds["rewritten" if each.fixable else why].append(each)
-    yield from _listed(kinds["rewritten"])
-    yield from (f"{_label(group[0])} {_refusal(group)}" for group in reason_groups(kinds["stays"]))
-    yield from _listed(kinds["unfit"])
-    if told := kinds["told"]:
-        yield f"{_label(told[0])} conventions: {'; '.join(shown(each.message) for each in told)}"
+    """What `fix` rewrites and what is said of conventions by code, and what stays by reason."""
 
+    def label(finding: Finding) -> str:
+        return f"{marked(finding.severity, finding.severity)} {marked(finding.code, 'strong')}"
 
-def _listed(findings: Sequence[Finding]) -> Iterator[str]:
-    """The first findings of each code, and the number of others."""
-    for group in grouped(findings, lambda each: each.code):
+    staying = [e for e in found if not e.fixable and e.reason_code not in _ABOUT_CONVENTIONS]
+    told = {*map(id, staying)}
+    for group in grouped([e for e in found if id(e) not in told], lambda each: each.code):
         for each in group[:LINES_A_GROUP]:
-            yield f"{_label(each)} {labelled(each)}: {finding_text(each)}"
+            yield f"{label(each)} {labelled(each)}: {finding_text(each)}"
         if (rest := len(group) - LINES_A_GROUP) > 0:
-            yield f"{_label(group[0])} and {rest:,} more like these; --format json lists all"
-
-
-def _refusal(group: Sequence[Finding]) -> str:
-    """Findings that share a code and a reason, in one line: their number, and the first names."""
-    first = group[0]
-    if len(group) == 1:
-        return f"{labelled(first)}: {finding_text(first)}"
-    alike = shown(without_names(first.reason))
-    reason = f"each stays: {alike}" if first.reason else shown(first.message)
-    return f"{counted(len(group), 'node')} ({first_names(group)}); {reason}"
-
-
-def _label(finding: Finding) -> str:
-    return f"{marked(finding.severity, finding.severity)} {marked(finding.code, 'strong')}"
+            yield f"{label(group[0])} and {rest:,} more like these; --format json lists all"
+    for group in grouped(staying, lambda each: (each.code, without_names(each.reason))):
+        first = group[0]
+        said = f"{labelled(first)}: {finding_text(first)}"
+        if len(group) > 1:
+            alike = shown(without_names(first.reason))
+            said = f"{counted(len(group), 'node')} ({first_names(group)}); each stays: {alike}"
+        yield f"{label(first)} {said}"
