@@ -58,6 +58,13 @@ def more(items: Sequence[object], most: int | None, where: str = "--format json"
     return [f"  and {rest:,} more ({where})"] if rest else []
 
 
+def listed(
+    head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
+) -> list[str]:
+    """The first lines below a heading, and the number of others; nothing without any."""
+    return [head, *lines[:most], *more(lines, most, where)] if lines else []
+
+
 def remarks(report: Noted) -> Iterator[str]:
     """The warnings and notes of a report."""
     yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in report.warnings)

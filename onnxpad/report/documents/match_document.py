@@ -9,27 +9,47 @@ from onnxpad.errors import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, View, document_of
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, grouped, more, shown
+from onnxpad.report.text import counted, delivered, grouped, listed, more, shown
 
 _SHOWN = 3
 """Names listed of one kind, and kinds of changes told of a model that is matched."""
 _TRIED = 8
 """Conventions, paddings and notes listed of a model that is not."""
+_HINTS = {
+    "matched": "; give -o FILE to write the model",
+    "partly matched": "; --partial (partial=True) writes what padding explains",
+}
 
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     found = report.matching
     most = None if view == "full" else _TRIED if report.exit_code else _SHOWN
-    sections = [[*_changes(report, most)], [*_left(report, most)]]
-    if view == "full" or report.exit_code:
-        sections.append([*_tried(report, most)])
-    notes = [f"note: {shown(line)}" for line in found.notes[:most]] + more(found.notes, most, "-v")
-    if view == "full":
-        stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
-        notes.append(f"Runs: {stages}")
-    head = [*_headline(report)]
-    return document_of("match", report.name, head, *sections, notes, [*_end(report)])
+    tried = sorted(found.tried, key=lambda each: each.error)
+    lines = [
+        f"  {_off(e.error):13}  {e.name}, changes {counted(e.operators, 'operator')}" for e in tried
+    ]
+    left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
+    is_told = view == "full" or report.exit_code
+    stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
+    changed = bool(found.changes) and (report.partial or found.outcome == "matched")
+    hint = (
+        ""
+        if changed and report.delivery.in_memory
+        else _HINTS.get("matched" if changed else found.outcome, "")
+    )
+    ending = delivered(report.delivery, report.seconds, changed=changed, invalid=False)
+    return document_of(
+        "match",
+        report.name,
+        [*_headline(report)],
+        [*_changes(report, most)],
+        listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
+        listed("Tried on the whole model, nearest first:", lines if is_told else [], most, "-v"),
+        listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
+        [f"Runs: {stages}"] if view == "full" else [],
+        [ending + hint * (not report.delivery.written)],
+    )
 
 
 def _headline(report: MatchReport) -> Iterator[str]:
@@ -37,7 +57,7 @@ def _headline(report: MatchReport) -> Iterator[str]:
     role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
     verdict = marked(matching.outcome, role.get(matching.outcome, "error"))
     by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
-    runs = f"{counted(matching.runs, 'run')}, {report.seconds:.1f} s"
+    runs = counted(matching.runs, "run")
     yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
     if matching.reason:
         yield f"  {shown(matching.reason)}"
@@ -73,34 +93,3 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"
     yield from more(kinds, most, "-v")
-
-
-def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
-    tried = sorted(report.matching.tried, key=lambda each: each.error)
-    if tried:
-        yield "Conventions tried on the whole model, nearest first:"
-    for each in tried[:most]:
-        count = counted(each.operators, "operator")
-        yield f"  {_off(each.error):13}  {each.name}, changes {count}"
-    yield from more(tried, most, "-v")
-
-
-def _left(report: MatchReport, most: int | None) -> Iterator[str]:
-    left = report.matching.left
-    if left:
-        yield f"{counted(len(left), 'operator')} left as they are:"
-    yield from (f"  {shown(node)!r}: {shown(why)}" for node, why in left[:most])
-    yield from more(left, most, "-v")
-
-
-def _end(report: MatchReport) -> Iterator[str]:
-    outcome, delivery = report.matching.outcome, report.delivery
-    if delivery.written:
-        copied = outcome == "matches already"
-        yield f"{'Copied to' if copied else 'Wrote'} {shown(delivery.written)}"
-    elif outcome == "matched" or (outcome == "partly matched" and report.partial):
-        saves = "Not written yet: save(path) writes it"
-        asks = "Nothing written: give -o FILE to write the model."
-        yield saves if delivery.in_memory else asks
-    elif outcome == "partly matched":
-        yield "Nothing written: --partial (partial=True) writes what padding explains."

@@ -10,7 +10,7 @@ from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchan
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, declared, delivered, grouped, more, remarks, shown
+from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
 
 _LISTED = 20
 """Groups and outputs listed; of more only the number is told."""
@@ -31,15 +31,14 @@ def repad_document(report: RepadReport, _: View) -> Document:
             f"  {_names(group)}",
         )
     ]
-    unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay[:_LISTED]]
-    if stay:
-        unchanged.insert(0, f"Stays as it is: {counted(len(report.unchanged), 'operator')}")
+    unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay]
+    head = f"Stays as it is: {counted(len(report.unchanged), 'operator')}"
     return document_of(
         "repad",
         report.name,
         [_headline(report), *declared(report.declared), *remarks(report)],
         [*changes, *more(kinds, _LISTED)],
-        [*unchanged, *more(stay, _LISTED)],
+        listed(head, unchanged, _LISTED),
         [*_outputs(report)],
         [*_reference(report)],
         [delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)],
