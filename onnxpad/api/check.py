@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from onnxpad.api import kinds
-from onnxpad.api.pages import Paged
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import onnx
 from msgspec.structs import replace
 
-from onnxpad.api import kinds
-from onnxpad.api.pages import Paged
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError, ValidationError
 from onnxpad.file.external import ExternalData

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from onnxpad.api import kinds
-from onnxpad.api.pages import Paged
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import (
     Dims,
     ModelSource,

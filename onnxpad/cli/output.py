@@ -64,11 +64,11 @@ def report_failure(failure: Failure, words: Sequence[str]) -> None:
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
     """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
     if wants_json(words):
-        from onnxpad.report.json import Failed, Failure, json_of
+        from onnxpad.report.json import Failed, json_of
 
         command = words[0] if not words[0].startswith("-") else ""
         with suppress(OutputError, typer.Exit):
-            write(json_of(Failed(command, failure.code, Failure(failure.kind, failure.message))))
+            write(json_of(Failed(command, failure.code, failure.kind, failure.message)))
 
 
 def wants_json(words: Sequence[str]) -> bool:

@@ -49,19 +49,13 @@ class TargetList(Struct, frozen=True):
     in_full: bool
 
 
-class Failure(Struct, frozen=True):
-    """Why a command has no report: `usage`, `model` and so on, and the line that says it."""
-
-    kind: str
-    message: str
-
-
 class Failed(Struct, frozen=True):
     """The end of a command that has no report."""
 
     command: str
     exit_code: int
-    error: Failure
+    kind: str
+    message: str
 
 
 Computed = tuple[str, Callable[[Any], object]]
@@ -376,7 +370,13 @@ VIEWS: Mapping[str, View] = {
         standing=("Standing", _standing),
     ),
     "Cell": told("... when known_by - when", when=("Mapping[str, object]", _when)),
-    "Failed": told("error"),
+    "Failed": told(
+        "error",
+        error=(
+            "{'kind': str, 'message': str}",
+            lambda it: {"kind": it.kind, "message": it.message},
+        ),
+    ),
 }
 """The keys that JSON has of records, by the name of the class; of others it has all fields."""
 

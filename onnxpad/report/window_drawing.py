@@ -6,7 +6,7 @@ A long axis loses its middle: conventions differ at the ends only.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import AxisAnswer
+from onnxpad.report.text import grouped
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 DrawnWindow = tuple[int, range]
@@ -123,12 +124,12 @@ def drawn_axes(
 
 def _alike(explanation: ExplainReport, place: int) -> list[list[int]]:
     """The groups, by index, that compute the same on one axis."""
-    found: dict[object, list[int]] = {}
-    for index, names in enumerate(explanation.agree):
-        answer = explanation.answer(names[0])
-        key = effect(explanation.op, answer.axes[place], counts=answer.counts)
-        found.setdefault(key, []).append(index)
-    return list(found.values())
+
+    def read(index: int) -> Hashable:
+        answer = explanation.answer(explanation.agree[index][0])
+        return effect(explanation.op, answer.axes[place], counts=answer.counts)
+
+    return grouped(range(len(explanation.agree)), read)
 
 
 def _columns(
