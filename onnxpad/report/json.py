@@ -104,12 +104,16 @@ def keys_of(name: str, fields: tuple[str, ...]) -> Iterator[Key]:
         yield Key("" if word[0] == "*" else key, source, word[-1] == "?", word[0] == "~")
 
 
-def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """A padding with the lines that write it."""
+def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """The lines that write a padding."""
     from onnxpad.frameworks.conventions.writing import written
 
     lines = written(explanation.question, answer, names)
-    return {"pads": answer.pads, "output_padding": answer.output_padding, **lines}
+    return {"output_padding": answer.output_padding, **lines}
+
+
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    return {"pads": answer.pads, **_lines(explanation, answer, *names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -148,11 +152,7 @@ def _about(explanation: ExplainReport) -> dict[str, object]:
             "source": source_of(name),
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            **{
-                k: each
-                for k, each in _way(explanation, answer, *group[name]).items()
-                if k != "pads"
-            },
+            **_lines(explanation, answer, *group[name]),
         }
         for name, answer in explanation.conventions.items()
         if answer is not None

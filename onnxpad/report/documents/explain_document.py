@@ -24,12 +24,20 @@ _PARTINGS = 8
 _WAYS = 3
 """Ways to differ, and paddings of one convention, that are listed."""
 _CODED = 4
+Lines = Sequence[tuple[str, Answer, Sequence[str]]]
+"""Paddings by label, each with the conventions that it is of."""
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
 def explain_document(explanation: ExplainReport) -> Document:
     """A table of all conventions, where they part, a drawing, and how to write each."""
-    reach, head = explanation.reach, _head(explanation)
+    reach, about = explanation.reach, explanation.about
+    head: list[Block] = [marked(question_text(explanation), "strong")]
+    if about is not None:
+        place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
+        head.insert(0, place.replace(" ", UNBREAKABLE))
+        padded = f"Without the Pad in front, which makes the data {by(about.padded)}."
+        head += [padded] * bool(about.padded)
     if reach is not None:
         found = _reaching(reach, explanation) if reach.is_possible else ()
         sections = [[*_needs(reach, explanation)], [*_model(reach, explanation)], *found]
@@ -38,7 +46,7 @@ def explain_document(explanation: ExplainReport) -> Document:
             [*_table(explanation)],
             [*_apart(explanation)],
             [*_drawing(explanation)],
-            [*_written(explanation)],
+            [*_written(explanation, "At this size", _ways(explanation))],
         ]
     return document_of("explain", "explain", head, *sections)
 
@@ -46,16 +54,6 @@ def explain_document(explanation: ExplainReport) -> Document:
 def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
     """The document as plain text of 80 columns, for which windows are drawn."""
     return text_of(explain_document(explanation), Screen(WIDTH, paint))
-
-
-def _head(explanation: ExplainReport) -> list[Block]:
-    head = marked(question_text(explanation), "strong")
-    about = explanation.about
-    if about is None:
-        return [head]
-    place = ": ".join(filter(None, (shown(about.model), shown(about.node))))
-    padded = f"Without the Pad in front, which makes the data {by(about.padded)}."
-    return [place.replace(" ", UNBREAKABLE), head, *[padded] * bool(about.padded)]
 
 
 def question_text(explanation: ExplainReport) -> str:
@@ -267,31 +265,27 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 # Writing
 
 
-def _written(explanation: ExplainReport) -> Iterator[Block]:
-    own = explanation.about and explanation.about.own
-    question = explanation.question
-    if explanation.agree or own:
-        yield f"At this size{_stands_for(explanation)}:"
-    for index, names in enumerate(explanation.agree):
-        yield _code(letter(index), written(question, explanation.answer(names[0]), names))
-    if own:
-        yield f"  {marked('this model:', 'faint')}"
-        yield _code(_model_letter(explanation), written(question, own))
-
-
-def _stands_for(explanation: ExplainReport) -> str:
-    """The letters that lines of code have for what the question does not say, in brackets."""
-    return "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
-
-
-def _code(label: str, lines: Mapping[str, str]) -> Table:
-    """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
-    rows = [
-        ("", name, re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", line or "none in one line"))
-        for name, line in zip(("PyTorch", "Keras", "ONNX"), lines.values(), strict=True)
+def _ways(explanation: ExplainReport) -> Lines:
+    found: list[tuple[str, Answer, Sequence[str]]] = [
+        (letter(index), explanation.answer(names[0]), names)
+        for index, names in enumerate(explanation.agree)
     ]
-    rows[0] = marked(label, "strong"), *rows[0][1:]
-    return Table(("", "", ""), rows)
+    if own := explanation.about and explanation.about.own:
+        found.append(("model", own, ()))
+    return found
+
+
+def _written(explanation: ExplainReport, head: str, found: Lines) -> Iterator[Block]:
+    """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
+    stands = "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
+    if found:
+        yield f"{head}{stands}:"
+    for label, answer, names in found:
+        lines = written(explanation.question, answer, names).values()
+        texts = [re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", line) for line in lines]
+        labels = (marked(label, "strong"), "", "")
+        rows = zip(labels, ("PyTorch", "Keras", "ONNX"), texts, strict=True)
+        yield Table(("", "", ""), [(*row[:2], row[2] or "none in one line") for row in rows])
 
 
 # The inverse
@@ -301,27 +295,20 @@ def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
     """The sums of begin and end with which each axis has the output size."""
     if not reach.is_possible:
         yield f"No padding gives {by(reach.output)}."
-    rows = [
-        (name, str(need.size), str(need.output), str(need.bare), sums)
-        for name, need, sums in zip(
-            axis_names(len(reach.needs)), reach.needs, _sums(reach, explanation), strict=True
-        )
-    ]
-    yield Table(("axis", "size", "output", "without padding", "begin + end"), rows)
-
-
-def _sums(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
-    given = explanation.question.output_padding
+    given, rows = explanation.question.output_padding, []
     for place, (need, window) in enumerate(zip(reach.needs, explanation.windows, strict=True)):
         if not need.totals:
-            yield f"none; the nearest output is {need.nearest}"
+            sums = f"none; the nearest output is {need.nearest}"
         elif explanation.op == "convtranspose":
             most = max(window.stride, window.dilation) - 1
             appended = f"0 to {most}" if given is None else given[place]
-            yield f"{need.totals[0].least} + output_padding ({appended})"
+            sums = f"{need.totals[0].least} + output_padding ({appended})"
         else:
             some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
-            yield ", or ".join(map(_sum, some))
+            sums = ", or ".join(map(_sum, some))
+        name = axis_names(len(reach.needs))[place]
+        rows.append((name, str(need.size), str(need.output), str(need.bare), sums))
+    yield Table(("axis", "size", "output", "without padding", "begin + end"), rows)
 
 
 def _sum(totals: Totals) -> str:
@@ -347,11 +334,12 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
         *["  and others (--format json)"] * (is_cut or len(groups) > _CODED),
         *_refused("cannot", reach.refused),
     ]
-    code: list[Block] = [f"Written{_stands_for(explanation)}:"]
-    for index, group in enumerate(groups[:_CODED]):
-        _, answer = min(group, key=lambda each: sum(each[1].output_padding))
-        code.append(_code(letter(index), written(question, answer, [each[0] for each in group])))
-    yield code
+    cheapest = [min(group, key=lambda each: sum(each[1].output_padding)) for group in groups]
+    lines = [
+        (letter(at), cheapest[at][1], [name for name, _ in group])
+        for at, group in enumerate(groups[:_CODED])
+    ]
+    yield [*_written(explanation, "Written", lines)]
 
 
 def _model(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
