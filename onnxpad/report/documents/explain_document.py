@@ -12,12 +12,11 @@ from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
 from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.reaching import Reach, Totals
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.report.documents import Block, Document, Pairs, Table, document_of
-from onnxpad.report.layout import UNBREAKABLE, Paint, Screen, marked, plain, text_of
+from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
+from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
 from onnxpad.report.text import counted, grouped, more, shown
 from onnxpad.report.window_drawing import Drawing, DrawnRow, drawing, letter
 
-WIDTH = 80
 _LINES = 18
 _MARGIN = 5
 _PARTINGS = 8
@@ -29,7 +28,7 @@ Lines = Sequence[tuple[str, Answer, Sequence[str]]]
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
-def explain_document(explanation: ExplainReport) -> Document:
+def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
     """A table of all conventions, where they part, a drawing, and how to write each."""
     reach, about = explanation.reach, explanation.about
     head: list[Block] = [marked(question_text(explanation), "strong")]
@@ -49,11 +48,6 @@ def explain_document(explanation: ExplainReport) -> Document:
             [*_written(explanation, "At this size", _ways(explanation))],
         ]
     return document_of("explain", "explain", head, *sections)
-
-
-def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
-    """The document as plain text of 80 columns, for which windows are drawn."""
-    return text_of(explain_document(explanation), Screen(WIDTH, paint))
 
 
 def question_text(explanation: ExplainReport) -> str:
@@ -228,7 +222,7 @@ def _laid(explanation: ExplainReport) -> tuple[Drawing, int, int] | None:
     """A drawing that fits, characters for each cell, and the column in which the cells begin."""
     for cell in (2, 1):
         margin = _MARGIN
-        while found := drawing(explanation, (WIDTH - margin) // cell, _LINES):
+        while found := drawing(explanation, (PIPED_WIDTH - margin) // cell, _LINES):
             needed = 2 + max(len(row.label) for row in found.rows)
             if needed <= margin:
                 return found, cell, margin
