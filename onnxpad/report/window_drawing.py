@@ -56,12 +56,16 @@ class Drawing(Struct, frozen=True):
 
     Attributes:
         axis: The axis that is drawn.
+        cell: Characters for each element.
+        margin: The column in which the elements begin.
         columns: The position in each column; None for the column that stands for the middle.
         rows: The rows.
         left_out: Groups that are not drawn.
     """
 
     axis: int
+    cell: int
+    margin: int
     columns: tuple[int | None, ...]
     rows: tuple[DrawnRow, ...]
     left_out: int
@@ -78,19 +82,17 @@ def full_output(axis: AxisAnswer) -> int:
     return (axis.size - 1) * axis.window.stride + axis.window.extent
 
 
-def drawing(explanation: ExplainReport, cells: int, lines: int) -> Drawing | None:
+def drawing(explanation: ExplainReport, width: int, lines: int) -> Drawing | None:
     """Lays out the windows along the axis on which most conventions differ.
 
     Args:
         explanation: What is drawn.
-        cells: How many elements fit side by side.
+        width: How many characters there are for a line.
         lines: How many lines there are for all rows together.
 
     Returns:
-        The drawing; None if a window is longer than half of the space, or no convention answers.
+        The drawing; None if a window is longer than half of the space.
     """
-    if not explanation.agree:
-        return None
     place = max(range(len(explanation.size)), key=lambda axis: len(_alike(explanation, axis)))
     alike = _alike(explanation, place)
     shown = alike[: max(lines // 2, 1)]
@@ -98,9 +100,12 @@ def drawing(explanation: ExplainReport, cells: int, lines: int) -> Drawing | Non
         " ".join(map(letter, group)): explanation.answer(explanation.agree[group[0]][0]).axes[place]
         for group in shown
     }
-    lanes = max(lines // len(shown) - 1, 1)
-    found = drawn_axes(axes, cells, lanes, transposed=explanation.op == "convtranspose")
-    return None if found is None else Drawing(place, *found, len(alike) - len(shown))
+    margin = max(5, 2 + max(map(len, axes)))
+    lanes, transposed = max(lines // len(shown) - 1, 1), explanation.op == "convtranspose"
+    for cell in (2, 1):
+        if found := drawn_axes(axes, (width - margin) // cell, lanes, transposed=transposed):
+            return Drawing(place, cell, margin, *found, len(alike) - len(shown))
+    return None
 
 
 def drawn_axes(

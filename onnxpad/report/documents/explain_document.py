@@ -18,7 +18,6 @@ from onnxpad.report.text import counted, grouped, more, shown
 from onnxpad.report.window_drawing import Drawing, DrawnRow, drawing, letter
 
 _LINES = 18
-_MARGIN = 5
 _PARTINGS = 8
 _WAYS = 3
 """Ways to differ, and paddings of one convention, that are listed."""
@@ -195,11 +194,11 @@ def _differs(difference: Deviation, explanation: ExplainReport) -> str:
 def _drawing(explanation: ExplainReport) -> Iterator[str]:
     if not explanation.agree:
         return
-    laid = _laid(explanation)
-    if laid is None:
+    found = drawing(explanation, PIPED_WIDTH, _LINES)
+    if found is None:
         yield "The windows are too long to draw here."
         return
-    found, cell, margin = laid
+    cell, margin = found.cell, found.margin
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
     transposed = found.rows[0].transposed
     if transposed:
@@ -216,18 +215,6 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         before = row.windows
     if found.left_out:
         yield f"     and {counted(found.left_out, 'group')} more"
-
-
-def _laid(explanation: ExplainReport) -> tuple[Drawing, int, int] | None:
-    """A drawing that fits, characters for each cell, and the column in which the cells begin."""
-    for cell in (2, 1):
-        margin = _MARGIN
-        while found := drawing(explanation, (PIPED_WIDTH - margin) // cell, _LINES):
-            needed = 2 + max(len(row.label) for row in found.rows)
-            if needed <= margin:
-                return found, cell, margin
-            margin = needed
-    return None
 
 
 def _ruler(found: Drawing, cell: int) -> str:
