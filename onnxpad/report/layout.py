@@ -96,19 +96,12 @@ def shortened_to(name: str, width: int) -> str:
     """
     if cells(name) <= width or width < 8:
         return name
-    head = _beginning(name, (width - 3) // 2)
-    tail = _beginning(name[::-1], width - 3 - (width - 3) // 2)[::-1]
+    head = tail = name
+    while cells(head) > (width - 3) // 2:
+        head = head[:-1]
+    while cells(tail) > (width - 2) // 2:
+        tail = tail[1:]
     return f"{head}...{tail}"
-
-
-def _beginning(name: str, width: int) -> str:
-    """As many characters of a name as a width has room for."""
-    used = 0
-    for place, character in enumerate(name):
-        used += cells(character)
-        if used > width:
-            return name[:place]
-    return name
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
@@ -134,7 +134,8 @@ def _ending(result: ShowReport) -> Iterator[str]:
         command = command_text(advice, result.model, result.targets)
         yield f"for {counted(count, 'operator')}: {command}".replace(" ", UNBREAKABLE)
     for each in result.others:
-        yield f"also {each.code} {shown(each.node)}: {shown(each.message)}; {shown(each.reason)}"
+        said = "; ".join(filter(None, (shown(each.message), shown(each.reason))))
+        yield f"also {each.code} {shown(each.node)}: {said}"
 
 
 def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
@@ -195,17 +196,13 @@ def _step(step: PathNode) -> str:
 
 
 def _window(site: PaddingSite) -> str:
-    if not (windows := site.windows):
-        return ""
-    said = [f"kernel {_by(each.kernel for each in windows)}"]
-    said.append(f"stride {_by(each.stride for each in windows)}")
-    if any(each.dilation != 1 for each in windows):
-        said.append(f"dilation {_by(each.dilation for each in windows)}")
+    said = []
+    for name in ("kernel", "stride", "dilation"):
+        numbers = [getattr(each, name) for each in site.windows]
+        if any(each != 1 for each in numbers) or (numbers and name != "dilation"):
+            sizes = (str(each) if isinstance(each, int) else "?" for each in numbers)
+            said.append(f"{name} {'x'.join(sizes)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
-
-
-def _by(numbers: Iterable[object]) -> str:
-    return "x".join(str(each) if isinstance(each, int) else "?" for each in numbers)
 
 
 def _value(pad: PaddingSite) -> str:
