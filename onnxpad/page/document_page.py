@@ -10,16 +10,7 @@ from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, names, table
 from onnxpad.page.style import STYLE
-from onnxpad.report.documents import (
-    Block,
-    Cell,
-    Document,
-    Group,
-    Pairs,
-    Paragraph,
-    Picture,
-    Table,
-)
+from onnxpad.report.documents import Block, Cell, Document, Group, Pairs, Paragraph, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
 

@@ -13,15 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from onnxpad.errors import few
-from onnxpad.report.documents import (
-    Block,
-    Document,
-    Group,
-    NodeNames,
-    Pairs,
-    Paragraph,
-    Table,
-)
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Paragraph, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
