@@ -140,15 +140,6 @@ def check(
         files.append(file)
         if file.error:
             report_error(file.error)
-    if lists:
-        from onnxpad.report.documents.check_document import brief, findings_text
-
-        told = files
-        if quiet:
-            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
-        elif view == "brief":
-            told = [brief(each, user_options, fail_on) for each in files]
-        write(findings_text(told, place))
     report = CheckReport(
         user_options,
         fail_on,
@@ -177,7 +168,15 @@ def check(
 
         write(check_github(report, quiet=quiet), commands=True)
     if quiet:
+        if lists:
+            from onnxpad.report.documents.check_document import findings_text
+
+            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
+            write(findings_text(told, place))
         _tell_elsewhere(report)
+    elif lists:
+        write(report.text(place, view))
+        tell_page(report.html)
     else:
         from onnxpad.report.layout import by_path
 

@@ -51,7 +51,11 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
     of_all = [*configurations(each.config for each in files), "; ".join(filter(None, said))]
     groups = [*findings_groups(files if view == "full" else shorter)]
-    groups += [Group(shown(each.path), [shown(each.error)]) for each in files if each.error]
+    groups += [
+        Group(shown(each.path), [shown(each.error)])
+        for each in files
+        if each.error and view == "full"
+    ]
     groups.append(Group("", of_all))
     title = files[0].path if len(files) == 1 else f"{count:,} models"
     return Document("check", title, groups)
