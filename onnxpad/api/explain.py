@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
@@ -32,7 +32,7 @@ _LARGEST_STRIDE = 2**12
 class Explanation(ExplainReport, Report, frozen=True):
     """The result of `explain`: all conventions for one operator at its size."""
 
-    command: ClassVar[str] = "explain"
+    command = "explain"
 
     def __repr__(self) -> str:
         """The result in one line."""

@@ -138,7 +138,7 @@ class FixReport(Noted, Report, frozen=True):
         delivery: What was done with the result.
     """
 
-    command: ClassVar[str] = "fix"
+    command = "fix"
     name: str
     options: Options
     changed: bool
@@ -258,7 +258,7 @@ class CheckReport(Struct, Report, frozen=True):
             and of a call from a program.
     """
 
-    command: ClassVar[str] = "check"
+    command = "check"
     options: Options
     fail_on: Severity
     files: tuple[FileReport, ...]
@@ -303,7 +303,7 @@ class MatchReport(Struct, Report, frozen=True):
         delivery: What was done with the result.
     """
 
-    command: ClassVar[str] = "match"
+    command = "match"
     name: str
     reference: str
     inputs: str
@@ -340,7 +340,7 @@ class RepadReport(Noted, Report, frozen=True):
         delivery: What was done with the result.
     """
 
-    command: ClassVar[str] = "repad"
+    command = "repad"
     name: str
     to: str
     title: str
@@ -404,7 +404,7 @@ class ValidateReport(Struct, Report, frozen=True):
         config: The configuration that held; None for a call, or if there is none.
     """
 
-    command: ClassVar[str] = "validate"
+    command = "validate"
     original: str
     rewritten: str
     inputs: str
@@ -455,7 +455,7 @@ class ShowReport(Noted, Report, frozen=True):
         html: Path of the page written; empty if none was asked for.
     """
 
-    command: ClassVar[str] = "show"
+    command = "show"
     sites: tuple[PaddingSite, ...]
     total: int
     asked: tuple[str, ...]
