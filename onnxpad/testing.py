@@ -40,10 +40,8 @@ def assert_clean(
     result = check(model, **options)
     failing = result.failing(fail_on)
     if failing:
-        from onnxpad.report.documents.check_document import check_text
-
         told = replace(result, findings=failing, notes=())
-        raise AssertionError(check_text(told.report(Severity(fail_on)), view="full").rstrip())
+        raise AssertionError(told.report(Severity(fail_on)).text(view="full").rstrip())
     return result
 
 

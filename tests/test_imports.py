@@ -230,7 +230,7 @@ LEAVES: Final = (
     "report.documents.match_document", "report.documents.repad_document",
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
-    "page", "report.documents.cards", "report.window_drawing",
+    "page", "report.window_drawing",
     # Models as other packages hold them.
     "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.

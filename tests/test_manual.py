@@ -158,7 +158,7 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
     "explain --op conv --size 224 --kernel 3 --stride 2": (None, "B reads 1 further left"),
     "explain --op convtranspose --size 249 --kernel 7 --stride 6 --output-size 1481": (
         None,
-        "begin + end = 14 + output_padding",
+        "14 + output_padding",
     ),
     "explain model.onnx --node pool --output-size 55": (
         one("[pool] y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from onnxpad.api import kinds
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
@@ -18,8 +18,12 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Run
 
+if TYPE_CHECKING:
+    from onnxpad.report.documents import Document, View
+    from onnxpad.report.layout import Screen
 
-class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
+
+class CheckResult(FileReport, Paged, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
 
     Its fields are those of `onnxpad.report.FileReport`.
@@ -32,12 +36,15 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         """The report of this model alone, for the least severity that fails the check."""
         return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
 
-    def __str__(self) -> str:
-        """The report that `onnxpad check` prints on a terminal."""
-        from onnxpad.report.documents.check_document import check_text
+    def document(self, view: View = "full") -> Document:
+        """The report in blocks, always with all that there is."""
+        return self.report().document("full")
+
+    def text(self, screen: Screen | None = None, view: View = "full") -> str:
+        """The report as `onnxpad check` prints it on a terminal, with all that there is."""
         from onnxpad.report.layout import Screen
 
-        return check_text(self.report(), Screen(is_terminal=True), "full").rstrip("\n")
+        return self.report().text(screen or Screen(is_terminal=True), "full")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -45,19 +52,6 @@ class CheckResult(FileReport, frozen=True, kw_only=True, dict=True):
         from onnxpad.report.text import one_line
 
         return one_line(self, f"{severities(self.report())}, {self._options.goal}")
-
-    def _repr_html_(self) -> str:
-        """The findings by reason as a table, for notebooks."""
-        from onnxpad.page.document_page import fragment_of
-        from onnxpad.report.documents.check_document import check_document
-
-        return fragment_of(check_document(self.report(), "full"))
-
-    def to_html(self) -> str:
-        """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
-        from onnxpad.page.pages import check_page
-
-        return check_page(self.report())
 
 
 def check(
@@ -103,8 +97,8 @@ def check(
         return CheckResult(
             kinds.name_of(source),
             findings_of(run, at_last),
-            run.notes,
-            run.warnings,
+            notes=run.notes,
+            warnings=run.warnings,
             _options=user_options,
             _convention=convention or "",
         )

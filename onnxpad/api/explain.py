@@ -12,6 +12,7 @@ from onnxpad.frameworks.conventions.explanation import About, ExplainReport, exp
 from onnxpad.frameworks.conventions.question import OPS, Op, Question
 from onnxpad.frameworks.conventions.reaching import need
 from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
+from onnxpad.report import Report
 
 if TYPE_CHECKING:
     from onnxpad.arguments import Dims, ModelSource, Shapes
@@ -28,14 +29,10 @@ _LONGEST = 2**14
 _LARGEST_STRIDE = 2**12
 
 
-class Explanation(ExplainReport, frozen=True):
+class Explanation(ExplainReport, Report, frozen=True):
     """The result of `explain`: all conventions for one operator at its size."""
 
-    def __str__(self) -> str:
-        """The report that `onnxpad explain` prints."""
-        from onnxpad.report.documents.explain_document import explain_text
-
-        return explain_text(self).rstrip("\n")
+    command = "explain"
 
     def __repr__(self) -> str:
         """The result in one line."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import onnx
 from msgspec.structs import replace
 
-from onnxpad.api import kinds
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
+class FixResult(FixReport, Paged, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.
@@ -40,12 +40,6 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
     _same_kind: kinds.SameKind
     _contexts: list[Context]
     _bars: Barred
-
-    def __str__(self) -> str:
-        """The report that `onnxpad fix` prints."""
-        from onnxpad.report.documents.fix_document import fix_text
-
-        return fix_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -57,19 +51,6 @@ class FixResult(FixReport, frozen=True, kw_only=True, dict=True):
         is_told = validation is not None and validation.outcome == "nothing compared"
         said = f", {verdict}" if self.changed and not (is_told and self.changes) else ""
         return one_line(self, f"{headline(self)}{said}")
-
-    def _repr_html_(self) -> str:
-        """The report that a terminal shows, for notebooks."""
-        from onnxpad.page.document_page import fragment_of
-        from onnxpad.report.documents.fix_document import fix_document
-
-        return fragment_of(fix_document(self))
-
-    def to_html(self) -> str:
-        """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
-        from onnxpad.page.pages import fix_page
-
-        return fix_page(self)
 
     @property
     def ok(self) -> bool:

@@ -32,13 +32,6 @@ class MatchResult(MatchReport, frozen=True, kw_only=True, dict=True):
 
     _fixed: FixResult
 
-    def __str__(self) -> str:
-        """The report that `onnxpad match` prints."""
-        from onnxpad.report.documents.match_document import match_text
-        from onnxpad.report.layout import Screen
-
-        return match_text(self, Screen()).rstrip("\n")
-
     def __repr__(self) -> str:
         """The result in one line."""
         from onnxpad.report.text import counted, one_line

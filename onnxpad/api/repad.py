@@ -43,13 +43,6 @@ class RepadResult(RepadReport, frozen=True, kw_only=True, dict=True):
 
     _fixed: FixResult
 
-    def __str__(self) -> str:
-        """The report that `onnxpad repad` prints."""
-        from onnxpad.report.documents.repad_document import repad_text
-        from onnxpad.report.layout import Screen
-
-        return repad_text(self, Screen()).rstrip("\n")
-
     def __repr__(self) -> str:
         """The result in one line."""
         from onnxpad.report.text import counted, one_line

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.api import kinds
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
@@ -24,23 +24,11 @@ from onnxpad.rewrite.run import Run
 __all__ = ["ShowResult", "show"]
 
 
-class ShowResult(ShowReport, frozen=True):
+class ShowResult(ShowReport, Paged, frozen=True):
     """The result of `show`, which prints as its report.
 
     Its fields are those of `onnxpad.report.ShowReport`.
     """
-
-    def to_html(self) -> str:
-        """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""
-        from onnxpad.page.pages import show_page
-
-        return show_page(self)
-
-    def __str__(self) -> str:
-        """The report that `onnxpad show` prints."""
-        from onnxpad.report.documents.show_document import show_text
-
-        return show_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -48,12 +36,6 @@ class ShowResult(ShowReport, frozen=True):
         from onnxpad.report.text import one_line
 
         return one_line(self, headline(self))
-
-    def _repr_html_(self) -> str:
-        """The report for notebooks."""
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def show(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from onnxpad.api import kinds
+from onnxpad.api import Paged, kinds
 from onnxpad.arguments import (
     Dims,
     ModelSource,
@@ -47,17 +47,11 @@ _NAMED = 3
 """Nodes that fell back that are named."""
 
 
-class ValidationResult(ValidateReport, frozen=True):
+class ValidationResult(ValidateReport, Paged, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
 
     Its fields are those of `onnxpad.report.ValidateReport`.
     """
-
-    def __str__(self) -> str:
-        """The report that `onnxpad validate` prints."""
-        from onnxpad.report.documents.validation_document import validate_text
-
-        return validate_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -65,19 +59,6 @@ class ValidationResult(ValidateReport, frozen=True):
 
         why = "" if self.ok else f": {failure(self)}"
         return one_line(self, f"{self.outcome}, {counted(len(self.runs), 'run')}{why}")
-
-    def _repr_html_(self) -> str:
-        """The report that a terminal shows, for notebooks."""
-        from onnxpad.page.document_page import fragment_of
-        from onnxpad.report.documents.validation_document import validate_document
-
-        return fragment_of(validate_document(self))
-
-    def to_html(self) -> str:
-        """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
-        from onnxpad.page.pages import validate_page
-
-        return validate_page(self)
 
     @property
     def padding(self) -> tuple[PaddingDifference, ...]:

@@ -140,15 +140,6 @@ def check(
         files.append(file)
         if file.error:
             report_error(file.error)
-    if lists:
-        from onnxpad.report.documents.check_document import brief, findings_text
-
-        told = files
-        if quiet:
-            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
-        elif view == "brief":
-            told = [brief(each, user_options, fail_on) for each in files]
-        write(findings_text(told, place))
     report = CheckReport(
         user_options,
         fail_on,
@@ -159,9 +150,9 @@ def check(
         fix_command=fix_command(files, words, sizes),
     )
     if html is not None:
-        from onnxpad.page.pages import check_page
+        from onnxpad.page.document_page import page_of
 
-        write_page(html, check_page(report))
+        write_page(html, page_of(report.document("full")))
     if statistics:
         from onnxpad.report.documents.check_document import statistics_group
         from onnxpad.report.layout import by_path
@@ -177,12 +168,19 @@ def check(
 
         write(check_github(report, quiet=quiet), commands=True)
     if quiet:
+        if lists:
+            from onnxpad.report.documents.check_document import findings_text
+
+            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
+            write(findings_text(told, place))
         _tell_elsewhere(report)
+    elif lists:
+        write(report.text(place, view))
+        tell_page(report.html)
     else:
-        from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
 
-        write(by_path(check_document(report, view).groups[-1], place))
+        write(by_path(report.document(view).groups[-1], place))
         tell_page(report.html)
     return report.exit_code
 

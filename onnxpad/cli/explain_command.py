@@ -110,7 +110,7 @@ def explain(
 
         write(json_of(found))
     else:
-        from onnxpad.report.documents.explain_document import explain_text
+        from onnxpad.report.layout import Screen
 
-        write(explain_text(found, painter()))
+        write(found.text(Screen(paint=painter())))
     return found.exit_code

@@ -129,15 +129,12 @@ def fix(
         written=named if written else "",
         older=str(target) if not (written or diff or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
-        inline=external_data is ExternalData.INLINE,
         diff=difference,
         html=str(html or ""),
     )
     report = replace(result, delivery=delivery)
     if html is not None:
-        from onnxpad.page.pages import fix_page
-
-        write_page(html, fix_page(report))
+        write_page(html, report.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 
@@ -149,9 +146,7 @@ def fix(
 
         write(painted(difference, painter()))
     else:
-        from onnxpad.report.documents.fix_document import fix_text
-
-        write(fix_text(report, screen(), "full" if verbose else "brief"))
+        write(report.text(screen(), "full" if verbose else "brief"))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(delivery.html)
     if outcome is Outcome.INVALID:

@@ -103,9 +103,7 @@ def match(
 
         write(json_of(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.documents.match_document import match_text
-
-        write(match_text(report, screen(), "full" if verbose else "brief"))
+        write(report.text(screen(), "full" if verbose else "brief"))
     if not result.ok:
         report_error(f"{result.outcome}: {result.reason}")
     return report.exit_code

@@ -122,9 +122,7 @@ def repad(
 
         write(json_of(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.documents.repad_document import repad_text
-
-        write(repad_text(report, screen()))
+        write(report.text(screen()))
     if not result.ok:
         report_error(result.failure)
     return report.exit_code

@@ -54,16 +54,12 @@ def show(
     given = applied.options if applied else typed
     found = call(model, node or (), **{name: given[name] for name in typed})
     if html is not None:
-        from onnxpad.page.pages import show_page
-
-        write_page(html, show_page(found))
+        write_page(html, found.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 
         write(json_of(replace(found, html=str(html or ""))))
     else:
-        from onnxpad.report.documents.show_document import show_text
-
-        write(show_text(found, screen()))
+        write(found.text(screen()))
         tell_page(str(html or ""))
     return 0

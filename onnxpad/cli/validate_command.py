@@ -147,17 +147,13 @@ def validate(
     )
     report = replace(result, html=str(html or ""))
     if html is not None:
-        from onnxpad.page.pages import validate_page
-
-        write_page(html, validate_page(report))
+        write_page(html, report.to_html())
     if form is Format.JSON:
         from onnxpad.report.json import json_of
 
         write(json_of(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.documents.validation_document import validate_text
-
-        write(validate_text(report, screen(), "full" if verbose else "brief"))
+        write(report.text(screen(), "full" if verbose else "brief"))
         tell_page(report.html)
     if not result.ok:
         what = "validation failed: " if report.outcome == "failed" else ""

@@ -44,16 +44,6 @@ def join(parts: Iterable[Html], between: str = "\n") -> Html:
     return Html(between.join(parts))
 
 
-def code(text: object) -> Html:
-    """A name of a model, set apart from the words around it."""
-    return el("code", esc(text))
-
-
-def badge(text: str, kind: str) -> Html:
-    """A word on a coloured ground: `good`, `warn`, `bad` or `plain`."""
-    return el("span", esc(text), class_=f"badge {kind}")
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
     """A table that scrolls sideways where it is wider than the page.
 
@@ -63,40 +53,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
     """
     titles = (el("th", esc(title), scope="col") for title in head)
     body = (
-        el(
-            "tr",
-            el("th", first, scope="row"),
-            *(el("td", cell) for cell in rest),
-        )
+        el("tr", el("th", first, scope="row"), *(el("td", cell) for cell in rest))
         for first, *rest in rows
     )
-    content = el(
-        "table",
-        el("thead", el("tr", *titles)),
-        el("tbody", join(body)),
-    )
+    content = el("table", el("thead", el("tr", *titles)), el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
     return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
 
 
-def folded(summary: Html, *content: Html, is_open: bool = False, kind: str | None = None) -> Html:
-    """Content that opens and closes below its summary, by mouse or by keyboard."""
-    return el(
-        "details", el("summary", summary), *content, class_=kind, open="" if is_open else None
-    )
-
-
-def names(items: Sequence[str], noun: str, *, most: int = 3) -> Html:
-    """Names: a few as they are, more in a list that opens."""
+def names(items: Sequence[str], *, most: int = 3) -> Html:
+    """Names of operators: a few as they are, more in a list that opens."""
     if len(items) <= most:
-        return join(map(code, items), ", ")
-    listed = [el("li", code(item)) for item in items[:MOST_NAMES]]
-    rest = len(items) - len(listed)
-    more = (
-        el("p", esc(f"and {counted(rest, noun)} more; --format json lists all"))
-        if rest
-        else NOTHING
-    )
-    return folded(
-        esc(counted(len(items), noun)), el("ul", join(listed), class_="names"), more, kind="names"
-    )
+        return join((el("code", esc(item)) for item in items), ", ")
+    listed = [el("li", el("code", esc(item))) for item in items[:MOST_NAMES]]
+    if rest := len(items) - len(listed):
+        listed.append(el("li", esc(f"and {rest:,} more; --format json lists all")))
+    summary = el("summary", esc(counted(len(items), "operator")))
+    return el("details", summary, el("ul", join(listed), class_="names"))

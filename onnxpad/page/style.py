@@ -22,70 +22,43 @@ body { margin: 0; background: var(--paper); color: var(--ink);
 .skip:focus { left: 1rem; top: 1rem; padding: .5rem 1rem; background: var(--paper); z-index: 1; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
 a { color: var(--accent); }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; padding-bottom: .3rem;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-h3, h4 { margin: 0; font-size: 1rem; display: inline; overflow-wrap: anywhere; }
-h4 { font-size: .95rem; }
-p { margin: .5rem 0; overflow-wrap: anywhere; }
-.kicker { color: var(--faint); font-size: .9rem; margin: 0 0 .25rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; border-bottom: 1px solid var(--line); }
+h3, h4 { margin: 0 0 .5rem; font-size: 1rem; }
+h1, h2, h3, h4, p, nav, code, dt, dd { overflow-wrap: anywhere; }
+p { margin: .5rem 0; }
+.kicker, footer, figcaption, dt { color: var(--faint); font-size: .9rem; }
 .faint { color: var(--faint); }
 .strong { font-weight: 600; }
 code { font: .88em/1.45 ui-monospace, "SFMono-Regular", Menlo, "DejaVu Sans Mono", monospace;
-  unicode-bidi: isolate; overflow-wrap: anywhere; background: var(--plain-ground);
-  padding: .08em .3em; border-radius: 4px; }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .75rem;
-  overflow-x: auto; }
-pre code { background: none; padding: 0; }
-.badge { display: inline-block; padding: .05rem .6rem; border-radius: 1rem; font-size: .85rem;
-  font-weight: 600; background: var(--plain-ground); color: var(--ink); white-space: nowrap; }
+  unicode-bidi: isolate; background: var(--plain-ground); padding: .08em .3em; }
+.badge { padding: .05rem .6rem; border-radius: 1rem; font-size: .85rem; font-weight: 600;
+  background: var(--plain-ground); color: var(--ink); white-space: nowrap; }
 .badge.good { background: var(--good-ground); color: var(--good); }
-.badge.warn { background: var(--warn-ground); color: var(--warn); }
-.badge.bad { background: var(--bad-ground); color: var(--bad); }
-.counts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0; padding: 0; }
-.counts div { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  padding: .6rem 1rem; min-width: 8rem; }
-.counts dt { color: var(--faint); font-size: .9rem; }
-.counts dd { margin: 0; font-size: 1.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
-.counts .was { color: var(--faint); font-weight: 400; }
-nav ul { list-style: none; padding: 0; margin: 1rem 0 0; display: flex; flex-wrap: wrap;
-  gap: .25rem 1.25rem; overflow-wrap: anywhere; }
-details + h3 { display: block; margin-top: 1.5rem; }
-details.card { border: 1px solid var(--line); border-radius: 10px; margin: .75rem 0;
-  background: var(--paper); }
-details.card > summary { padding: .7rem 1rem; background: var(--card); border-radius: 10px; }
-details.card[open] > summary { border-bottom: 1px solid var(--line);
-  border-radius: 10px 10px 0 0; }
-.inside { padding: .25rem 1rem 1rem; }
-summary { cursor: pointer; }
-summary .badge { margin-right: .4rem; }
-details.names summary { color: var(--accent); }
+.badge.warning { background: var(--warn-ground); color: var(--warn); }
+.badge.error { background: var(--bad-ground); color: var(--bad); }
+nav ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; }
+.card { border: 1px solid var(--line); border-radius: 10px; margin: .75rem 0; padding: .7rem 1rem; }
+summary { cursor: pointer; color: var(--accent); }
 ul.names { margin: .4rem 0; padding-left: 1.2rem; max-height: 24rem; overflow-y: auto; }
 figure { margin: 1rem 0; }
-figcaption { color: var(--faint); font-size: .9rem; margin-bottom: .35rem; }
 svg { display: block; max-width: 100%; height: auto; }
-svg text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
-svg .faint { fill: var(--faint); }
-svg .number { fill: var(--ink); font-size: 10px; }
+svg text { fill: var(--ink); font: 10px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
 svg .data { fill: var(--data); stroke: var(--paper); }
 svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
 svg .taps { stroke: var(--window); stroke-linecap: round; }
-dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem;
-  margin: .75rem 0; font-size: .92rem; }
-dl.facts dt { color: var(--faint); grid-column: 1; overflow-wrap: anywhere; }
-dl.facts dd { margin: 0; grid-column: 2; overflow-wrap: anywhere; }
+dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem; }
+dl.facts dt { grid-column: 1; }
+dl.facts dd { margin: 0; grid-column: 2; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; font-weight: 400; }
-thead th { font-weight: 600; vertical-align: bottom; }
+thead th { font-weight: 600; }
 tbody th { min-width: 9rem; max-width: 26rem; }
-footer { margin-top: 3rem; color: var(--faint); font-size: .9rem; }
-@media (max-width: 40rem) { .page { padding: 1rem .9rem 3rem; } .counts div { min-width: 6.5rem; }
-  .counts dd { font-size: 1.25rem; } .inside { padding: .25rem .7rem .8rem; } }
+footer { margin-top: 3rem; }
 @media print { :root { color-scheme: light; } .skip, nav { display: none; }
-  .page { max-width: none; padding: 0; } details.card, figure, tr { break-inside: avoid; }
-  details::details-content { content-visibility: visible; height: auto; }
+  .card, figure, tr { break-inside: avoid; }
   .scroll, ul.names { overflow: visible; max-height: none; } h2 { break-after: avoid; } }
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.frameworks.repadding.verdict import Matching
     from onnxpad.inventory import PaddingSite
+    from onnxpad.report.documents import Document, View
+    from onnxpad.report.layout import Screen
     from onnxpad.validation.result import Validation
 
 
@@ -41,7 +44,6 @@ class Delivery(Struct, frozen=True):
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
         data: Paths of the external data written beside the file.
-        inline: Whether external data was to be put inside the file.
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
         html: Path of the page written; empty if none was asked for.
     """
@@ -51,7 +53,6 @@ class Delivery(Struct, frozen=True):
     written: str = ""
     older: str = ""
     data: tuple[str, ...] = ()
-    inline: bool = False
     diff: str | None = None
     html: str = ""
 
@@ -74,7 +75,46 @@ class Configured(Struct, frozen=True):
     unused: Mapping[str, Mapping[str, str]]
 
 
-class FixReport(Struct, frozen=True):
+class Report:
+    """What every report can do: be told in blocks, or as text."""
+
+    __slots__ = ()
+    command: ClassVar[str]
+
+    def document(self, view: View = "brief") -> Document:
+        """The report in blocks: what fits a screen, or all that there is."""
+        name = f"{self.command}_document"
+        module = import_module(f"onnxpad.report.documents.{name}")
+        found: Document = getattr(module, name)(self, view)
+        return found
+
+    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
+        """The report as text, by default of 80 columns."""
+        from onnxpad.report.layout import Screen, text_of
+
+        return text_of(self.document(view), Screen() if screen is None else screen)
+
+    def __str__(self) -> str:
+        """The report that the command prints."""
+        return self.text().rstrip("\n")
+
+
+class Noted(Struct, frozen=True, kw_only=True):
+    """What every report on one model may have beside its result.
+
+    Attributes:
+        notes: The sizes that were taken from the model's metadata as they are, in one line; of
+            `repad` also the repairs without which the original does not run.
+        warnings: What could not be used or worked out, in one line each.
+        config: The configuration that held; None for a call, or if there is none.
+    """
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    config: Configured | None = None
+
+
+class FixReport(Noted, Report, frozen=True):
     """The result of `fix` for one model.
 
     Attributes:
@@ -95,12 +135,10 @@ class FixReport(Struct, frozen=True):
             needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
             from then on.
         dims: The same by name of the dimension, as ranges.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
-        config: The configuration that held; None for a call, or if there is none.
     """
 
+    command = "fix"
     name: str
     options: Options
     changed: bool
@@ -115,10 +153,7 @@ class FixReport(Struct, frozen=True):
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
-    config: Configured | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -135,13 +170,6 @@ class FixReport(Struct, frozen=True):
         return tuple(each for each in self.findings if each.code in UNTAKEN)
 
     @property
-    def is_uncompared(self) -> bool:
-        """Whether a validation was asked for, and nothing could be compared."""
-        differs = bool(self.changes or self.declared)
-        found = self.compared
-        return differs and found is not None and found.outcome == "nothing compared"
-
-    @property
     def exit_code(self) -> int:
         """The first of these that holds.
 
@@ -154,7 +182,8 @@ class FixReport(Struct, frozen=True):
             return int(self.outcome is Outcome.FIXABLE)
         if self.untaken:
             return 1
-        return 5 if self.is_uncompared else 0
+        verdict = self.compared.outcome if self.compared else ""
+        return 5 if verdict == "nothing compared" and (self.changes or self.declared) else 0
 
     @property
     def is_quiet_success(self) -> bool:
@@ -184,27 +213,21 @@ class FixReport(Struct, frozen=True):
         return None
 
 
-class FileReport(Struct, frozen=True):
+class FileReport(Noted, frozen=True):
     """The result of `check` for one file.
 
     Attributes:
         path: The file, or the argument that could not be read; the name of a graph in memory.
         findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
             order of the graph.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
-        config: As for `FixReport`.
     """
 
     path: str = "model"
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     error: str = ""
     is_missing: bool = False
-    config: Configured | None = None
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.
@@ -221,7 +244,7 @@ class FileReport(Struct, frozen=True):
         )
 
 
-class CheckReport(Struct, frozen=True):
+class CheckReport(Struct, Report, frozen=True):
     """The result of `check` for all files.
 
     Attributes:
@@ -235,6 +258,7 @@ class CheckReport(Struct, frozen=True):
             and of a call from a program.
     """
 
+    command = "check"
     options: Options
     fail_on: Severity
     files: tuple[FileReport, ...]
@@ -242,6 +266,12 @@ class CheckReport(Struct, frozen=True):
     html: str = ""
     exit_zero: bool = False
     fix_command: str = ""
+
+    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
+        """The report as text: below its path on a terminal, else with it in every line."""
+        from onnxpad.report.layout import UNBROKEN, by_path
+
+        return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)
 
     @property
     def exit_code(self) -> int:
@@ -260,7 +290,7 @@ class CheckReport(Struct, frozen=True):
         return sum(f.severity is severity for file in self.files for f in file.findings)
 
 
-class MatchReport(Struct, frozen=True):
+class MatchReport(Struct, Report, frozen=True):
     """The result of `match`.
 
     Attributes:
@@ -273,6 +303,7 @@ class MatchReport(Struct, frozen=True):
         delivery: What was done with the result.
     """
 
+    command = "match"
     name: str
     reference: str
     inputs: str
@@ -292,7 +323,7 @@ class MatchReport(Struct, frozen=True):
         return not self.exit_code
 
 
-class RepadReport(Struct, frozen=True):
+class RepadReport(Noted, Report, frozen=True):
     """The result of `repad`.
 
     Attributes:
@@ -306,13 +337,10 @@ class RepadReport(Struct, frozen=True):
         validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
-        notes: The sizes that were taken from the model's metadata as they are, in one line; the
-            repairs without which the original does not run, in another.
-        warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
-        config: As for `FixReport`.
     """
 
+    command = "repad"
     name: str
     to: str
     title: str
@@ -323,10 +351,7 @@ class RepadReport(Struct, frozen=True):
     validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
-    config: Configured | None = None
 
     @property
     def failure(self) -> str:
@@ -361,7 +386,7 @@ class RepadReport(Struct, frozen=True):
         return not (self.exit_code or warnings or self.delivery.older)
 
 
-class ValidateReport(Struct, frozen=True):
+class ValidateReport(Struct, Report, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -376,9 +401,10 @@ class ValidateReport(Struct, frozen=True):
         next: The command that looks for the padding with which the original reproduces the
             reference; empty if it does, or if it has no operator with a padding that could differ.
         html: Path of the page written; empty if none was asked for.
-        config: As for `FixReport`.
+        config: The configuration that held; None for a call, or if there is none.
     """
 
+    command = "validate"
     original: str
     rewritten: str
     inputs: str
@@ -413,7 +439,7 @@ class ValidateReport(Struct, frozen=True):
         return not (self.exit_code or self.validation.warnings)
 
 
-class ShowReport(Struct, frozen=True):
+class ShowReport(Noted, Report, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
@@ -423,24 +449,19 @@ class ShowReport(Struct, frozen=True):
         asked: The names and patterns asked for.
         conventions: Which framework's convention the padding fits, in a line.
         others: Findings of `check` about none of the sites.
-        notes: The sizes that were taken from the model's metadata, in one line.
         is_checked: Whether `check` could read the model, so that findings say what `fix` does.
-        warnings: What could not be worked out, in one line each.
         model: Path of the model as given; empty if it was given in memory.
         targets: The targets asked for.
-        config: As for `FixReport`.
         html: Path of the page written; empty if none was asked for.
     """
 
+    command = "show"
     sites: tuple[PaddingSite, ...]
     total: int
     asked: tuple[str, ...]
     conventions: tuple[str, ...]
     others: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
     is_checked: bool
     model: str
     targets: tuple[str, ...] = ()
-    config: Configured | None = None
     html: str = ""

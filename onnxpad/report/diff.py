@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -23,9 +22,6 @@ from onnxpad.report.text import Paint, counted, shown
 MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
 MOST_CHARACTERS = 80
-_OPERATORS = 6
-"""Operators counted in the line for nodes that went away."""
-
 _INTEGERS = {
     getattr(onnx.TensorProto, name)
     for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
@@ -35,14 +31,14 @@ Held = onnx.GraphProto | onnx.FunctionProto
 
 
 class _Line(NamedTuple):
-    """A line with the node's first output, and with its operator if it computes amounts.
+    """A line with the node's first output, and whether it computes amounts.
 
     A node computes amounts if it depends on no data, only on sizes, constants and initializers.
     """
 
     text: str
     output: str = ""
-    operator: str = ""
+    is_amount: bool = False
 
 
 def unified_diff(
@@ -64,21 +60,18 @@ def unified_diff(
         names: Names of both for the heading.
         functions: The functions of the model, as they were and as they are.
         fold: Whether nodes that went away and no data passed through, such as those that computed
-            the amounts of a `Pad`, are counted by operator in place of a line each.
+            the amounts of a `Pad`, are counted in place of a line each.
     """
     hunks: list[str] = []
-    held: list[tuple[str, Held, Held]] = [
-        ("", before, after),
-    ]
+    held: list[tuple[str, Held, Held]] = [("", before, after)]
     held += [(function_label(was), was, now) for was, now in functions]
     for place, was, now in held:
         after_it = dict(_lines(place, now, {}))
         for where, lines in _lines(place, was, {}):
             if where in after_it:  # else its node has a line
                 hunks += _hunks(lines, after_it[where], shown(where), fold=fold)
-    return (
-        "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *hunks, "")) if hunks else ""
-    )
+    heading = f"--- {shown(names[0])}", f"+++ {shown(names[1])}"
+    return "\n".join((*heading, *hunks, "")) if hunks else ""
 
 
 def painted(diff: str, paint: Paint) -> str:
@@ -144,8 +137,8 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
         is_size = node.op_type in {"Shape", "Size"}
         if is_size or (amounts.issuperset(filter(None, node.input)) and not parts):
             amounts.update(outputs)
-        counted = node.op_type != "Pad" and amounts.issuperset(outputs)
-        lines.append(_Line(node_text(node, constants), output, node.op_type if counted else ""))
+        is_amount = node.op_type != "Pad" and amounts.issuperset(outputs)
+        lines.append(_Line(node_text(node, constants), output, is_amount))
         above = f"{place} > " * bool(place)
         label = node.name or f"<{output or node.op_type}>"
         inside += [(f"{above}{node.op_type} {label!r} > {name}", body) for name, body in parts]
@@ -163,14 +156,11 @@ def _hunks(
         spans = f"-{_span(old)} +{_span(new)}"
         yield f"@@ {spans} @@{' ' * bool(place)}{place}"
         removed = before[old.start : old.stop]
-        for is_gone, run in groupby(
-            removed, lambda line: bool(line.operator) and line.output not in left
-        ):
-            lines = list(run)
+        for is_gone, run in groupby(removed, lambda it: it.is_amount and it.output not in left):
+            lines = [f"-{line.text}" for line in run]
             if fold and is_gone and len(lines) > 1:
-                yield _counted([line.operator for line in lines])
-            else:
-                yield from (f"-{line.text}" for line in lines)
+                lines = [f"-({counted(len(lines), 'node')} that nothing reads)"]
+            yield from lines
         yield from (f"+{line.text}" for line in after[new.start : new.stop])
 
 
@@ -196,21 +186,6 @@ def _changed(before: Sequence[_Line], after: Sequence[_Line]) -> Iterator[tuple[
             j += 1
     if i > begin or j > begun:
         yield range(begin, i), range(begun, j)
-
-
-def _counted(operators: Sequence[str]) -> str:
-    """Nodes that went away, by operator: `-(1 node and 2 Constants that nothing reads: 1 Cast)`.
-
-    As wherever nodes that compute amounts are counted, Constants are none of them.
-    """
-    nodes = Counter(each for each in operators if each != "Constant")
-    counts, constants = nodes.most_common(), len(operators) - nodes.total()
-    many = [counted(nodes.total(), "node")] if counts else []
-    many += [counted(constants, "Constant")] if constants else []
-    listed = [f"{count} {shown(operator)}" for operator, count in counts[:_OPERATORS]]
-    more = ", ..." if len(counts) > _OPERATORS else ""
-    told = f": {', '.join(listed)}{more}" if listed else ""
-    return f"-({' and '.join(many)} that nothing reads{told})"
 
 
 def _span(lines: range) -> str:

@@ -104,17 +104,16 @@ def keys_of(name: str, fields: tuple[str, ...]) -> Iterator[Key]:
         yield Key("" if word[0] == "*" else key, source, word[-1] == "?", word[0] == "~")
 
 
-def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> Mapping[str, object]:
+def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
     """The lines that write a padding."""
     from onnxpad.frameworks.conventions.writing import written
 
-    return written(explanation.question, answer, names)
+    lines = written(explanation.question, answer, names)
+    return {"output_padding": answer.output_padding, **lines}
 
 
 def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """A padding with the lines that write it."""
-    lines = _lines(explanation, answer, *names)
-    return {"pads": answer.pads, "output_padding": answer.output_padding, **lines}
+    return {"pads": answer.pads, **_lines(explanation, answer, *names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -153,7 +152,6 @@ def _about(explanation: ExplainReport) -> dict[str, object]:
             "source": source_of(name),
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            "output_padding": answer.output_padding,
             **_lines(explanation, answer, *group[name]),
         }
         for name, answer in explanation.conventions.items()
@@ -203,6 +201,11 @@ def _when(cell: Cell) -> dict[str, object]:
     return {name: to_builtins(admitted(said)) for name, said in cell.when.items()}
 
 
+def _files(report: CheckReport) -> list[dict[str, object]]:
+    fail_on = report.fail_on
+    return [{**_fields(each), "failing": len(each.failing(fail_on))} for each in report.files]
+
+
 def _summary(report: CheckReport) -> dict[str, int]:
     return {
         "files": len(report.files),
@@ -218,8 +221,13 @@ def _sides(name: str) -> Computed:
     return numbers, lambda it: {side: getattr(getattr(it, side), name) for side in _SIDES}
 
 
+def _targets(known: TargetList) -> list[dict[str, object]]:
+    long = () if known.in_full else ("cells", "runs", "facts")
+    found = [_fields(each) for each in known.found]
+    return [{key: each[key] for key in each if key not in long} for each in found]
+
+
 _SIDES = ("before", "after")
-_LONG = ("cells", "runs", "facts")
 _WAY = (
     "{'pads': tuple[tuple[int, int], ...], 'output_padding': tuple[int, ...], "
     "'pytorch': str, 'keras': str, 'onnx': str}"
@@ -274,12 +282,7 @@ VIEWS: Mapping[str, View] = {
     # check
     "CheckReport": told(
         "style=options.style trust=options.trust convention? html? fail_on files summary",
-        files=(
-            "tuple[FileReport, ...]",
-            lambda it: [
-                {**_fields(each), "failing": len(each.failing(it.fail_on))} for each in it.files
-            ],
-        ),
+        files=("tuple[FileReport, ...]", _files),
         summary=("Mapping[str, int]", _summary),
     ),
     "FileReport": told(
@@ -331,10 +334,7 @@ VIEWS: Mapping[str, View] = {
         "problem? advice ~taken? ~known_by?",
         written=("str", lambda it: it.written or "none"),
         kernel=("list[int | None]", lambda it: [_known(each.kernel) for each in it.windows]),
-        auto_pad=(
-            "str | None",
-            lambda it: None if (said := it.read("auto_pad")) == "NOTSET" else said,
-        ),
+        auto_pad=("str | None", lambda it: {"NOTSET": None}.get(said := it.read("auto_pad"), said)),
         ceil_mode=_read("ceil_mode", "bool", False),
         count_include_pad=_read("count_include_pad", "bool", False),
         output_padding=_read("output_padding", "tuple[int, ...]", ()),
@@ -362,20 +362,7 @@ VIEWS: Mapping[str, View] = {
     # the others
     "Diagnosis": told("ok ..."),
     "RulePages": told("rules reasons ~words?"),
-    "TargetList": told(
-        "targets",
-        targets=(
-            "tuple[Target, ...]",
-            lambda it: [
-                {
-                    key: value
-                    for key, value in _fields(each).items()
-                    if it.in_full or key not in _LONG
-                }
-                for each in it.found
-            ],
-        ),
-    ),
+    "TargetList": told("targets", targets=("tuple[Target, ...]", _targets)),
     "Target": told(
         "name title version measured read *standing spell notes ~cells ~runs ~facts",
         standing=("Standing", _standing),

@@ -9,47 +9,27 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from textwrap import shorten
 
 from msgspec import Struct
 
 from onnxpad.errors import few
-from onnxpad.report.documents import (
-    Block,
-    Cell,
-    Document,
-    Group,
-    Line,
-    NodeNames,
-    Pairs,
-    Table,
-    Tallies,
-)
+from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Paragraph, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
 PIPED_WIDTH = 80
 """Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
 
-_SGR = {
-    "good": "32",
-    "info": "36",
-    "warning": "33",
-    "error": "1;31",
-    "strong": "1",
-    "faint": "2",
-}
+_SGR = {"good": "32", "info": "36", "warning": "33", "error": "1;31", "strong": "1", "faint": "2"}
 ROLES = {code: role for role, code in _SGR.items()}
 """The role by the number that marks it."""
 MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 """A text that is marked: the number, and the text."""
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
-_END = "\x1b[0m"
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _LEAST = 24
 """Columns that the last column of a table has at least."""
-_WIDEST = 10_000
 _NAMES = 3
 """Names of nodes in a cell."""
 
@@ -108,25 +88,18 @@ def shortened_to(name: str, width: int) -> str:
     """
     if cells(name) <= width or width < 8:
         return name
-    head = _beginning(name, (width - 3) // 2)
-    tail = _beginning(name[::-1], width - 3 - (width - 3) // 2)[::-1]
+    head = tail = name
+    while cells(head) > (width - 3) // 2:
+        head = head[:-1]
+    while cells(tail) > (width - 2) // 2:
+        tail = tail[1:]
     return f"{head}...{tail}"
-
-
-def _beginning(name: str, width: int) -> str:
-    """As many characters of a name as a width has room for."""
-    used = 0
-    for place, character in enumerate(name):
-        used += cells(character)
-        if used > width:
-            return name[:place]
-    return name
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` cells, as far as words are not longer.
 
-    A short text that is marked stays on one line; a longer one is marked in each of its lines.
+    Each word of a marked text is marked, so that a mark never goes over the end of a line.
 
     Args:
         text: Words with single spaces between them; marks take no room.
@@ -140,32 +113,15 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
     if width is None:
         return [(first + text).replace(UNBREAKABLE, " ")]
     rest = " " * cells(first) if rest is None else rest
-    most = min(_LEAST, width - cells(rest))
-    text = MARKED.sub(
-        lambda it: it[0].replace(" ", UNBREAKABLE) if cells(it[2]) <= most else it[0], text
-    )
-    lines, line, used = [], first, cells(first)
-    empty = True
+    text = MARKED.sub(lambda it: " ".join(marked(e, ROLES[it[1]]) for e in it[2].split(" ")), text)
+    lines, line, begin = list[str](), first, True
     for word in text.split(" "):
-        room = cells(word)
-        if not empty and used + 1 + room > width:
-            lines.append(line.rstrip())
-            line, used, empty = rest, cells(rest), True
-        line += word if empty else f" {word}"
-        used += room + (not empty)
-        empty = False
-    return [each.replace(UNBREAKABLE, " ") for each in _closed([*lines, line.rstrip()])]
-
-
-def _closed(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a text; a mark that goes over the end of one is closed there, and goes on."""
-    mark = ""
-    for line in lines:
-        text = line.lstrip(" ")
-        begun = f"{line[: len(line) - len(text)]}{mark}{text}"
-        mark = ["", *_COLOURS.findall(begun)][-1]
-        mark = "" if mark == _END else mark
-        yield f"{begun}{_END * bool(mark)}"
+        if not begin and cells(line) + 1 + cells(word) > width:
+            lines.append(line)
+            line, begin = rest, True
+        line += word if begin else f" {word}"
+        begin = False
+    return [each.rstrip().replace(UNBREAKABLE, " ") for each in [*lines, line]]
 
 
 class Screen(Struct, frozen=True):
@@ -181,10 +137,6 @@ class Screen(Struct, frozen=True):
     paint: Paint = plain
     is_terminal: bool = False
 
-    def lines(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
-        """A text, wrapped; see `wrapped`."""
-        return wrapped(text, self.width, first, rest)
-
     def block_lines(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The lines of blocks of a document, without marks where nothing is painted."""
         lines = (line for block in blocks for line in self._lines_of_block(block))
@@ -193,53 +145,50 @@ class Screen(Struct, frozen=True):
     def _lines_of_block(self, block: Block) -> Iterable[str]:
         match block:
             case str():
-                return self.lines(block, "", "  ")
-            case Line(rest=None):
-                room = (self.width or _WIDEST) - cells(block.first)
-                return [block.first + shorten(block.text, room, placeholder="...")]
-            case Line():
-                return self.lines(block.text, block.first, block.rest)
+                text = block.lstrip(" ")
+                indent = " " * (len(block) - len(text))
+                return wrapped(text, self.width, indent, f"{indent}  ")
+            case Paragraph():
+                return wrapped(block.text, self.width, "  ")
             case Pairs():
-                return self.pairs(block.rows)
+                return self._pairs(block.rows)
             case Table():
                 return self._table(block)
-            case Tallies():
-                return self.lines(marked(counts_text(block), "strong"), "  ")
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def pairs(self, rows: Sequence[tuple[str, str]], widest: int = 40) -> list[str]:
+    def _pairs(self, rows: Sequence[tuple[str, str]], widest: int = 40) -> Iterator[str]:
         """Names with a text each; the texts are aligned, except after very long names."""
         column = max((w for name, _ in rows if (w := cells(name)) <= widest), default=0)
-        found: list[str] = []
         for name, text in rows:
             first = f"  {name}{' ' * max(0, column - cells(name))}  "
             if self.width is None or cells(first) + _LEAST <= self.width:
-                found += self.lines(text, first)
+                yield from wrapped(text, self.width, first)
             else:
-                found += self.lines(f"{name}  {text}", "  ", "      ")
-        return found
+                yield from wrapped(f"{name}  {text}", self.width, "  ", "      ")
 
     def _table(self, table: Table) -> Iterator[str]:
         """A table whose last column takes the room that the others leave; cells are wrapped."""
-        begun = [[_lines_of(cell) for cell in row] for row in table.rows]
-        limits = self._limits(table.heads, begun)
-        for row, drawn in zip(table.rows, begun, strict=True):
+        rows = [
+            [[*cell.above] if isinstance(cell, NodeNames) else [cell] for cell in row]
+            for row in table.rows
+        ]
+        limits = self._limits(table.heads, rows)
+        for row, drawn in zip(table.rows, rows, strict=True):
             for cell, lines, limit in zip(row, drawn, limits, strict=True):
                 if isinstance(cell, NodeNames) and cell.names:
                     lines.append(_first_of(cell.names, limit))
                 lines[:] = [part for line in lines for part in wrapped(line, limit, "", "  ")]
-        heads = [[[marked(each, "faint")] for each in table.heads]] if any(table.heads) else []
-        widths = [
-            max(cells(line) for cell in column for line in cell)
-            for column in zip(*heads, *begun, strict=True)
-        ]
-        for row in [*heads, *begun]:
-            for index in range(max(map(len, row))):
+        if any(table.heads):
+            rows.insert(0, [[marked(each, "faint")] for each in table.heads])
+        columns = zip(*rows, strict=True)
+        widths = [max(cells(line) for cell in column for line in cell) for column in columns]
+        for drawn in rows:
+            for index in range(max(map(len, drawn))):
                 line = ""
-                for cell, width in zip(row, widths, strict=True):
-                    text = cell[index] if index < len(cell) else ""
+                for lines, width in zip(drawn, widths, strict=True):
+                    text = lines[index] if index < len(lines) else ""
                     space = " " * (width - cells(text))
                     is_number = text.replace(",", "").isdigit()
                     line += f"  {space}{text}" if is_number else f"  {text}{space}"
@@ -255,8 +204,8 @@ class Screen(Struct, frozen=True):
         if self.width is None:
             return [None for _ in heads]
         columns = [
-            [head, *(line for row in rows for line in row[place])]
-            for place, head in enumerate(heads)
+            [head, *(line for cell in column for line in cell)]
+            for head, *column in zip(heads, *rows, strict=True)
         ]
         words = [max(cells(word) for line in each for word in line.split(" ")) for each in columns]
         # From the second line of a cell on, words stand two columns further right.
@@ -268,18 +217,17 @@ class Screen(Struct, frozen=True):
             broad = [place for place, width in enumerate(before) if width > least[place]]
             if not broad:
                 break
-            before[max(broad, key=lambda place: before[place])] -= 1
+            before[max(broad, key=before.__getitem__)] -= 1
         return [*before, max(_LEAST, room - sum(before))]
 
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections."""
-    heads = ([marked(group.title, "strong")] * bool(group.title) for group in document.groups)
-    sections = (
-        list(screen.block_lines([*head, *group.blocks]))
-        for head, group in zip(heads, document.groups, strict=True)
-    )
-    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+    sections = []
+    for group in document.groups:
+        head = [marked(group.title, "strong")] * bool(group.title)
+        sections.append("\n".join(screen.block_lines([*head, *group.blocks])))
+    return "\n\n".join(filter(None, sections)) + "\n"
 
 
 def by_path(group: Group, screen: Screen) -> str:
@@ -289,8 +237,7 @@ def by_path(group: Group, screen: Screen) -> str:
     """
     blocks: Sequence[Block] = group.blocks
     if group.title and screen.is_terminal:
-        lines = (Line(str(line), "  ", "      ") for line in blocks)
-        blocks = [marked(group.title, "strong"), *lines] if blocks else []
+        blocks = [marked(group.title, "strong"), *(f"  {line}" for line in blocks)]
     elif group.title:
         blocks = [f"{group.title}: {line}" for line in blocks]
     if not screen.is_terminal:
@@ -298,23 +245,8 @@ def by_path(group: Group, screen: Screen) -> str:
     return "".join(f"{line}\n" for line in screen.block_lines(blocks))
 
 
-def counts_text(counts: Tallies) -> str:
-    """Numbers before and after: `Pad 15 -> 0, auto_pad 1 -> 0, nodes 357 -> 274`."""
-    return ", ".join(
-        f"{name} {was:,} -> {now:,}" if was != now else f"{name} {now:,}"
-        for name, was, now in counts.counts
-    )
-
-
 UNBROKEN = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
-
-
-def _lines_of(cell: Cell) -> list[str]:
-    """The lines of a cell, without names."""
-    if isinstance(cell, NodeNames):
-        return [*cell.above]
-    return [cell] if isinstance(cell, str) else [*cell]
 
 
 def _first_of(names: Sequence[str], room: int | None) -> str:

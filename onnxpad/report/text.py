@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
-from onnxpad.errors import UsageError, and_list, few, shortened, without_names
+from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
-from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
+from onnxpad.report import Configured, Delivery, FileReport, Noted
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
@@ -36,7 +36,7 @@ def for_targets(names: Sequence[str]) -> str:
     """Targets in the versions that they mean, and how these are known; empty without any.
 
     >>> for_targets(["trt", "opencv@4"])
-    ', for tensorrt 10.1 (read) and opencv 4.14.0 (run)'
+    ', for tensorrt@10.1 (read) and opencv@4.14.0 (run)'
     """
     if not names:
         return ""
@@ -44,33 +44,31 @@ def for_targets(names: Sequence[str]) -> str:
 
     said = []
     for name in names:
-        try:
+        told = shown(name)
+        with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-        except UsageError:  # a file of the user's that is gone, or not where this is told
-            said.append(shown(name))
-            continue
-        known = "run" if found.measured else "read"
-        said.append(f"{shown(' '.join(filter(None, (found.name, found.version))))} ({known})")
+            told = f"{shown(found.full_name)} ({'run' if found.measured else 'read'})"
+        said.append(told)
     return f", for {and_list(said)}"
 
 
-def duration(seconds: float) -> str:
-    """A time in seconds or milliseconds; empty for NaN, which stands for no run.
-
-    >>> duration(0.000316), duration(0.25), duration(75.0), duration(math.nan)
-    ('0.3 ms', '250.0 ms', '75.0 s', '')
-    """
-    if math.isnan(seconds):
-        return ""
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+def more(items: Sequence[object], most: int | None, where: str = "--format json") -> list[str]:
+    """The number of items that are not listed, if any."""
+    rest = len(items) - len(items[:most])
+    return [f"  and {rest:,} more ({where})"] if rest else []
 
 
-def remarks(report: FixReport | FileReport | RepadReport | ShowReport) -> Iterator[str]:
+def listed(
+    head: str, lines: Sequence[str], most: int | None, where: str = "--format json"
+) -> list[str]:
+    """The first lines below a heading, and the number of others; nothing without any."""
+    return [head, *lines[:most], *more(lines, most, where)] if lines else []
+
+
+def remarks(report: Noted) -> Iterator[str]:
     """The warnings and notes of a report."""
-    for line in report.warnings:
-        yield f"{marked('warning', 'warning')}: {shown(line)}"
-    for line in report.notes:
-        yield f"note: {shown(line)}"
+    yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in report.warnings)
+    yield from (f"note: {shown(line)}" for line in report.notes)
     if not isinstance(report, FileReport):  # a check has several, which may share one
         yield from configurations([report.config])
 
@@ -80,64 +78,53 @@ def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
 
     Of sizes that it gives, those that none of its models has are named.
     """
-    by_path = dict[str, list[Configured]]()
-    for each in configs:
-        if each is not None:
-            by_path.setdefault(each.path, []).append(each)
-    for path, models in by_path.items():
-        said = dict.fromkeys(
-            f"{key} {setting(value)}" for each in models for key, value in each.options.items()
-        )
+    for models in grouped(filter(None, configs), lambda each: each.path):
+        said = dict.fromkeys(text for each in models for text in _said(each.options))
+        unused = dict.fromkeys(text for each in models for text in _said(each.unused))
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        lacking = dict.fromkeys(size for each in models for size in _sizes(each.unused))
-        for each in models:
-            for size in _sizes(each.options):
-                lacking.pop(size, None)
-        lines = [", ".join(said), *(f"no model has {size}" for size in lacking)]
-        yield f"note: configured{many} by {shown(path)}: " + shown("; ".join(filter(None, lines)))
+        lacking = [f"no model has {text}" for text in unused if text not in said]
+        lines = "; ".join(filter(None, [", ".join(said), *lacking]))
+        yield f"note: configured{many} by {shown(models[0].path)}: {shown(lines)}"
 
 
-def _sizes(options: Mapping[str, object]) -> Iterator[str]:
-    """The sizes among the keys of a configuration, each in words."""
+def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
+    """What the keys of a configuration say, each size by itself."""
     for key, value in options.items():
         if isinstance(value, Mapping):
-            yield from (f"{key} {setting({name: text})}" for name, text in value.items())
+            yield from (f"{key} {f'{name}=' * bool(name)}{text}" for name, text in value.items())
+        else:
+            yield f"{key} {value if isinstance(value, str) else ' '.join(value) or 'none'}"
 
 
-def setting(value: str | tuple[str, ...] | Mapping[str, str]) -> str:
-    """The value of a key of a configuration, in words.
+def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:
+    """The last line of a report: the file that was written, what is beside it, and the time."""
+    written, asks = shown(done.written), changed or invalid
+    if written:
+        told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
+        told += " although it is invalid (--keep-invalid)" * invalid
+    elif done.check:
+        told = "Nothing written (--diff)"
+    elif done.in_memory and asks:
+        told = f"Not written yet: save(path{', keep_invalid=True' * invalid}) writes it"
+    else:
+        told = "Nothing written" + "; --keep-invalid writes it all the same" * invalid
+    told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
+    if done.data:
+        names = few(map(shown, done.data), NODES_A_REASON)
+        told += f", its external data to {names}"
+    return f"{told} ({seconds:.1f} s)"
 
-    >>> setting("pad"), setting(("PAD1", "PAD2")), setting({"h": "3", "": "1,2"}), setting(())
-    ('pad', 'PAD1 PAD2', 'h=3 1,2', 'none')
-    """
-    if isinstance(value, Mapping):
-        value = tuple(f"{key}={each}" if key else each for key, each in value.items())
-    return value if isinstance(value, str) else " ".join(value) or "none"
 
-
-def beside(older: str, data: Sequence[str]) -> str:
-    """The rest of a last line: an older file that stays, and files of external data."""
-    told = f"; {shown(older)} is an older file and stays" if older else ""
-    if data:
-        names = ", ".join(map(shown, data))
-        many = len(data) > NODES_A_REASON
-        told += f", its external data to {counted(len(data), 'file') if many else names}"
-    return told
+def declared(shapes: Mapping[str, Sequence[int | str | None]]) -> Iterator[str]:
+    """A line for each input whose sizes a result declares."""
+    for name, shape in shapes.items():
+        sizes = "x".join("?" if size is None else str(size) for size in shape)
+        yield f"  declares input {shown(repr(name))} as {shown(sizes)}"
 
 
 def labelled(item: Finding | Change) -> str:
     """The node of a change or finding with its operator: `conv1 (Conv)`."""
     return f"{shown(item.node)} ({shown(item.op_type)})"
-
-
-def fixable_text(finding: Finding) -> str:
-    """Says what would be rewritten, for which sizes, and what that rests on."""
-    text = shown(finding.message)
-    if finding.sizes:
-        text += f"; exact for {shown(finding.sizes)}"
-    if finding.assumptions:
-        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
-    return text
 
 
 def explained(items: Iterable[Finding | Change]) -> str:
@@ -187,29 +174,9 @@ def amounts_in_words(changes: Iterable[Change]) -> list[str]:
     return told
 
 
-def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings in groups of one code and one reason, in the order of first appearance."""
-    return grouped(findings, lambda f: (f.severity, f.code, without_names(f.reason) or f.message))
-
-
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
     """The items grouped by key; groups and items in the order of first appearance."""
     groups: dict[Hashable, list[_T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return list(groups.values())
-
-
-def unrequested(findings: Sequence[Finding], undone: Sequence[Finding]) -> list[Finding]:
-    """The findings about what nobody asked to keep, and not about changes that were taken back."""
-    told = {(finding.code, finding.node, finding.reason) for finding in undone}
-    return [
-        each
-        for each in findings
-        if (each.code, each.node, each.reason) not in told and not each.asked
-    ]
-
-
-def kept_as_asked(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings about padding that stays since an option asks for that, by option."""
-    return grouped([each for each in findings if each.asked], lambda each: each.asked)

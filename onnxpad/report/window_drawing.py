@@ -6,7 +6,7 @@ A long axis loses its middle: conventions differ at the ends only.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import AxisAnswer
+from onnxpad.report.text import grouped
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 DrawnWindow = tuple[int, range]
@@ -27,14 +28,12 @@ class DrawnRow(Struct, frozen=True):
 
     Attributes:
         label: The letters of the groups.
-        names: The conventions in them.
         axis: What they do.
         transposed: Whether the axis is the output, which pads crop.
         windows: The windows that are drawn.
     """
 
     label: str
-    names: tuple[str, ...]
     axis: AxisAnswer
     transposed: bool
     windows: tuple[DrawnWindow, ...]
@@ -57,22 +56,19 @@ class Drawing(Struct, frozen=True):
 
     Attributes:
         axis: The axis that is drawn.
+        cell: Characters for each element.
+        margin: The column in which the elements begin.
         columns: The position in each column; None for the column that stands for the middle.
-        lanes: Lines of windows below each row.
         rows: The rows.
         left_out: Groups that are not drawn.
     """
 
     axis: int
+    cell: int
+    margin: int
     columns: tuple[int | None, ...]
-    lanes: int
     rows: tuple[DrawnRow, ...]
     left_out: int
-
-    @property
-    def transposed(self) -> bool:
-        """Whether the axis is the output of a transposed convolution."""
-        return self.rows[0].transposed
 
 
 def letter(index: int) -> str:
@@ -86,62 +82,59 @@ def full_output(axis: AxisAnswer) -> int:
     return (axis.size - 1) * axis.window.stride + axis.window.extent
 
 
-def drawing(explanation: ExplainReport, cells: int, lines: int) -> Drawing | None:
+def drawing(explanation: ExplainReport, width: int, lines: int) -> Drawing | None:
     """Lays out the windows along the axis on which most conventions differ.
 
     Args:
         explanation: What is drawn.
-        cells: How many elements fit side by side.
+        width: How many characters there are for a line.
         lines: How many lines there are for all rows together.
 
     Returns:
-        The drawing; None if a window is longer than half of the space, or no convention answers.
+        The drawing; None if a window is longer than half of the space.
     """
-    if not explanation.agree:
-        return None
     place = max(range(len(explanation.size)), key=lambda axis: len(_alike(explanation, axis)))
     alike = _alike(explanation, place)
     shown = alike[: max(lines // 2, 1)]
-    answers = [
-        explanation.answer(explanation.agree[indices[0]][0]).axes[place] for indices in shown
-    ]
-    transposed = explanation.op == "convtranspose"
-    columns = _columns(answers, cells, transposed=transposed)
+    axes = {
+        " ".join(map(letter, group)): explanation.answer(explanation.agree[group[0]][0]).axes[place]
+        for group in shown
+    }
+    margin = max(5, 2 + max(map(len, axes)))
+    lanes, transposed = max(lines // len(shown) - 1, 1), explanation.op == "convtranspose"
+    for cell in (2, 1):
+        if found := drawn_axes(axes, (width - margin) // cell, lanes, transposed=transposed):
+            return Drawing(place, cell, margin, *found, len(alike) - len(shown))
+    return None
+
+
+def drawn_axes(
+    axes: Mapping[str, AxisAnswer],
+    cells: int,
+    lanes: int = _MOST_LANES,
+    *,
+    transposed: bool = False,
+) -> tuple[tuple[int | None, ...], tuple[DrawnRow, ...]] | None:
+    """The columns and rows of axes, by label; None if a window is too long for the cells."""
+    columns = _columns([*axes.values()], cells, transposed=transposed)
     if columns is None:
         return None
-    needed = max(_lanes(axis, transposed=transposed) for axis in answers)
-    lanes = min(_MOST_LANES, max(lines // len(shown) - 1, 1), needed)
-    rows = tuple(
-        DrawnRow(
-            " ".join(map(letter, indices)),
-            tuple(name for index in indices for name in explanation.agree[index]),
-            axis,
-            transposed,
-            tuple(_windows(axis, columns, lanes, transposed=transposed)),
-        )
-        for indices, axis in zip(shown, answers, strict=True)
+    needed = max(_lanes(axis, transposed=transposed) for axis in axes.values())
+    lanes = min(_MOST_LANES, lanes, needed)
+    return columns, tuple(
+        DrawnRow(label, axis, transposed, (*_windows(axis, columns, lanes, transposed=transposed),))
+        for label, axis in axes.items()
     )
-    return Drawing(place, columns, lanes, rows, len(alike) - len(shown))
-
-
-def one_axis(axis: AxisAnswer, cells: int) -> tuple[tuple[int | None, ...], DrawnRow] | None:
-    """The columns and the row of a single axis; None if its window is too long for the cells."""
-    columns = _columns([axis], cells, transposed=False)
-    if columns is None:
-        return None
-    lanes = min(_MOST_LANES, _lanes(axis, transposed=False))
-    windows = tuple(_windows(axis, columns, lanes, transposed=False))
-    return columns, DrawnRow("", (), axis, False, windows)
 
 
 def _alike(explanation: ExplainReport, place: int) -> list[list[int]]:
     """The groups, by index, that compute the same on one axis."""
-    found: dict[object, list[int]] = {}
-    for index, names in enumerate(explanation.agree):
-        answer = explanation.answer(names[0])
-        key = effect(explanation.op, answer.axes[place], counts=answer.counts)
-        found.setdefault(key, []).append(index)
-    return list(found.values())
+
+    def read(index: int) -> Hashable:
+        answer = explanation.answer(explanation.agree[index][0])
+        return effect(explanation.op, answer.axes[place], counts=answer.counts)
+
+    return grouped(range(len(explanation.agree)), read)
 
 
 def _columns(

@@ -129,4 +129,4 @@ def test_a_page_counts_the_operators_that_pad_as_the_text_does() -> None:
     inputs = "float[1, 2, 8, 8] x"
     found = onnxpad.show(one(body + "y = Relu (c)", inputs=inputs, initializers=nothing))
     assert "3 operators that can pad, of which 1 pads" in repr(found)
-    assert "<dt>do pad</dt><dd>1</dd>" in found.to_html().replace("\n", "")
+    assert "of which 1 pads" in found.to_html()

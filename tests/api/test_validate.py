@@ -312,7 +312,7 @@ class TestCulprits:
         line, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", self.FREE))
         assert table == ["<y> (Conv)"]
         (first,) = [each for each in result.to_html().split("<p>") if "FAILED" in each]
-        assert "(Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in first
+        assert "(Conv): H 1+0, W 1+0 became H 0+1, W 0+1 (2 runs" in first
 
     def test_the_culprit_comes_before_what_stands_in_front_of_it(self) -> None:
         given = judged("pads = [1, 1, 0, 0]")

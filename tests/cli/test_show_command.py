@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from onnxpad.api.show import show
-from onnxpad.report.documents.show_document import show_text
 from onnxpad.report.layout import Screen
 from onnxpad.report.text import marked
 from tests.support import ROOT, onnxpad_runs
@@ -65,7 +64,7 @@ def test_a_name_that_nothing_has() -> None:
 
 def test_a_screen_as_wide_as_it_is() -> None:
     found = show(MODEL, "node_conv2d_2")
-    narrow, wide = (show_text(found, Screen(width)).splitlines() for width in (60, 120))
+    narrow, wide = (found.text(Screen(width)).splitlines() for width in (60, 120))
     assert max(map(len, narrow[1:])) <= 60
     assert len(wide) < len(narrow)
 
@@ -78,4 +77,4 @@ def test_print_gives_the_report() -> None:
 def test_colours() -> None:
     found = show(MODEL)
     escaped = re.compile(r"\x1b\[[0-9;]*m")
-    assert escaped.sub("", show_text(found, Screen(80, marked))) == show_text(found)
+    assert escaped.sub("", found.text(Screen(80, marked))) == found.text()

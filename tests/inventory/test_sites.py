@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 import onnxpad
 from onnxpad.inventory import FIX, PaddingSite
-from onnxpad.report.documents.show_document import command_text, show_text
+from onnxpad.report.documents.show_document import command_text
 from onnxpad.report.json import json_of
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
@@ -48,7 +48,7 @@ def sites(model: onnx.ModelProto) -> list[PaddingSite]:
         except onnxpad.UsageError:
             assert asked
         else:
-            text = show_text(found)
+            text = found.text()
             assert all(each.isprintable() or each == "\n" for each in text)
             assert len(text) < 10_000
             assert json.loads(json_of(found))["total"] == found.total

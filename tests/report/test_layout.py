@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.report.documents import Line, Pairs
+from onnxpad.report.documents import Pairs
 from onnxpad.report.layout import Screen, cells, here, marked, shortened_to, wrapped
 from tests.support.rows import each_row
 
@@ -57,11 +57,9 @@ def test_the_screen_of_this_process(
 
 def test_no_mark_goes_over_the_end_of_a_line() -> None:
     text = marked("ab cd ef gh", "faint")
-    parted = [marked("ab cd ef", "faint"), marked("gh", "faint")]
-    assert [*Screen(10, marked).block_lines([Line(text)])] == [f"  {parted[0]}", f"    {parted[1]}"]
-    assert [*Screen(10).block_lines([Line(text)])] == ["  ab cd ef", "    gh"]
-    assert [*Screen(10, marked).block_lines([text])] == [parted[0], f"  {parted[1]}"]
-    assert [*Screen(16, marked).block_lines([Pairs([("name", f"of {text}")])])] == [
-        f"  name  of {marked('ab cd', 'faint')}",
-        f"      {marked('ef gh', 'faint')}",
-    ]
+    ab, cd, ef, gh = (marked(word, "faint") for word in ("ab", "cd", "ef", "gh"))
+    assert [*Screen(10, marked).block_lines([f"  {text}"])] == [f"  {ab} {cd} {ef}", f"    {gh}"]
+    assert [*Screen(10).block_lines([f"  {text}"])] == ["  ab cd ef", "    gh"]
+    rows = [("name", f"of {text}")]
+    lines = [f"  name  of {ab} {cd}", f"      {ef} {gh}"]
+    assert [*Screen(16, marked).block_lines([Pairs(rows)])] == lines

@@ -17,11 +17,8 @@ from onnxpad.report.documents.check_document import (
     LINES_A_GROUP,
     findings_text,
 )
-from onnxpad.report.documents.fix_document import fix_document
-from onnxpad.report.documents.fix_document import fix_text as short_text
-from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import Screen, cells, text_of
+from onnxpad.report.layout import Screen, cells
 from onnxpad.report.text import Paint, marked, plain
 from onnxpad.validation.result import (
     Comparison,
@@ -56,12 +53,12 @@ def in_json(record: Any) -> list[str]:
 
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """The whole report, without broken lines."""
-    return text_of(fix_document(report, "full"), Screen(None, paint))
+    return report.text(Screen(None, paint), "full")
 
 
 def whole(report: ValidateReport, paint: Paint = plain) -> str:
     """The whole report of `validate`, without broken lines."""
-    return validate_text(report, Screen(None, paint), "full")
+    return report.text(Screen(None, paint), "full")
 
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
@@ -174,7 +171,7 @@ class TestShortText:
         changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))
         letters = [f"{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100)]
         findings = tuple(refusal(f"p{i}", f"reason {i} " * 3) for i in letters)
-        text = short_text(fixed(changes=changes, findings=findings))
+        text = fixed(changes=changes, findings=findings).text()
         assert len(text.splitlines()) < 40
 
     @pytest.mark.parametrize("width", [40, 80, 120])
@@ -182,8 +179,8 @@ class TestShortText:
         findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
         report = fixed(changes=(change(**FOLDED),), findings=findings)
         for text in (
-            short_text(report, Screen(width)),
-            text_of(fix_document(report, "full"), Screen(width)),
+            report.text(Screen(width)),
+            report.text(Screen(width), "full"),
         ):
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
@@ -191,7 +188,7 @@ class TestShortText:
 
     def test_names_of_wide_characters_fit_too(self) -> None:
         findings = tuple(refusal(f"畳み込み層{i}" * 12, "a reason") for i in range(3))
-        text = short_text(fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings))
+        text = fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings).text()
         assert max(map(cells, text.splitlines())) <= 80
 
 

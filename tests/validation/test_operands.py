@@ -7,7 +7,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.layout import UNBROKEN
 
 MODEL = """
@@ -46,7 +45,7 @@ def test_an_input_that_is_another_one_is_named(before: str, said: str) -> None:
     assert not result.ok
     assert result.divergence is not None
     assert result.divergence.operands == (said,)
-    assert f"  which differ  {said}" in validate_text(result, UNBROKEN).splitlines()
+    assert f"  which differ  {said}" in result.text(UNBROKEN).splitlines()
     assert said in html.unescape(re.sub("<[^>]*>", "", result.to_html()))
 
 

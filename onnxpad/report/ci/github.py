@@ -11,11 +11,7 @@ from onnxpad.report.ci import relative, without_folders
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.text import labelled, shown
 
-_COMMANDS = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "notice",
-}
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST = 10
 """Annotations of one level that GitHub takes from a step."""
 

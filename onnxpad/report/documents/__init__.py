@@ -11,28 +11,14 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-View: TypeAlias = Literal["brief", "full", "page"]
-"""How much a builder tells: what fits a screen, all of it in words, or all of it with pictures."""
+View: TypeAlias = Literal["brief", "full"]
+"""How much a builder tells: what fits a screen, or all of it, as on pages."""
 
 
-class Line(Struct, frozen=True):
-    """A text with indents of its own; a plain text is a line too, whose rest stands further right.
-
-    Attributes:
-        text: The text.
-        first: Stands before its first line.
-        rest: Stands before the others; None for one line, which is cut where there is no room.
-    """
+class Paragraph(Struct, frozen=True):
+    """Prose: each of its lines is indented alike; those of other texts but the first hang."""
 
     text: str
-    first: str = "  "
-    rest: str | None = "    "
-
-
-def line_of(text: str) -> Line:
-    """A line with the indent that the text begins with, whose rest stands further right."""
-    indent = text[: len(text) - len(text.lstrip(" "))]
-    return Line(text.lstrip(" "), indent, f"{indent}    ")
 
 
 class Pairs(Struct, frozen=True):
@@ -53,7 +39,7 @@ class NodeNames(Struct, frozen=True):
     above: Sequence[str] = ()
 
 
-Cell = str | Sequence[str] | NodeNames
+Cell = str | NodeNames
 
 
 class Table(Struct, frozen=True):
@@ -61,44 +47,27 @@ class Table(Struct, frozen=True):
 
     Attributes:
         heads: The heads of the columns; all empty for a table without.
-        rows: The cells of each row: a text, several lines, or names in the last column.
+        rows: The cells of each row; names are in the last column.
     """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
 
-class Tallies(Struct, frozen=True):
-    """Numbers by name, each before and after; twice the same where there is only one."""
-
-    counts: Sequence[tuple[str, int, int]]
-
-
 class Picture(Struct, frozen=True):
-    """A block that pages draw and texts leave out.
-
-    Attributes:
-        subject: A change, the place of a padding, or `legend`.
-    """
+    """A block that pages draw and texts leave out: a change, or the place of a padding."""
 
     subject: Any
 
 
 class Group(Struct, frozen=True):
-    """Blocks that belong together: a section of a document, or a part of one under a title.
-
-    Attributes:
-        title: Its title; texts have it only for parts of a section.
-        blocks: What is in it.
-        is_open: Whether a page shows what is in it at once.
-    """
+    """Blocks that belong together: a section of a document, or a part of one under a title."""
 
     title: str
     blocks: Sequence[Block]
-    is_open: bool = False
 
 
-Block: TypeAlias = "str | Line | Pairs | Table | Tallies | Picture | Group"
+Block: TypeAlias = "str | Paragraph | Pairs | Table | Picture | Group"
 
 
 class Document(Struct, frozen=True):
@@ -113,3 +82,8 @@ class Document(Struct, frozen=True):
     command: str
     title: str
     groups: Sequence[Group]
+
+
+def document_of(command: str, title: str, *sections: Sequence[Block]) -> Document:
+    """A document of sections without titles; those without blocks are left out."""
+    return Document(command, title, [Group("", blocks) for blocks in sections if blocks])

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from textwrap import shorten
 
 from msgspec import to_builtins
 
 from onnxpad.errors import and_list, counted
-from onnxpad.report.documents import Block, Document, Group, Line, Table
+from onnxpad.report.documents import Document, Group, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.known_targets import USUAL, forms, sites, standing
 from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target
 
-ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
+_ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
-
 _HEADS = ("target", "known by", "as given", "best", "title")
 
 
@@ -35,8 +35,7 @@ def words_of(when: Mapping[str, Said]) -> str:
         for name, said in when.items()
         if not (exact and said == USUAL.get(name))
     ]
-    told += ["all else as usual"] * exact
-    return ", ".join(told) or "every form"
+    return ", ".join([*told, *["all else as usual"] * exact]) or "every form"
 
 
 def _values(said: Said) -> str:
@@ -51,22 +50,18 @@ def _values(said: Said) -> str:
 
 def targets_document(targets: Iterable[Target]) -> Document:
     """A row for each target: how it is known, and how many of the forms it computes rightly."""
-    rows = [
-        [shown(target.full_name), *_standing(target), shown(target.title)] for target in targets
-    ]
+    rows = []
+    for target in targets:
+        found = standing(target)
+        how = f"{found.models} runs" if found.models else "source"
+        numbers = (f"{found.given}/{found.forms}", f"{found.best}/{found.forms}")
+        rows.append((shown(target.full_name), how, *numbers, shown(target.title)))
     ends = (
         "as given, best: forms of padding that are right as they are, and in the best writing",
         "onnxpad targets NAME tells of one, with -v all that is known of it",
         "fix, check and show take --target",
     )
-    lines = [Line(end, "", "") for end in ends]
-    return Document("targets", "targets", [Group("", [Table(_HEADS, rows)]), Group("", lines)])
-
-
-def _standing(target: Target) -> list[str]:
-    found = standing(target)
-    how = f"{found.models} runs" if found.models else "source"
-    return [how, f"{found.given}/{found.forms}", f"{found.best}/{found.forms}"]
+    return Document("targets", "targets", [Group("", [Table(_HEADS, rows)]), Group("", ends)])
 
 
 def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
@@ -83,24 +78,28 @@ def _summary(name: str, target: Target) -> Group:
     for (form, style), given in sites().items():
         if style == "given":
             found.setdefault(forms()[form]["about"], []).extend(map(target.cell, given))
-    takes, against, unknown = list[str](), list[Line](), list[str]()
+    takes, against, unknown = list[str](), list[str](), list[str]()
     for topic, cells in found.items():
         title = _title(topic)
         right = sum(cell.verdict == "right" for cell in cells)
         number = f" ({right} of {len(cells)})" * (right < len(cells))
         spoken = (cell for cell in target.cells if topic in cell.about)
         told = [*dict.fromkeys(cell for cell in (*cells, *spoken) if _is_against(cell))]
-        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
         if right and not any(map(_is_against, cells)):
             takes.append(title + (" (not always)" if told else number))
         elif not told:
             unknown.append(title)
-        against += [_told(title, *told)] if told else []
-    lines = [Line(f"takes: {and_list(takes)}")] if takes else []
-    lines += [Line("does not take, or not always:"), *against] if against else []
-    lines += [Line(f"not known: {and_list(unknown)}")] if unknown else []
-    lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
-    lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
+        if told:
+            worst = min(told, key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
+            more = f" (+{len(told) - 1})" * (len(told) > 1)
+            text = f"{title}{more}: {shown(worst.note) or words_of(worst.when)}"
+            short = shorten(text, 66, placeholder="...")
+            against.append(f"    {_verdict(worst.verdict)}  {short}")
+    lines = [f"  takes: {and_list(takes)}"] if takes else []
+    lines += ["  does not take, or not always:", *against] if against else []
+    lines += [f"  not known: {and_list(unknown)}"] if unknown else []
+    lines.append(f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}")
+    lines.append(f"  all that is known: onnxpad targets {shlex.quote(name)} -v")
     return Group("", [*_head(target), *lines])
 
 
@@ -108,62 +107,43 @@ def _is_against(cell: Cell) -> bool:
     return cell.verdict not in {"right", "unknown"}
 
 
-def _told(topic: str, cell: Cell, *others: Cell) -> Line:
-    """The worst cell of a topic in a line."""
-    more = f" (+{len(others)})" if others else ""
-    note = shown(cell.note) or words_of(cell.when)
-    return Line(f"{topic}{more}: {note}", f"    {_verdict(cell.verdict)}  ", None)
-
-
 def _groups(target: Target) -> Iterator[Group]:
-    yield Group("", [*_head(target), *_particulars(target)])
+    particulars = [f"read: {target.read}"] * bool(target.read)
+    particulars += [f"it insists on spellings: {and_list(target.spell)}"] * bool(target.spell)
+    particulars += [*target.notes, "a cell that says right holds where no other covers the form"]
+    yield Group("", [*_head(target), *(f"  {shown(each)}" for each in particulars)])
     topics: dict[str, list[Cell]] = {}
     for cell in target.cells:
         topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)
     for topic, cells in topics.items():
-        yield Group("", [*_topic_blocks(_title(topic), cells)])
+        yield Group(_title(topic), [line for each in cells for line in _cell(each)])
     if target.facts:
         facts = [
-            Line(shown(fact.text + f" ({fact.source})" * bool(fact.source)))
-            for fact in target.facts
+            shown(each.text + f" ({each.source})" * bool(each.source)) for each in target.facts
         ]
-        yield Group("", [marked("What no form can tell", "strong"), *facts])
+        yield Group("What no form can tell", [f"  {each}" for each in facts])
 
 
-def _head(target: Target) -> Iterator[Block]:
-    name = f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
-    yield Line(name, "", "  ")
+def _head(target: Target) -> Iterator[str]:
+    yield f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
     found = standing(target)
     ran = f"measured: {counted(found.models, 'model')} of {counted(found.forms, 'form')}"
     told = f"{found.given} right as given, {found.best} by the best writing"
-    yield Line(f"{ran}; {told}" if target.runs else f"not measured; by what was read: {told}")
+    yield f"  {ran if target.runs else 'not measured, by what was read'}; {told}"
     measured = sum(cell.measured for cell in target.cells)
-    yield Line(
-        f"{measured} of {counted(len(target.cells), 'cell')} measured, the others read or inferred"
-    )
+    cells = counted(len(target.cells), "cell")
+    yield f"  {measured} of {cells} measured, the others read or inferred"
 
 
-def _particulars(target: Target) -> Iterator[Block]:
-    if target.read:
-        yield Line(f"read: {shown(target.read)}")
-    if target.spell:
-        yield Line(f"it insists on spellings: {and_list(target.spell)}")
-    for note in target.notes:
-        yield Line(shown(note))
-    yield Line("a cell that says right holds where no other covers the form")
-
-
-def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
-    yield marked(title, "strong")
-    for cell in cells:
-        words = words_of(cell.when)
-        note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
-        advice = f"; give {cell.advice}" if cell.advice else ""
-        yield Line(f"{_verdict(cell.verdict)}  {words}{note}{advice}", "  ", " " * 12)
-        models = f"from {and_list(cell.forms)}" if cell.forms else ""
-        source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
-        if cell.source or cell.forms:
-            yield Line(marked(source, "faint"), " " * 12, " " * 14)
+def _cell(cell: Cell) -> Iterator[str]:
+    words = words_of(cell.when)
+    note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
+    advice = f"; give {cell.advice}" if cell.advice else ""
+    yield f"  {_verdict(cell.verdict)}  {words}{note}{advice}"
+    models = f"from {and_list(cell.forms)}" if cell.forms else ""
+    source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
+    if cell.source or cell.forms:
+        yield f"            {marked(source, 'faint')}"
 
 
 def _title(topic: str) -> str:
@@ -172,4 +152,4 @@ def _title(topic: str) -> str:
 
 def _verdict(verdict: str) -> str:
     text = f"{verdict:{max(map(len, VERDICTS))}}"
-    return marked(text, ROLES[verdict]) if verdict in ROLES else text
+    return marked(text, _ROLES[verdict]) if verdict in _ROLES else text
