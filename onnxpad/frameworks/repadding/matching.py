@@ -13,11 +13,10 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, groupby, islice, product, repeat
+from itertools import groupby, repeat
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 from onnx import TensorProto
 
@@ -25,7 +24,12 @@ from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.candidates import WHOLE, Candidate, candidates, resized
+from onnxpad.frameworks.repadding.candidates import (
+    Candidate,
+    conventions_of,
+    effect_of,
+    options_of,
+)
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.references import (
     ROUNDINGS,
@@ -48,7 +52,7 @@ from onnxpad.frameworks.repadding.sites import (
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
-from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
@@ -100,8 +104,8 @@ def match_graph(
     context = Context(graph)
     windows, left = sites_of(context)
     every, others = with_pads(context, windows)
-    options = {site: _options(site) for site in every}
-    sites = [site for site in every if len(options[site]) > 1]
+    choices = {site: options_of(site) for site in every}
+    sites = [site for site in every if len(choices[site]) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     given = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
@@ -114,7 +118,7 @@ def match_graph(
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
-    chosen = [options[site] for site in copy.sites]
+    chosen = [choices[site] for site in copy.sites]
     kept = *((context.label(node), why) for node, why in left), *others, *copy.left
     stages = Counter[str]()
     end = time.monotonic() + seconds
@@ -244,18 +248,18 @@ class _Task:
         self._all = range(len(wanted))  # all samples
         self._seconds = seconds
         self._end = time.monotonic() + seconds
-        self._late = time.monotonic() + _LATE * seconds
+        self._nearer = self._end  # when a search last came nearer
+        self._least: Trial | None = None
         self._ran_out = False  # a search has stopped for lack of time
         self._progress = progress or (lambda *_: None)
         self._options = options
-        self._whole = _conventions(copy.sites, options)
+        self._whole = conventions_of(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
         self._known: dict[Point, Trial] = {}  # conventions of the whole model, by all recorded
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._reach_of_failure = 0
         self._fails = False  # the model as it is, so that other sizes lead no nearer
-        self._resized: tuple[Point, ...] = ()
         self._point: Point = (0,) * len(copy.sites)
         self._settled = self._point
         self._reached: tuple[str, ...] = ()
@@ -272,9 +276,9 @@ class _Task:
         self._stage = stage
 
     def _is_over(self) -> bool:
-        is_over = time.monotonic() > self._end
-        self._ran_out |= is_over
-        return is_over
+        now = time.monotonic()
+        self._ran_out |= now > self._end
+        return now > min(self._end, self._nearer + _STALLED * self._seconds)
 
     def _choices(self, point: Point) -> list[Padding]:
         return [options[at].padding for options, at in zip(self._options, point, strict=True)]
@@ -340,8 +344,6 @@ class _Task:
             reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
             return replace(result, reason=reason, distinguishable=distinguishable)
         self._fails = base.gap > _FAILED / 2
-        if base.gap:
-            self._resized = tuple(self._of_recorded_sizes())
         held_out = len(self._wanted) > 1
         samples = [*self._all][: -1 if held_out else None][:_SAMPLES]
         first = self._reach(samples)
@@ -510,18 +512,18 @@ class _Task:
             self._is_alike,
         )
         samples = self._telling(names, samples)
-        search = Search(
-            lambda point: self._trial(point, names, samples),
-            space,
-            self._is_over,
-            unrelated(self._recorded(names, samples)),
-            lambda: time.monotonic() > self._late,
-            self._begin,
-        )
+        self._least, self._nearer = None, time.monotonic()
+
+        def evaluate(point: Point) -> Trial:
+            seen = self._trial(point, names, samples)
+            if self._least is None or seen.is_better(self._least):
+                self._least, self._nearer = seen, time.monotonic()
+            return seen
+
+        search = Search(evaluate, space, self._is_over, self._begin)
         starts = [self._freed(each, free) for each in self._whole.values()]
         starts = [*filter(self._is_other, starts)]
-        resized = [self._freed(each, free) for each in self._resized]
-        found = search.run([self._point, *starts], free, resized) if free else self._point
+        found = search.run([self._point, *starts], free) if free else self._point
         if [*map(set, self._recorded(names, samples))] == [*map(set, self._wanted)]:
             self._known.update((each, seen) for each in starts if (seen := search.known(each)))
         if search.trial(found).solved:
@@ -571,67 +573,8 @@ class _Task:
         key = place, option, sizes
         if key not in self._effects:
             padding = self._options[place][option].padding
-            self._effects[key] = _effect(self._copy.sites[place], padding, sizes)
+            self._effects[key] = effect_of(self._copy.sites[place], padding, sizes)
         return self._effects[key]
-
-    def _of_recorded_sizes(self) -> Iterator[Point]:
-        """Points whose totals give the recorded sizes, each of a few kinds of like operators.
-
-        An element more in front of an upsampling by 4 is 4 more in the output. The totals that add
-        up to what the output lacks are few; where they go, to the begin or to the end, is tried.
-        """
-        name, wanted = next(iter(self._wanted[0].items()))
-        value = (self._outputs(self._point, 0, (name,)) or {}).get(name)
-        sizes = self._sizes.get(self._point)
-        if not isinstance(value, np.ndarray) or value.ndim != wanted.ndim or sizes is None:
-            return
-        ways = [wanted.shape[2:], wanted.shape[1:-1]]
-        channels = [wanted.shape[1:2], wanted.shape[-1:]]
-        axes = next((w for w, c in zip(ways, channels, strict=True) if c == value.shape[1:2]), None)
-        if axes is None:
-            return
-        alike: dict[object, list[int]] = {}
-        for place, site in enumerate(self._copy.sites):
-            if len(site.windows) == len(axes) and (site.is_transposed or not site.is_sized):
-                alike.setdefault(site.signature, []).append(place)
-        lacking = np.array(axes) - np.array(value.shape[2:])
-        weights = {
-            tuple(group): sum(
-                np.array(value.shape[2:])
-                / np.maximum(_output_sizes(self._copy.sites[at], sizes[at]), 1)
-                for at in group
-            )
-            for group in alike.values()
-        }
-        found = [
-            (sum(map(abs, totals)), groups, totals)
-            for count in (1, 2, 3)
-            for groups in islice(combinations(weights, count), _COMBINED)
-            for totals in product(_TOTALS, repeat=count)
-            if np.all(
-                np.abs(sum(t * weights[g] for g, t in zip(groups, totals, strict=True)) - lacking)
-                < 0.5
-            )
-        ]
-        found.sort(key=lambda each: (len(set(each[2])), each[0]))
-        for (_, groups, totals), at_end in product(found[:_RESIZED], (True, False)):
-            point = list(self._point)
-            for group, total in zip(groups, totals, strict=True):
-                for place in group:
-                    point[place] = self._of_total(place, total, at_end=at_end)
-            yield tuple(point)
-
-    def _of_total(self, place: int, more: int, *, at_end: bool) -> int:
-        """The option of an operator whose output is so much longer; its own if there is none."""
-        site, options = self._copy.sites[place], self._options[place]
-        chosen = resized(site, more, at_end=at_end)
-        if chosen is None:
-            return 0
-        for at, each in enumerate(options):
-            if each.padding == chosen:
-                return at
-        options.append(Candidate(f"{more:+} elements, as the recorded sizes", chosen, 2))
-        return len(options) - 1
 
     def _differing(self, place: int) -> Iterator[int]:
         """Options of an operator that compute something else than the one chosen, each once."""
@@ -776,63 +719,9 @@ class _Task:
         forget_sizes(self._graph, shapes)
 
 
-def _output_sizes(site: Site, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """The sizes of an operator's output, of stride 1 or transposed."""
-    pads = np.sum(site.padding.amounts(sizes, site.windows), axis=1)
-    extents = np.array([window.extent for window in site.windows])
-    if not site.is_transposed:
-        return np.asarray(np.array(sizes) + pads - extents + 1)
-    strides = np.array([window.stride for window in site.windows])
-    output_padding = np.array(site.padding.output_padding or 0)
-    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + output_padding)
-
-
-def _options(site: Site) -> list[Candidate]:
-    """The options of an operator, first that of the model; equal ones at any size only once."""
-    whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
-    found: dict[object, Candidate] = {}
-    for each in (*candidates(site), *whole):
-        found.setdefault(_key(site, each.padding), each)
-    return list(found.values())
-
-
-def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) -> dict[str, Point]:
-    """For each convention of the whole model, the options that pad so at any size."""
-    known = [
-        {_key(site, each.padding): at for at, each in enumerate(found)}
-        for site, found in zip(sites, options, strict=True)
-    ]
-    return {
-        name: tuple(
-            places[_key(site, convention(site))] for site, places in zip(sites, known, strict=True)
-        )
-        for name, convention in WHOLE.items()
-    }
-
-
-def _key(site: Site, padding: Padding) -> object:
-    """A value that is equal for choices that compute the same at any size."""
-    if site.is_transposed or site.is_sized:
-        return padding
-    return _effect(site, padding, (ANY_SIZE,) * len(site.windows))
-
-
-def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
-    """A value that is equal for choices that compute the same at these sizes."""
-    found = padding.effect(sizes, site.windows)
-    # The operator behind a Pad may reach its end by padding of its own.
-    return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
-
-
 _SAME = Trial(True, 0.0, 0.0, None, 0.0)
 _FAILED = 1e9
 """How far the shapes are of a model that does not run."""
-_TOTALS = (-1, 1, -2, 2, -3, 3, -4, 4)
-"""By how much totals differ that are tried to give the recorded sizes."""
-_COMBINED = 500
-"""Combinations of kinds of operators whose totals are tried together."""
-_RESIZED = 40
-"""Ways to give the recorded sizes that the search begins with."""
 _SAMPLES = 1
 """Samples on which the search looks; all are compared in the end."""
 _SURE = 7.0
@@ -841,8 +730,8 @@ _GRACE = 0.25
 """The share of the time for putting back, after the search, changes that explain nothing."""
 _TINY = 1e-12
 """An error that is as good as none."""
-_LATE = 1 / 12
-"""The share of the time after which outputs that all look unrelated are reason to stop."""
+_STALLED = 1 / 12
+"""The share of the time after which a search ends in which nothing came nearer."""
 _ALIKE = 1.1
 """How much larger an error may become by putting back a change that explains nothing."""
 _OTHERS = 12
