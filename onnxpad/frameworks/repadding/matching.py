@@ -120,11 +120,10 @@ def match_graph(
     copy = working_copy(model, sites, dtypes, names)
     chosen = [choices[site] for site in copy.sites]
     kept = *((context.label(node), why) for node, why in left), *others, *copy.left
-    stages = Counter[str]()
     end = time.monotonic() + seconds
     with open_session(copy.model, folder=folder) as session:
         asked = given.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
-        task = _Task(graph, copy, chosen, *asked, functools.partial(_noise, graph, given), stages)
+        task = _Task(graph, copy, chosen, *asked, functools.partial(_noise, graph, given))
         task.session = session
         result = task.solve()
         result = replace(
@@ -133,7 +132,7 @@ def match_graph(
             layout={**given.layout, **task.layout()},
             notes=given.remarks,
             runs=task.runs,
-            stages=dict(stages),
+            stages=dict(task.stages),
             record=() if any(given.inner) else tuple(task.to_record(result)),
         )
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
@@ -235,11 +234,10 @@ class _Task:
         seconds: float,
         progress: Progress | None,
         noise: Callable[[], dict[str, Trial]],
-        stages: Counter[str],
     ) -> None:
         self._noise = noise
         self.closeness = closeness
-        self.stages = stages
+        self.stages = Counter[str]()
         self._stage = "as it is"
         self._graph = graph
         self._copy = copy
@@ -248,20 +246,15 @@ class _Task:
         self._all = range(len(wanted))  # all samples
         self._seconds = seconds
         self._end = time.monotonic() + seconds
-        self._nearer = self._end  # when a search last came nearer
-        self._least: Trial | None = None
+        self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
         self._progress = progress or (lambda *_: None)
         self._options = options
         self._whole = conventions_of(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
-        self._known: dict[Point, Trial] = {}  # conventions of the whole model, by all recorded
-        self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
-        self._reach_of_failure = 0
-        self._fails = False  # the model as it is, so that other sizes lead no nearer
         self._point: Point = (0,) * len(copy.sites)
-        self._settled = self._point
+        self._settled = self._nearest = self._point
         self._reached: tuple[str, ...] = ()
 
     # Evaluating
@@ -278,15 +271,13 @@ class _Task:
     def _is_over(self) -> bool:
         now = time.monotonic()
         self._ran_out |= now > self._end
-        return now > min(self._end, self._nearer + _STALLED * self._seconds)
-
-    def _choices(self, point: Point) -> list[Padding]:
-        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
+        return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
     def _outputs(
         self, point: Point, sample: int, names: Sequence[str]
     ) -> Mapping[str, Value] | None:
-        feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
+        chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
+        feeds = {**self._draws[sample].feeds, **self._copy.feeds(chosen)}
         self.stages[self._stage] += 1
         sizes = self._copy.probes
         self._progress(f"trying candidates, {self._seconds:.0f} s at most", self.runs, 0)
@@ -295,11 +286,8 @@ class _Task:
         except LimitError:
             if not any(point):
                 raise
-            self._reach_of_failure = 0
             return None
-        except EngineError as error:
-            reached = (self._places.get(name, 0) for name in error.nodes)
-            self._reach_of_failure = max(reached, default=0)
+        except EngineError:
             return None
         if sample == 0:
             self._sizes[point] = [
@@ -318,12 +306,7 @@ class _Task:
         """How near a point comes to these."""
         wanted = self._recorded(names, samples)
         found = [*map(self._outputs, repeat(point), samples or self._all, map(list, wanted))]
-        seen = trial(wanted, found, self.closeness)
-        if any(each is None for each in found):  # nearer where it fails further downstream
-            seen = replace(seen, gap=_FAILED - self._reach_of_failure)
-        elif self._fails and seen.gap:
-            seen = replace(seen, gap=_FAILED + seen.gap)
-        return seen
+        return trial(wanted, found, self.closeness)
 
     # Solving
 
@@ -343,7 +326,6 @@ class _Task:
         if loud and self._graph.outputs.issuperset(noises):
             reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
             return replace(result, reason=reason, distinguishable=distinguishable)
-        self._fails = base.gap > _FAILED / 2
         held_out = len(self._wanted) > 1
         samples = [*self._all][: -1 if held_out else None][:_SAMPLES]
         first = self._reach(samples)
@@ -378,8 +360,8 @@ class _Task:
                     f"after {self.runs} tries; record more samples, or inner tensors"
                 )
             return replace(result, reason=reason)
-        points = [(self._point, final), *filter(None, [near])]
-        point, seen = min(points, key=lambda each: each[1].rank)
+        points = [(each, self._trial(each)) for each in (self._point, self._nearest)]
+        point, seen = min((*points, *filter(None, [near])), key=lambda each: each[1].rank)
         nearest = self._told(point, seen) if seen.greatest < base.greatest else None
         if explained := explained or (self._settled if self._is_certain() else None):
             self._point = explained
@@ -407,14 +389,14 @@ class _Task:
         return _ROUNDED * noise.error > _HIDES * (apart if apart < math.inf else constant)
 
     def _tried(self, final: Trial) -> Iterator[tuple[Point, Trial]]:
-        """The conventions of the whole model by all that is recorded; once solved, those known.
+        """The conventions of the whole model by all that is recorded; once solved, what may be it.
 
         The nearest tells a part of a difference: single operators, chosen freely, come near
         anything.
         """
         for way in dict.fromkeys(self._whole.values()):
-            if any(way) and (way in self._known or not final.solved or self._is_by(way)):
-                yield way, self._known.get(way) or self._trial(way)
+            if any(way) and (not final.solved or self._is_by(way)):
+                yield way, self._trial(way)
 
     def _is_by(self, way: Point) -> bool:
         """Whether a convention may give the point found.
@@ -512,32 +494,23 @@ class _Task:
             self._is_alike,
         )
         samples = self._telling(names, samples)
-        self._least, self._nearer = None, time.monotonic()
+        least: list[Trial] = []
+        self._came_nearer = time.monotonic()
 
         def evaluate(point: Point) -> Trial:
             seen = self._trial(point, names, samples)
-            if self._least is None or seen.is_better(self._least):
-                self._least, self._nearer = seen, time.monotonic()
+            if not least or seen.is_better(least[-1]):
+                least.append(seen)
+                self._nearest, self._came_nearer = point, time.monotonic()
             return seen
 
         search = Search(evaluate, space, self._is_over, self._begin)
         starts = [self._freed(each, free) for each in self._whole.values()]
         starts = [*filter(self._is_other, starts)]
         found = search.run([self._point, *starts], free) if free else self._point
-        if [*map(set, self._recorded(names, samples))] == [*map(set, self._wanted)]:
-            self._known.update((each, seen) for each in starts if (seen := search.known(each)))
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
-            return True
-        best = search.trial(found)
-        if best.rank < search.trial(self._point).rank:
-            self._end += _GRACE * self._seconds
-
-            def is_enough(trial: Trial) -> bool:
-                return trial.gap <= best.gap and trial.error <= _ALIKE * best.error
-
-            self._point = search.pruned(found, free, is_enough)
-        return False
+        return search.trial(found).solved
 
     def _freed(self, point: Point, free: frozenset[int]) -> Point:
         """A point in operators that may change; the others stay as they are now."""
@@ -720,20 +693,14 @@ class _Task:
 
 
 _SAME = Trial(True, 0.0, 0.0, None, 0.0)
-_FAILED = 1e9
-"""How far the shapes are of a model that does not run."""
 _SAMPLES = 1
 """Samples on which the search looks; all are compared in the end."""
 _SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
-_GRACE = 0.25
-"""The share of the time for putting back, after the search, changes that explain nothing."""
 _TINY = 1e-12
 """An error that is as good as none."""
 _STALLED = 1 / 12
 """The share of the time after which a search ends in which nothing came nearer."""
-_ALIKE = 1.1
-"""How much larger an error may become by putting back a change that explains nothing."""
 _OTHERS = 12
 """Other paddings that are tried to see whether a reference tells them from the one found."""
 _ROUNDED = 2.0

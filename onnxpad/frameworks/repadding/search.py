@@ -121,10 +121,6 @@ class Search(Struct):
             self._known[point] = self.evaluate(point)
         return self._known[point]
 
-    def known(self, point: Point) -> Trial | None:
-        """The evaluation of a point; None if it was not made."""
-        return self._known.get(point)
-
     def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
         """The best point found.
 
@@ -150,25 +146,14 @@ class Search(Struct):
         self.begin("pairs")
         return self._two(first, best, free)
 
-    def pruned(
-        self,
-        point: Point,
-        free: frozenset[int] | None = None,
-        is_enough: Callable[[Trial], bool] | None = None,
-    ) -> Point:
-        """A point with as many operators as they were as it stays good enough with.
+    def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
+        """A right point with as many operators as they were as it stays right with.
 
-        Halves of the changed operators are put back first, then smaller parts.
-
-        Args:
-            point: The point.
-            free: The operators that may be put back; all if None.
-            is_enough: Whether a trial is good enough; by default one that is solved, and that does
-                not fit clearly worse, though it be within what is allowed.
+        Halves of the changed operators that may be put back (all if None) are first, then smaller
+        parts. What fits clearly worse is not right, though it be within what is allowed.
         """
         self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
-        is_enough = is_enough or (lambda trial: trial.solved and trial.error <= most)
         parts = [
             [each for each, option in enumerate(point) if option and (free is None or each in free)]
         ]
@@ -177,7 +162,8 @@ class Search(Struct):
             if not part or self.is_over():
                 continue
             without = _joined(point, [tuple((each, 0) for each in part)])
-            if is_enough(self.trial(without)):
+            found = self.trial(without)
+            if found.solved and found.error <= most:
                 point = without
             elif len(part) > 1:
                 half = len(part) // 2
