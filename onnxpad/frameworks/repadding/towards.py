@@ -12,15 +12,21 @@ from msgspec import Struct
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError, meant
-from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
-from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
-from onnxpad.graph import Graph, Node, downstream
+from onnxpad.frameworks.repadding.sites import (
+    PADDING,
+    declare_anew,
+    described,
+    output_sizes,
+    sites_of,
+    write,
+)
+from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts, original
@@ -86,12 +92,12 @@ def repad_graph(
                 plans.append(planned)
             else:
                 kept.append(planned)
-    declared = _declared(graph, main.analysis)
+    declared = output_sizes(graph)
     _write(graph, framework, plans)
     changed = [plan for plan in plans if plan.padding is not None]
     kept += [_kept(framework, plan) for plan in plans if plan.padding is None]
     if changed:
-        _declare_anew(graph, [plan.site.node for plan in changed], declared)
+        declare_anew(graph, [plan.site.node for plan in changed], declared)
     order = {label: place for place, label in enumerate(map(main.label, main.graph.nodes))}
     kept.sort(key=lambda each: order.get(each.node, len(order)))
     return tuple(map(_change, changed)), tuple(kept)
@@ -196,44 +202,6 @@ def _step(
     else:
         write(graph, site, padding, pads)
     return True
-
-
-Declared = Mapping[str, Sequence[Extent]]
-
-
-def _declared(graph: Graph, analysis: Analysis) -> Declared:
-    """The sizes of the outputs that declare some."""
-    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claims("output")]}
-
-
-def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> None:
-    """Drops declared sizes downstream of changed operators that may have become wrong.
-
-    Sizes of outputs that were derived become what they are now; others are left open.
-    """
-    outputs = (output for node in changed for output in node.outputs)
-    found = downstream(outputs, lambda use: use.node.outputs, most=None)
-    moved = {tensor.name for tensor in found if tensor is not None}
-    for each in (graph, *graph.inside()):
-        for tensor, _ in [*each.claims("value_info")]:
-            if each is not graph or tensor.name in moved:
-                each.undeclare(tensor)
-    analysis = Context(graph).analysis
-    for tensor, shape in [*graph.claims("output")]:
-        now = analysis.shape(tensor)
-        if tensor.name not in moved or now is None:
-            continue
-        was = before[tensor.name]
-        if len(now) == len(was) == len(shape):
-            sizes = (_size(*each) for each in zip(shape, was, now, strict=True))
-            graph.declare_output(tensor.name, tuple(sizes))
-
-
-def _size(declared: int | str | None, was: Extent, now: Extent) -> int | str | None:
-    """The size to declare for an axis of an output."""
-    if isinstance(now, int):
-        return now
-    return declared if was == now else None
 
 
 def _change(plan: _Plan) -> Rewritten:
