@@ -58,7 +58,7 @@ def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None)
     if mode == "constant" and value is not None:
         modes[mode] = f", value={value:g}" if value else ""
     torch = _torch_pad(pads, modes[mode]) if mode in modes else ""
-    keras = f"{_zero_padding(pads)}(x)" if mode == "constant" and value == 0 else ""
+    keras = f"{_amounts('ZeroPadding', pads)}(x)" if mode == "constant" and value == 0 else ""
     return {"pytorch": torch, "keras": keras, "onnx": ""}
 
 
@@ -89,11 +89,7 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     pool = f"nn.{layer[op]}{slide})"
     if op == "maxpool":
         return f"{pool}({_torch_pad(pads, ', value=-torch.inf')})"
-    if op == "conv" or _divides_by_kernel(answer):
-        return f"{pool}({_torch_pad(pads)})"
-    if _counting(answer, pads, (False,)) is None:
-        return ""
-    return f"p = lambda t: {pool}({_torch_pad(pads, data='t')}); p(x) / p(torch.ones_like(x))"
+    return f"{pool}({_torch_pad(pads)})" if op == "conv" or _divides_by_kernel(answer) else ""
 
 
 def _torch_pads(op: Op, answer: Answer) -> list[str] | None:
@@ -162,12 +158,8 @@ def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
     pads = [(axis.begin, _end(axis)) for axis in answer.axes]
     if not any(map(any, pads)):
         return f"{layer})"
-    if op == "maxpool":
-        amounts = ", ".join(f"({begin}, {end})" for begin, end in [(0, 0), *pads, (0, 0)])
-        return f"{layer})(ops.pad(x, ({amounts}), constant_values=-np.inf))"
-    if op == "avgpool" and not _divides_by_kernel(answer):
-        return ""
-    return f"{layer})({_zero_padding(pads)}(x))"
+    fills_zero = op == "conv" or (op == "avgpool" and _divides_by_kernel(answer))
+    return f"{layer})({_amounts('ZeroPadding', pads)}(x))" if fills_zero else ""
 
 
 def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
@@ -180,28 +172,19 @@ def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) 
             return f"{layer}, padding='{word}')"
     # Keras's valid appends zeros where the extent is below the stride.
     kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
-    ends = [
-        axis.end - axis.output_padding + more for axis, more in zip(answer.axes, kept, strict=True)
+    crops = [
+        (axis.begin, axis.end - axis.output_padding + more)
+        for axis, more in zip(answer.axes, kept, strict=True)
     ]
-    layer, line = f"{layer})", ""
-    crops = [(axis.begin, max(end, 0)) for axis, end in zip(answer.axes, ends, strict=True)]
-    if any(map(any, crops)):
-        amounts = ", ".join(f"({begin}, {end})" for begin, end in crops)
-        line = f"Cropping{rank}D({_pairs(rank, amounts)})({layer}(x))"
-    if any(end < 0 for end in ends):
-        padding = _zero_padding([(0, max(-end, 0)) for end in ends])
-        line = f"{padding}({line or f'{layer}(x)'})"
-    return line or layer
+    if any(end < 0 for _, end in crops):
+        return ""
+    return f"{_amounts('Cropping', crops)}({layer})(x))" if any(map(any, crops)) else f"{layer})"
 
 
-def _zero_padding(pads: Sequence[tuple[int, int]]) -> str:
+def _amounts(layer: str, pads: Sequence[tuple[int, int]]) -> str:
+    """A layer with a pair of amounts on one axis, or a tuple of pairs on more."""
     amounts = ", ".join(f"({begin}, {end})" for begin, end in pads)
-    return f"ZeroPadding{len(pads)}D({_pairs(len(pads), amounts)})"
-
-
-def _pairs(rank: int, amounts: str) -> str:
-    """Amounts as Keras's layers take them: a pair on one axis, a tuple of pairs on more."""
-    return amounts if rank == 1 else f"({amounts})"
+    return f"{layer}{len(pads)}D({amounts if len(pads) == 1 else f'({amounts})'})"
 
 
 # ONNX

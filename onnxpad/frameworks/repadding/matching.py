@@ -328,7 +328,7 @@ class _Task:
             reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
             return replace(result, reason=reason, distinguishable=distinguishable)
         first = self._reach(self._all[:1])
-        if not first and not self._trial(self._point).solved:
+        if not first and len(self._all) > 1 and not self._trial(self._point).solved:
             first = self._reach(self._all)
         self._begin("checks")
         self._put_back_idle()
