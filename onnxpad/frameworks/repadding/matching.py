@@ -370,7 +370,11 @@ class _Task:
                 reason = "this padding explains a part of the difference, and none the rest"
                 result = replace(result, outcome="partly matched", after=left, changes=changes)
                 return replace(result, reason=reason, first=first)
-        reason = self._reason(distinguishable)
+        reason = "no padding that was tried reproduces it"
+        if not distinguishable:
+            reason += ": at these sizes no other one of its operators computes anything else"
+        elif self._ran_out:
+            reason += "; time ran out (--seconds)"
         return replace(result, reason=reason, first=first, nearest=nearest)
 
     def _is_noise(self, noises: Mapping[str, Trial]) -> bool:
@@ -414,7 +418,7 @@ class _Task:
 
     def _changed_by(self, point: Point) -> list[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
-        return [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
+        return [at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0)]
 
     def _tells(self, after: float, names: Sequence[str] = ()) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
@@ -464,12 +468,6 @@ class _Task:
         bits = elements * math.log2(before / max(final.error, _TINY))
         return bits > math.log2(self.runs) + _SURE
 
-    def _reason(self, distinguishable: Sequence[Distinguishable]) -> str:
-        none = "no padding that was tried reproduces it"
-        if not distinguishable:
-            return f"{none}: at these sizes no other one of its operators computes anything else"
-        return f"{none}{'; time ran out (--seconds)' * self._ran_out}"
-
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
         settled: set[int] = set()
@@ -492,7 +490,8 @@ class _Task:
             tuple(self._groups()),
             self._is_alike,
         )
-        samples = self._telling(names, samples)
+        having = [at for at in self._all if not self._wanted[at].keys().isdisjoint(names)]
+        samples = [at for at in samples if at in having] or having[:1]
         least: list[Trial] = []
         self._came_nearer = time.monotonic()
 
@@ -504,34 +503,22 @@ class _Task:
             return seen
 
         search = Search(evaluate, space, self._is_over, self._begin)
-        starts = [self._freed(each, free) for each in self._whole.values()]
-        starts = [*filter(self._is_other, starts)]
-        found = search.run([self._point, *starts], free) if free else self._point
+        now, places = self._point, range(len(self._point))
+        ways = (
+            tuple(way[at] if at in free else now[at] for at in places)
+            for way in self._whole.values()
+        )
+        starts = [
+            way
+            for way in ways
+            if not all(self._is_alike(now, at, now[at], way[at]) for at in places)
+        ]
+        found = search.run([now, *starts], free) if free else now
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
         return search.trial(found).solved
 
-    def _freed(self, point: Point, free: frozenset[int]) -> Point:
-        """A point in operators that may change; the others stay as they are now."""
-        pairs = enumerate(zip(self._point, point, strict=True))
-        return tuple(other if place in free else now for place, (now, other) in pairs)
-
-    def _is_other(self, point: Point) -> bool:
-        """Whether an operator computes something else at another point, at the sizes of the run."""
-        return not all(self._is_idle(self._point, *each) for each in enumerate(point))
-
-    def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
-        """The samples that have some of these tensors; of all samples one, if none of them has."""
-        having = [
-            each for each, wanted in enumerate(self._wanted) if not wanted.keys().isdisjoint(names)
-        ]
-        return [each for each in samples if each in having] or having[:1]
-
     # Options
-
-    def _is_idle(self, point: Point, place: int, option: int) -> bool:
-        """Whether an option computes the same as the one chosen, at the sizes of that run."""
-        return self._is_alike(point, place, point[place], option)
 
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
         """Whether two options of an operator compute the same, at the sizes of a run."""
@@ -576,7 +563,7 @@ class _Task:
             others = {
                 each.name: self._described(place, each.padding)
                 for at, each in enumerate(options)
-                if each.tier == 0 and not self._is_idle(self._point, place, at)
+                if each.tier == 0 and not self._is_alike(self._point, place, self._point[place], at)
             }
             if others:
                 now = self._described(place, site.padding)
@@ -598,19 +585,18 @@ class _Task:
         Those with the fewest come first.
         """
         places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
+
+        def upstream(name: str) -> Iterator[int]:
+            nodes = nodes_upstream([self._graph.tensor(name)], self._graph.sources, most=None)
+            yield from (places[id(node)] for node in nodes if id(node) in places)
+
         names = dict.fromkeys(name for sample in self._wanted for name in sample)
-        goals = [(name, frozenset(self._upstream(name, places))) for name in names]
+        goals = [(name, frozenset(upstream(name))) for name in names]
         goals.sort(key=lambda each: len(each[1]))
         return [
             (tuple(name for name, _ in alike), upstream)
             for upstream, alike in groupby(goals, key=lambda each: each[1])
         ]
-
-    def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
-        graph = self._graph
-        for node in nodes_upstream([graph.tensor(name)], graph.sources, most=None):
-            if id(node) in places:
-                yield places[id(node)]
 
     def _label(self, name: str) -> str:
         node = self._graph.tensor(name).producer

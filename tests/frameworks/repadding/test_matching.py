@@ -103,10 +103,6 @@ def test_operators_that_are_alike_are_a_group() -> None:
 def test_the_operators_upstream_of_a_goal() -> None:
     search = task("a = Conv (x, w) b = Relu (a) c = Conv (b, w) d = Conv (x, v) y = Add (c, d)",
                   (9,) * 3)  # fmt: skip
-    places = {id(site.node): place for place, site in enumerate(search._copy.sites)}
-    assert {name: {*search._upstream(name, places)} for name in "xabcdy"} == {
-        "x": set(), "a": {0}, "b": {0}, "c": {0, 1}, "d": {2}, "y": {0, 1, 2},
-    }  # fmt: skip
     search._wanted = [{name: np.zeros(1) for name in "ybacd"}]
     goals = [(names, {*upstream}) for names, upstream in search._goals()]
     assert goals == [
