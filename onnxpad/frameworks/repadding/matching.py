@@ -34,7 +34,6 @@ from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.references import (
     ROUNDINGS,
     Closeness,
-    are_few,
     bits,
     gap,
     trial,
@@ -349,7 +348,7 @@ class _Task:
         if final.solved:
             if base.error - final.error <= max(each.error for each in noises.values()):
                 reason = "a padding fits better only by what the runtime's optimiser changes"
-            elif self._tells(final.greatest) and self._is_told_apart():
+            elif self._tells(final.greatest):
                 by = (self._told(*e).name for e in tried if self._is_by(e[0]) and e[1].solved)
                 changes = tuple(self._changes())
                 return replace(result, outcome="matched", by=next(by, ""), changes=changes)
@@ -440,23 +439,6 @@ class _Task:
         changed = self._changed_by(self._point)
         self._point = tuple(at if place in changed else 0 for place, at in enumerate(self._point))
 
-    def _is_told_apart(self) -> bool:
-        """Whether the padding found and others mostly give different outputs.
-
-        Where they do not, as with a softmax that is all 0 and 1, any model may agree by chance.
-        """
-        others = [
-            (place, option)
-            for place in sorted({place for _, places in self._goals() for place in places})
-            for option in self._differing(place)
-        ]
-        step = max(1, -(-len(others) // _OTHERS))
-        answers = [self._trial(self._point).missing]
-        for place, option in others[::step]:
-            point = (*self._point[:place], option, *self._point[place + 1 :])
-            answers.append(self._trial(point).missing)
-        return not are_few(answers)
-
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone, and more than by chance after so many tries."""
         is_comparable = math.isfinite(base.error)
@@ -534,19 +516,6 @@ class _Task:
             padding = self._options[place][option].padding
             self._effects[key] = effect_of(self._copy.sites[place], padding, sizes)
         return self._effects[key]
-
-    def _differing(self, place: int) -> Iterator[int]:
-        """Options of an operator that compute something else than the one chosen, each once."""
-        sizes = self._sizes.get(self._point)
-        if sizes is None:
-            return
-        options = range(len(self._options[place]))
-        effects = [self._effect(place, option, sizes[place]) for option in options]
-        told = {effects[self._point[place]]}
-        for option, effect in enumerate(effects):
-            if effect not in told:
-                told.add(effect)
-                yield option
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
         """Operators that are alike and have the same options, by place."""
@@ -677,8 +646,6 @@ _TINY = 1e-12
 """An error that is as good as none."""
 _STALLED = 1 / 12
 """The share of the time after which a search ends in which nothing came nearer."""
-_OTHERS = 12
-"""Other paddings that are tried to see whether a reference tells them from the one found."""
 _ROUNDED = 2.0
 """How many times what the optimiser changes a reference of the same padding may be off."""
 _HIDES = 0.3

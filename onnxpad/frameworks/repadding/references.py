@@ -150,8 +150,8 @@ def bits(
     """How many bits of a reference tell it from outputs that differ from it.
 
     An element that is a hundred times as far off as what is left with the padding found tells
-    log2(100) bits, an integer that differs one. As many as 1 in 2^bits outputs of that kind agree
-    by chance.
+    log2(100) bits; an integer that differs one, as do 0, 1 and -1 of a saturated output, which any
+    model may give. As many as 1 in 2^bits outputs of that kind agree by chance.
 
     Args:
         wanted: The reference, a mapping for each sample.
@@ -167,32 +167,15 @@ def bits(
             missing = None if outputs is None else gap(value, outputs.get(name), _EXACT).missing
             if missing is None:
                 return math.inf
-            if value.dtype.kind in "iub":
-                total += float(np.count_nonzero(missing))
-                continue
             coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
-            total += float(np.sum(np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))))
+            told = np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))
+            wide = value.astype(np.float64).reshape(-1)
+            is_sign = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
+            is_one = is_sign | (value.dtype.kind in "iub")
+            total += float(np.sum(np.where(is_one, missing != 0, told)))
     return total
 
 
-def are_few(answers: Sequence[npt.NDArray[np.float64] | None]) -> bool:
-    """Whether half of some differences from a reference, or more, are those of others too.
-
-    None stands for outputs of other shapes, which are no other's.
-    """
-    distinct: list[npt.NDArray[np.float64]] = []
-    alike = 0
-    for answer in answers:
-        if answer is None:
-            continue
-        if all(float(np.linalg.norm(answer - other)) > _SAME for other in distinct):
-            distinct.append(answer)
-        else:
-            alike += 1
-    return 2 * alike >= len(answers) > 1
-
-
-_SAME = 1e-6
 _EXACT = Closeness(0.0, 0.0)
 
 
