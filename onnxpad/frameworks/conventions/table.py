@@ -22,16 +22,7 @@ from onnxpad.frameworks.conventions.rules import Demand, Limit, PaddingRule
 
 
 class AbsentError(UsageError):
-    """A convention that does not exist for a question; the message says why in a few words.
-
-    Attributes:
-        title: The framework that the message names; empty if it names none.
-    """
-
-    def __init__(self, message: str, title: str = "") -> None:
-        """Keeps the framework beside the message."""
-        super().__init__(message)
-        self.title = title
+    """A convention that does not exist for a question; the message says why in a few words."""
 
 
 class Convention(Struct, frozen=True):
@@ -69,7 +60,7 @@ def _on(axis: Axis, rule: PaddingRule, op: Op) -> AxisAnswer:
     found = rule.padding(axis, transposed=op == "convtranspose")
     for limit in rule.limits:
         if words := limit(axis, found):
-            raise AbsentError(words, _NAMED.get(limit, ""))
+            raise AbsentError(words)
     if found.output < 1:
         raise AbsentError(f"no output at size {axis.size}")
     return found
@@ -108,14 +99,10 @@ def _below_kernel(axis: Axis, found: AxisAnswer) -> str:
 
 
 def _torch_appends(axis: Axis, found: AxisAnswer) -> str:
-    """PyTorch's output_padding is below the stride or the dilation."""
-    stride, dilation = axis.window.stride, axis.window.dilation
-    if (axis.output_padding or 0) < max(stride, dilation):
+    stride, dilation, given = axis.window.stride, axis.window.dilation, axis.output_padding or 0
+    if given < max(stride, dilation):
         return ""
-    return (
-        f"PyTorch's output_padding is below the stride {stride} or the dilation {dilation}, not "
-        f"{axis.output_padding}"
-    )
+    return f"output_padding is below the stride {stride} or the dilation {dilation}, not {given}"
 
 
 def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
@@ -124,18 +111,14 @@ def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
     wanted, least = axis.size * stride, found.output - found.output_padding
     if axis.output_padding is not None or least <= wanted < least + stride:
         return ""
-    return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
-
-
-_NAMED: Mapping[Limit, str] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}
-"""The limits whose words name a framework."""
+    return f"reaches {least} to {least + stride - 1} here, not {wanted}"
 
 
 def _paddle_appends(axis: Axis, found: AxisAnswer) -> str:
-    if found.output_padding < axis.window.stride:
-        return ""
-    limit = f"below the stride {axis.window.stride}"
-    return f"PaddlePaddle's output_padding is {limit}, not {found.output_padding}"
+    stride, appended = axis.window.stride, found.output_padding
+    return (
+        "" if appended < stride else f"output_padding is below the stride {stride}, not {appended}"
+    )
 
 
 def _onnx_appends(axis: Axis, found: AxisAnswer) -> str:
@@ -442,7 +425,7 @@ class Framework(Struct, frozen=True):
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        absent = AbsentError(f"{self.title} has no {intent} padding for {question.op}", self.title)
+        absent = ""
         # Whoever means no padding gives 0 where a number may be given, and otherwise none.
         number = (0,) * len(question.sizes) if intent == "valid" else None
         asked = Question(question.op, question.sizes, question.windows, number)
@@ -451,8 +434,9 @@ class Framework(Struct, frozen=True):
                 try:
                     return row.answer(asked)
                 except AbsentError as error:
-                    absent = error
-        raise absent if absent.title == self.title else AbsentError(f"{self.title}: {absent}")
+                    absent = str(error)
+        none = f"{self.title} has no {intent} padding for {question.op}"
+        raise AbsentError(f"{self.title}: {absent}" if absent else none)
 
 
 _UNPADDED = (

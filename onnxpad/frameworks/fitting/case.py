@@ -257,17 +257,8 @@ def answer_of(padding: Padding, question: Question) -> Answer:
 
 def _is_alike(op: Op, one: Answer, other: Answer) -> bool:
     """Whether two answers have the same windows, whatever an average divides by."""
-    return all(_is_same_axis(op, *axes) for axes in zip(one.axes, other.axes, strict=True))
-
-
-def _is_same_axis(op: Op, one: AxisAnswer, other: AxisAnswer) -> bool:
-    if one.output != other.output:
-        return False
-    if one.begin == other.begin and one.window == other.window:
-        return True
-    if op == "convtranspose" or one.size >= 2 * one.window.extent + one.window.stride:
-        return False  # some windows read no padding, and read elsewhere
-    return effect(op, one, counts=False) == effect(op, other, counts=False)
+    pairs = zip(one.axes, other.axes, strict=True)
+    return all(effect(op, a, counts=False) == effect(op, b, counts=False) for a, b in pairs)
 
 
 def _counting_matters(answer: Answer) -> bool:
