@@ -284,7 +284,7 @@ def _tried(
 
 
 def changes_to(
-    op: Op, own: Answer, output: Sequence[int], *, ceil_mode: bool, padded: bool
+    op: Op, own: Answer, output: Sequence[int], ceil_mode: bool, padded: bool
 ) -> Iterator[NumberChange]:
     """The changes of one thing that give an axis of a model the size asked for.
 
