@@ -398,22 +398,37 @@ transposed), `valid` pads nothing, and `causal` lets no output read a later inpu
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 
+_UNPADDED = (
+    Convention("unpadded", "no padding, rounded down; no crop", dict.fromkeys(OPS, _NONE)),
+)
+"""No padding, where a framework says no more about it."""
+
+
 class Framework(Struct, frozen=True):
     """A framework, with the conventions that it follows.
 
     Attributes:
         name: Its name, such as `pytorch`.
         title: Its name as it writes it, such as `PyTorch`.
-        by_intent: The conventions for an intent; the first that exists for an operator counts.
+        same: The conventions for an intent; the first that exists for an operator counts.
+        valid: The same for no padding.
+        causal: The same for padding at the begin.
         by_number: The conventions to which a user gives one number for both sides.
-        by_ceil: The same for a pool that is asked to round up.
+        by_ceil: The same for a pool that is asked to round up; if none, those.
     """
 
     name: str
     title: str
-    by_intent: Mapping[Intent, tuple[Convention, ...]]
+    same: tuple[Convention, ...]
+    valid: tuple[Convention, ...] = _UNPADDED
+    causal: tuple[Convention, ...] = ()
     by_number: tuple[Convention, ...] = ()
     by_ceil: tuple[Convention, ...] = ()
+
+    @property
+    def by_intent(self) -> Mapping[Intent, tuple[Convention, ...]]:
+        """The conventions for each intent."""
+        return {"same": self.same, "valid": self.valid, "causal": self.causal}
 
     def follows(self, intent: Intent, op: Op) -> bool:
         """Whether it has a convention for an intent and an operator."""
@@ -439,16 +454,6 @@ class Framework(Struct, frozen=True):
         raise AbsentError(f"{self.title}: {absent}" if absent else none)
 
 
-_UNPADDED = (
-    Convention(
-        "unpadded",
-        "no padding, rounded down; no crop",
-        dict.fromkeys(OPS, _NONE),
-    ),
-)
-"""No padding, where a framework says no more about it."""
-
-
 def _rows(*names: str) -> tuple[Convention, ...]:
     return tuple(CONVENTIONS[name] for name in names)
 
@@ -462,28 +467,14 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
 _REACHING = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
 
 
-def _framework(
-    name: str,
-    title: str,
-    same: tuple[Convention, ...],
-    valid: tuple[Convention, ...] = _UNPADDED,
-    causal: tuple[Convention, ...] = (),
-    by_number: tuple[Convention, ...] = (),
-    by_ceil: tuple[Convention, ...] = (),
-) -> Framework:
-    by_intent: Mapping[Intent, tuple[Convention, ...]]
-    by_intent = {"same": same, "valid": valid, "causal": causal}
-    return Framework(name, title, by_intent, by_number, by_ceil or by_number)
-
-
 _VALID = _rows("tensorflow-valid")
 _CAUSAL = _rows("keras-causal")
 
 _FRAMEWORKS = (
-    _framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
-    _framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
-    _framework("tflite", "TensorFlow Lite", _rows("tflite")),
-    _framework(
+    Framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
+    Framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
+    Framework("tflite", "TensorFlow Lite", _rows("tflite")),
+    Framework(
         "pytorch",
         "PyTorch",
         (
@@ -494,22 +485,22 @@ _FRAMEWORKS = (
         by_number=(PYTORCH_PADDING,),
         by_ceil=_rows("pytorch-ceil"),
     ),
-    _framework(
+    Framework(
         "caffe", "Caffe", (_with("caffe", _REACHING),), _rows("caffe"), by_number=_rows("caffe")
     ),
-    _framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
-    _framework(
+    Framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
+    Framework(
         "paddle",
         "PaddlePaddle",
         _rows("paddle-same"),
         by_number=(replace(PYTORCH_PADDING, counts=False),),
         by_ceil=_rows("paddle-ceil"),
     ),
-    _framework("coreml", "CoreML", _rows("coreml-same")),
-    _framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),
-    _framework("onnx-same-upper", "ONNX's SAME_UPPER", _rows("onnx-same-upper")),
-    _framework("onnx-same-lower", "ONNX's SAME_LOWER", _rows("onnx-same-lower")),
-    _framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
+    Framework("coreml", "CoreML", _rows("coreml-same")),
+    Framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),
+    Framework("onnx-same-upper", "ONNX's SAME_UPPER", _rows("onnx-same-upper")),
+    Framework("onnx-same-lower", "ONNX's SAME_LOWER", _rows("onnx-same-lower")),
+    Framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
 )
 
 FRAMEWORKS: Mapping[str, Framework] = {each.name: each for each in _FRAMEWORKS}

@@ -330,7 +330,8 @@ def _candidates(case: Case, framework: Framework) -> Iterator[_Candidate]:
     }
     if len(numbers) == 1:
         padding, output_padding = zip(*numbers.pop(), strict=True)
-        for row in framework.by_ceil if case.padding.ceil else framework.by_number:
+        by_ceil = framework.by_ceil if case.padding.ceil else ()
+        for row in by_ceil or framework.by_number:
             yield partial(_by_number, row, padding, output_padding)
     for intent in sorted(INTENTS, key=lambda each: each != case.intent):
         if framework.follows(intent, case.op):
