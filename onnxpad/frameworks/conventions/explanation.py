@@ -108,13 +108,9 @@ def explained(
     output: Sequence[int] | None = None,
     only: Sequence[str] = (),
 ) -> ExplainReport:
-    """Asks conventions about an operator.
+    """Asks conventions (all, or only some) about an operator, which may be a model's.
 
-    Args:
-        question: The operator.
-        about: The node of a model that this is about.
-        output: The output size that is wanted, on each axis.
-        only: The conventions to ask; all if empty.
+    An output size is one that is wanted: what gives it is told, too.
     """
     known = conventions_for(question)
     rows = {name: row for name, row in known.items() if not only or name in only}

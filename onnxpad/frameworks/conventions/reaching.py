@@ -118,13 +118,9 @@ def reached(
     rows: Mapping[str, Convention],
     changes: Sequence[NumberChange] = (),
 ) -> Reach:
-    """The need of an output size, and the paddings of some conventions that meet it.
+    """The need of an output size, the paddings of some conventions and changes that meet it.
 
-    Args:
-        question: The operator; only a padding or output_padding that it gives is tried.
-        output: The output size asked for, on each axis.
-        rows: The conventions.
-        changes: What gives it in a model.
+    Only a padding or output_padding that the question gives is tried, if it gives one.
     """
     op, wanted = question.op, tuple(output)
     needs = tuple(need(op, *pair) for pair in zip(question.axes, wanted, strict=True))
@@ -288,12 +284,7 @@ def changes_to(
 ) -> Iterator[NumberChange]:
     """The changes of one thing that give an axis of a model the size asked for.
 
-    Args:
-        op: The operator.
-        own: The padding that the model has.
-        output: The output size asked for, on each axis.
-        ceil_mode: Whether the model has a pool that rounds up.
-        padded: Whether a part of its padding is that of a `Pad` in front.
+    A part of its own padding may be that of a `Pad` in front (`padded`).
     """
     turned = op in {"maxpool", "avgpool"} and not padded
     turned = turned and [*output] == [_given(op, axis, not ceil_mode) for axis in own.axes]

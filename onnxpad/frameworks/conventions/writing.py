@@ -23,15 +23,9 @@ KERAS_NAMES = {
 
 
 def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
-    """How to write what a convention computes.
+    """A line of PyTorch, one of Keras and an operator of ONNX that compute what an answer says.
 
-    Args:
-        question: The operator.
-        answer: What the convention does.
-        names: The convention, and all that compute the same: those words may be used.
-
-    Returns:
-        A line of PyTorch (`pytorch`), one of Keras (`keras`) and an operator of ONNX (`onnx`).
+    The words of the conventions that are named, which compute the same, may be used.
     """
     if question.op == "convtranspose":
         return {
@@ -49,10 +43,7 @@ def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> di
 def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None) -> dict[str, str]:
     """How to write a `Pad` of the last axes of data with its channels first.
 
-    Args:
-        pads: (begin, end) for each of these axes.
-        mode: Its mode.
-        value: Its fill; None where it is not known.
+    Its fill is None where it is not known.
     """
     modes = {"reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
     if mode == "constant" and value is not None:

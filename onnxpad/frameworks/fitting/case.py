@@ -192,15 +192,7 @@ def case_of(
     *,
     over_pad: bool = False,
 ) -> Case:
-    """What decides which conventions an operator fits.
-
-    Args:
-        op: The kind of operator.
-        windows: One per spatial axis.
-        sizes: The sizes of the data that is padded.
-        padding: How it pads in total.
-        over_pad: Whether it counts padding only since it averages over a `Pad`.
-    """
+    """What decides which conventions an operator with this total padding fits."""
     axes = [axis for axis, kept in enumerate(sliding(windows, padding)) if kept]
     return _CASE(
         op,

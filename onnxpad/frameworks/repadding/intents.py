@@ -95,18 +95,7 @@ def chosen(
     extents: Sequence[Extent],
     opset: int,
 ) -> Padding | None:
-    """The padding of an operator in a framework, at these sizes of its data.
-
-    Args:
-        site: The operator.
-        op: Its operator.
-        framework: The framework.
-        intent: The intent of its padding.
-        extents: The sizes of its data.
-        opset: The version of the standard operators.
-
-    Returns:
-        The padding; None where the operator follows the framework as it is.
+    """The padding of an operator in a framework at these sizes; None where it follows it as it is.
 
     Raises:
         AbsentError: The framework has no such operator, or ONNX's has no such padding.

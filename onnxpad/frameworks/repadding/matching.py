@@ -83,18 +83,8 @@ def match_graph(
 ) -> Matching:
     """Finds the padding with which a graph reproduces a reference, and writes it into the graph.
 
-    The graph stays as it is unless the outcome is `matched`, or `partly matched` and `partial`.
-
-    Args:
-        graph: The model, its padding folded.
-        reference: A framework's outputs, with its inputs unless `inputs` is given, and inner
-            tensors by the names that the model has for them.
-        inputs: The inputs.
-        rtol: Allowed difference relative to each element.
-        atol: Allowed absolute difference; both None for rounding, relative to the range.
-        seconds: How long to search.
-        partial: Whether to write what explains a part of the difference.
-        progress: Called with (step, done, total).
+    The graph, whose padding is folded, stays as it is unless the outcome is `matched`, or `partly
+    matched` and `partial`. The arguments are those of `onnxpad.match`.
 
     Raises:
         UsageError: The arrays do not fit the model.

@@ -122,12 +122,7 @@ class Search(Struct):
         return self._known[point]
 
     def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
-        """The best point found.
-
-        Args:
-            starts: The points to begin with, the first of them as the model is.
-            free: The operators that may change; all if None.
-        """
+        """The best point found from some, of which the first is the model's."""
         free = frozenset(range(len(self.space.tiers))) if free is None else free
         tried: list[Point] = []
         self.begin("conventions")

@@ -120,13 +120,8 @@ PADDING = (
 def write(graph: Graph, site: Site, padding: Padding, pads: Pairs) -> None:
     """Makes an operator pad as chosen.
 
-    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere.
-
-    Args:
-        graph: The graph of the operator.
-        site: The operator.
-        padding: How it shall pad.
-        pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
+    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere: the pads are
+    the amounts at the sizes of the run that decided.
     """
     if site.operator is None:
         pairs = dict(zip(site.axes, pads, strict=True))
@@ -185,12 +180,8 @@ def declare_anew(
 ) -> None:
     """Drops declared sizes downstream of changed operators that may have become wrong.
 
-    Sizes of outputs that were derived become what they are now; others are left open.
-
-    Args:
-        graph: The main graph.
-        changed: The operators whose padding is another one.
-        before: The sizes of the outputs as they were.
+    Sizes of outputs that were derived become what they are now; others are left open. Before are
+    the `output_sizes` before the change.
     """
     outputs = (output for node in changed for output in node.outputs)
     found = downstream(outputs, lambda use: use.node.outputs, most=None)

@@ -58,15 +58,8 @@ def repad_graph(
 ) -> tuple[tuple[Rewritten, ...], tuple[Unchanged, ...]]:
     """Writes the padding of a framework into a graph.
 
-    Declared sizes that this may make wrong go. Without a change the graph stays as it is.
-
-    Args:
-        graph: The model, its padding folded.
-        framework: The framework.
-        only: The names of operators to rewrite; all if empty.
-
-    Returns:
-        The operators that were rewritten, and those that stay as they are, in file order.
+    Declared sizes that this may make wrong go. Without a change the graph stays as it is. Given are
+    the operators that were rewritten (only some of all, if names are given), and those that stay.
 
     Raises:
         UsageError: A name in `only` is no window operator's.

@@ -88,13 +88,10 @@ def working_copy(
     dtypes: Mapping[str, int],
     outputs: Sequence[str] = (),
 ) -> WorkingCopy:
-    """Copies a model and makes the padding of its operators inputs.
+    """Copies a model and makes the padding of some operators inputs.
 
-    Args:
-        model: The model, without external data if that is large; it is not changed.
-        sites: The operators to vary.
-        dtypes: Element types of the data of the operators, by name of their first output.
-        outputs: Names of inner tensors that the copy gives as outputs too.
+    The element types of their data are by the name of their first output. The copy gives further
+    inner tensors as outputs.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
