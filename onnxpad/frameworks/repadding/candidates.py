@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -143,19 +144,21 @@ def _all_at_end(site: Site) -> Padding | None:
     return found and replace(found, pads=_exchanged(found.numbers))
 
 
-def _row(name: str) -> Idea:
-    return partial(by_row, name=name)
+def _rows(*names: str) -> Iterator[tuple[str, Idea, int]]:
+    """Rows of the table, as likely ideas."""
+    yield from ((name, partial(by_row, name=name), _LIKELY) for name in names)
 
 
-_WRITTEN: tuple[tuple[str, Idea, int], ...] = (
+_Ideas: TypeAlias = tuple[tuple[str, Idea, int], ...]
+"""Ideas by name, with their tiers."""
+_WRITTEN: _Ideas = (
     ("begin and end exchanged", _of(_exchanged), _LIKELY),
     ("begin and end in turns", _of(_in_turns), _LIKELY),
     ("in turns read as ONNX's order", _of(_from_turns), _LESS),
 )
 """The same amounts, written in another order."""
-_WINDOWS: tuple[tuple[str, Idea, int], ...] = (
-    *((name, _row(name), _LIKELY) for name in ("tensorflow-same", "pytorch-half")),
-    ("onnx-same-lower", _row("onnx-same-lower"), _LIKELY),
+_WINDOWS: _Ideas = (
+    *_rows("tensorflow-same", "pytorch-half", "onnx-same-lower"),
     ("paddle-same", _undilated, _LIKELY),
     *_WRITTEN,
     ("keras-causal", _causal, _LIKELY),
@@ -167,12 +170,11 @@ _WINDOWS: tuple[tuple[str, Idea, int], ...] = (
     ("all at the end", _all_at_end, _LESS),
     *((f"moved by {by}", _of(partial(_moved, by=by)), _LEAST) for by in (1, -1)),
 )  # fmt: skip
-_TRANSPOSED: tuple[tuple[str, Idea, int], ...] = (
-    *((name, _row(name), _LIKELY) for name in ("tensorflow-same", "onnx-same-lower")),
-    ("tensorflow-valid", _row("tensorflow-valid"), _LIKELY),
+_TRANSPOSED: _Ideas = (
+    *_rows("tensorflow-same", "onnx-same-lower", "tensorflow-valid"),
     ("pytorch-half", _half, _LIKELY),
     ("without output_padding", lambda site: replace(site.padding, output_padding=()), _LIKELY),
-    ("pytorch-half without output_padding", _row("pytorch-half"), _LESS),
+    ("pytorch-half without output_padding", partial(by_row, name="pytorch-half"), _LESS),
     *_WRITTEN,
     ("valid", _valid, _LESS),
     *((f"crop moved by {by}", _of(partial(_moved, by=by)), _LESS) for by in (1, -1, 2, -2)),
@@ -210,7 +212,7 @@ def _made(site: Site) -> Iterator[tuple[str, Padding, int]]:
                 yield f"{name}, {what}", replace(padding, **flag), max(tier, _LESS)
 
 
-def _told(site: Site, ideas: Sequence[tuple[str, Idea, int]]) -> Iterator[tuple[str, Padding, int]]:
+def _told(site: Site, ideas: _Ideas) -> Iterator[tuple[str, Padding, int]]:
     for name, idea, tier in ideas:
         padding = _runnable(site, idea(site))
         if padding is not None:  # SAME does not round up
@@ -278,12 +280,15 @@ _POOLS: Mapping[str, Idea] = {
 }
 
 
+def _nothing(site: Site) -> None:
+    """The idea about no operator."""
+
+
 def _whole() -> Iterator[tuple[str, Idea, Idea]]:
     """The conventions of a whole model, likelier ones first, for convolutions and for pools."""
-    none: Idea = lambda site: None  # noqa: E731
     yield from ((name, idea, idea) for name, idea in _ONE_KIND.items())
-    yield from ((f"convolutions: {name}", idea, none) for name, idea in _CONVOLUTIONS.items())
-    yield from ((f"pools: {name}", none, idea) for name, idea in _POOLS.items())
+    yield from ((f"convolutions: {name}", idea, _nothing) for name, idea in _CONVOLUTIONS.items())
+    yield from ((f"pools: {name}", _nothing, idea) for name, idea in _POOLS.items())
     for one in ("tensorflow", "pytorch", _ODD_AT_BEGIN):
         for other, idea in _POOLS.items():
             if other != one:
@@ -291,7 +296,7 @@ def _whole() -> Iterator[tuple[str, Idea, Idea]]:
     for more in (-1, 1, -2, 2, -3, 3, -4, 4):
         for end in ("end", "begin"):
             idea = partial(_longer, more=more, at_end=end == "end")
-            yield f"transposed: {more:+} elements at the {end}", idea, none
+            yield f"transposed: {more:+} elements at the {end}", idea, _nothing
 
 
 def _both(convolutions: Idea, pools: Idea, site: Site) -> Padding:

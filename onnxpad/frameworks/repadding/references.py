@@ -69,17 +69,16 @@ def spread(values: Array) -> float:
 
 
 def gap(wanted: Array, found: Value, closeness: Closeness) -> Trial:
-    """Compares one output with the one wanted, whose layout may be another framework's."""
+    """Compares one output with the one wanted, whose layout may be another framework's.
+
+    NaN and infinities equal themselves.
+    """
     if not isinstance(found, np.ndarray):
         return _apart(_UNLIKE)
     fit = nearest(wanted, found)
     if fit is None:
         return _apart(_shapes(wanted.shape, found.shape))
-    return compared(fit.array, found, closeness)
-
-
-def compared(target: Array, found: Array, closeness: Closeness) -> Trial:
-    """Compares two arrays of one shape; NaN and infinities equal themselves."""
+    target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
         apart_by = 0.0 if equal else math.inf
