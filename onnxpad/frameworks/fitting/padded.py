@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -189,7 +190,10 @@ def _total(context: Context, site: Site) -> Padded | str:
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
-        total = alike.whole or _as_same(context, op)
+        total = alike.whole
+        if total is None:
+            with suppress(RefusalError):  # a `Pad` in front may compute SAME
+                total = context.sites.same_of(op)
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
@@ -211,16 +215,7 @@ def takes_nearest(context: Context, site: Site) -> bool:
     pad = context.pad(nearest[0])
     if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
         return False
-    try:
+    with suppress(RefusalError):
         context.sites.check_mergeable(site.op, pad)
-    except RefusalError:
-        return False
-    return True
-
-
-def _as_same(context: Context, op: WindowOp) -> Padding | None:
-    """SAME, if a `Pad` in front of an operator computes its amounts; None if it does not."""
-    try:
-        return context.sites.same_of(op)
-    except RefusalError:
-        return None
+        return True
+    return False
