@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from onnxpad.frameworks.repadding.search import Trial
 from onnxpad.runtimes.sessions import Array, Value
-from onnxpad.validation.align import Moved, nearest
+from onnxpad.validation.align import nearest
 from onnxpad.validation.compare import Tolerance, allowed, deviation
 
 _MOST = 1 << 13
@@ -189,13 +189,7 @@ def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.
 
 def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
     """How far a shape is from one that may have its channels last, or axes of size 1 more."""
-    bare = [size for size in found if size != 1]
-    ways = [wanted]
-    if (rank := len(wanted)) > 2:
-        ways += [[wanted[axis] for axis in way.order(rank)] for way in Moved]
-    gaps = []
-    for way in ways:
-        mine = [size for size in way if size != 1]
-        if len(mine) == len(bare) and 0 not in (*mine, *bare):
-            gaps.append(sum(abs(math.log(a / b)) for a, b in zip(mine, bare, strict=True)))
-    return min((each for each in gaps if each > 0), default=_UNLIKE)
+    one, other = (sorted(size for size in each if size != 1) for each in (wanted, found))
+    if len(one) != len(other) or 0 in (*one, *other):
+        return _UNLIKE
+    return sum(abs(math.log(a / b)) for a, b in zip(one, other, strict=True)) or _UNLIKE
