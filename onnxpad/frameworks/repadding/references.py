@@ -149,8 +149,8 @@ def bits(
     """How many bits of a reference tell it from outputs that differ from it.
 
     An element that is a hundred times as far off as what is left with the padding found tells
-    log2(100) bits; an integer that differs one, as do 0, 1 and -1 of a saturated output, which any
-    model may give. As many as 1 in 2^bits outputs of that kind agree by chance.
+    log2(100) bits; an integer that differs one, as do 0, 1, -1 and what is there twice, which any
+    saturated output may be. As many as 1 in 2^bits outputs of that kind agree by chance.
 
     Args:
         wanted: The reference, a mapping for each sample.
@@ -169,8 +169,9 @@ def bits(
             coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
             told = np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))
             wide = value.astype(np.float64).reshape(-1)
-            is_sign = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
-            is_one = is_sign | (value.dtype.kind in "iub")
+            _, same, counts = np.unique(wide, return_inverse=True, return_counts=True)
+            is_one = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
+            is_one |= (counts[same.reshape(-1)] > 1) | (value.dtype.kind in "iub")
             total += float(np.sum(np.where(is_one, missing != 0, told)))
     return total
 
