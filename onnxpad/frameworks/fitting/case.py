@@ -29,7 +29,7 @@ from onnxpad.frameworks.conventions.table import (
     Intent,
 )
 from onnxpad.padding.padding import Padding
-from onnxpad.semantics.layers import Pairs, is_padded
+from onnxpad.semantics.layers import Pairs
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
@@ -94,8 +94,6 @@ class Case(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def is_padded(self) -> bool:
         """Whether its padding makes a difference at any size."""
-        if self.padding.pads is not None and not is_padded(self.padding.pads):
-            return any(self.padding.output_padding)
         none = ((0, 0),) * len(self.windows)
         plain = Padding(none, output_padding=(0,) * len(self.padding.output_padding))
         return any(
