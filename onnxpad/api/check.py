@@ -132,8 +132,6 @@ def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
 
 def _conventions(convention: str, contexts: Sequence[Context]) -> Iterator[Finding]:
     """The findings about the conventions that the padding of a model fits."""
-    from onnxpad.frameworks.conventions.table import FRAMEWORKS
-    from onnxpad.frameworks.fitting.padded import padded_operators
     from onnxpad.frameworks.fitting.reports import ReportConvention
 
-    return ReportConvention().find(*padded_operators(contexts), FRAMEWORKS.get(convention))
+    return ReportConvention().of(contexts, convention)

@@ -128,17 +128,16 @@ def _torch_transposed(question: Question, answer: Answer, names: Sequence[str]) 
 
 def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
     op, rank = question.op, len(answer.axes)
-    if (op.endswith("pool") and question.is_dilated) or (
-        op == "convtranspose" and question.grouped
-    ):
+    if ("pool" in op and question.is_dilated) or (op == "convtranspose" and question.grouped):
         return ""
     if question.is_strided and _is_dilated(answer):
         return ""
+    slide = _slide(question, answer, "" if "pool" in op else "dilation_rate")
     layer = {
-        "conv": f"Conv{rank}D(n, {_slide(question, answer, 'dilation_rate')}",
-        "convtranspose": f"Conv{rank}DTranspose(n, {_slide(question, answer, 'dilation_rate')}",
-        "maxpool": f"MaxPooling{rank}D({_slide(question, answer, '')}",
-        "avgpool": f"AveragePooling{rank}D({_slide(question, answer, '')}",
+        "conv": f"Conv{rank}D(n, {slide}",
+        "convtranspose": f"Conv{rank}DTranspose(n, {slide}",
+        "maxpool": f"MaxPooling{rank}D({slide}",
+        "avgpool": f"AveragePooling{rank}D({slide}",
     }[op]
     for word, known in KERAS_NAMES.items():
         if known.intersection(names):
@@ -175,8 +174,8 @@ def _onnx_slide(question: Question, answer: Answer, own: Sequence[tuple[int, int
     for pads, ceil_mode in ((own, False), (own, True), (read, False)):
         if ceil_mode and op == "conv":
             continue
-        kernels = (axis.window.kernel for axis in answer.axes)
-        below = all(max(pair) < kernel for pair, kernel in zip(pads, kernels, strict=True))
+        pairs = zip(answer.axes, pads, strict=True)
+        below = all(max(pair) < axis.window.kernel for axis, pair in pairs)
         if not _gives(answer, pads, ceil=ceil_mode) or not (op == "conv" or below):
             continue
         further = ["ceil_mode=1"] if ceil_mode else []

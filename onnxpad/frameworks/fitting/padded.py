@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
@@ -107,11 +107,6 @@ class Padded(Struct, frozen=True, eq=False):
         return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.site.windows)
 
     @property
-    def is_known(self) -> bool:
-        """Whether all its sizes are known, or open within known limits."""
-        return not any(isinstance(size, Unknown) for size in self.sizes)
-
-    @property
     def verb(self) -> str:
         """The verb for its pads: those of a transposed convolution crop."""
         return "crops" if self.case.op == "convtranspose" else "pads"
@@ -134,7 +129,7 @@ class Padded(Struct, frozen=True, eq=False):
             "stride": [window.stride for window in self.site.windows],
             "dilation": [window.dilation for window in self.site.windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
-            "pads": self.pads or self.auto_pad,
+            "pads": self.pads or same_of(self.padding.odd),
             "output_padding": self.padding.output_padding,
             "ceil_mode": self.padding.ceil,
             "count_include_pad": self.padding.counted,
@@ -147,11 +142,6 @@ class Padded(Struct, frozen=True, eq=False):
         if self.padding.pads is None and len(known) == len(self.sizes):
             return self.padding.amounts(known, self.site.windows)
         return self.padding.pads
-
-    @property
-    def auto_pad(self) -> str:
-        """The SAME that computes its pads from the size."""
-        return same_of(self.padding.odd)
 
 
 def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:

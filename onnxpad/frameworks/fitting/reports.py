@@ -7,10 +7,11 @@ other padding computes something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from onnxpad.arithmetic.window import pads_text
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.arithmetic.window import pads_text, same_of
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
@@ -93,6 +94,14 @@ class ReportConvention:
     code: ClassVar[str] = "PAD601"
     severity: ClassVar[Severity] = Severity.INFO  # unless a convention was asked for
 
+    def of(self, contexts: Iterable[Context], convention: str) -> Iterator[Finding]:
+        """Yields every finding about a model, with a framework asked for, or without."""
+        # Evaluating conventions is for reports that are made: their pages are read without it.
+        from onnxpad.frameworks.conventions.table import FRAMEWORKS
+        from onnxpad.frameworks.fitting.padded import padded_operators
+
+        return self.find(*padded_operators(contexts), FRAMEWORKS.get(convention))
+
     def find(
         self, operators: Sequence[Padded], left: Sequence[Left], convention: Framework | None = None
     ) -> Iterator[Finding]:
@@ -130,7 +139,9 @@ class ReportConvention:
             fit = each.fit(asked.name)
             if each.case.follows(asked.name):
                 continue
-            if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
+            if fit.holds == "absent" or (
+                fit.holds == "sometimes" and any(isinstance(size, Unknown) for size in each.sizes)
+            ):
                 untold.append((each.context, each.site.node))
             elif each.case.over_pad:
                 continue
@@ -258,7 +269,7 @@ def _facts(each: Padded) -> dict[str, object]:
 def _padding(each: Padded) -> str:
     pads = each.pads
     if pads is None:
-        return f"pads as {each.auto_pad}"
+        return f"pads as {same_of(each.padding.odd)}"
     said = f"{each.verb} {pads_text(pads)}"
     if any(each.padding.output_padding):
         said += f", output_padding {list(each.padding.output_padding)}"

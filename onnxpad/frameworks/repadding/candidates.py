@@ -280,15 +280,11 @@ _POOLS: Mapping[str, Idea] = {
 }
 
 
-def _nothing(site: Site) -> None:
-    """The idea about no operator."""
-
-
-def _whole() -> Iterator[tuple[str, Idea, Idea]]:
+def _whole() -> Iterator[tuple[str, Idea | None, Idea | None]]:
     """The conventions of a whole model, likelier ones first, for convolutions and for pools."""
     yield from ((name, idea, idea) for name, idea in _ONE_KIND.items())
-    yield from ((f"convolutions: {name}", idea, _nothing) for name, idea in _CONVOLUTIONS.items())
-    yield from ((f"pools: {name}", _nothing, idea) for name, idea in _POOLS.items())
+    yield from ((f"convolutions: {name}", idea, None) for name, idea in _CONVOLUTIONS.items())
+    yield from ((f"pools: {name}", None, idea) for name, idea in _POOLS.items())
     for one in ("tensorflow", "pytorch", _ODD_AT_BEGIN):
         for other, idea in _POOLS.items():
             if other != one:
@@ -296,13 +292,14 @@ def _whole() -> Iterator[tuple[str, Idea, Idea]]:
     for more in (-1, 1, -2, 2, -3, 3, -4, 4):
         for end in ("end", "begin"):
             idea = partial(_longer, more=more, at_end=end == "end")
-            yield f"transposed: {more:+} elements at the {end}", idea, _nothing
+            yield f"transposed: {more:+} elements at the {end}", idea, None
 
 
-def _both(convolutions: Idea, pools: Idea, site: Site) -> Padding:
-    if site.is_still:  # a `Pad` that no window reads
+def _both(convolutions: Idea | None, pools: Idea | None, site: Site) -> Padding:
+    idea = pools if site.is_pool else convolutions
+    if idea is None or site.is_still:  # a `Pad` that no window reads
         return site.padding
-    found = _runnable(site, (pools if site.is_pool else convolutions)(site))
+    found = _runnable(site, idea(site))
     return site.padding if found is None else found
 
 

@@ -8,7 +8,6 @@ first, then what `search` finds. What is found is written into the model, and th
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections import Counter
@@ -110,10 +109,9 @@ def match_graph(
     copy = working_copy(model, sites, dtypes, names)
     chosen = [choices[site] for site in copy.sites]
     kept = *((context.label(node), why) for node, why in left), *others, *copy.left
-    end = time.monotonic() + seconds
     with open_session(copy.model, folder=folder) as session:
-        asked = given.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
-        task = _Task(graph, copy, chosen, *asked, functools.partial(_noise, graph, given))
+        asked = given.draws, wanted, Closeness(rtol, atol), seconds, progress
+        task = _Task(graph, copy, chosen, *asked, lambda: _noise(graph, given))
         task.session = session
         result = task.solve()
         result = replace(
@@ -580,8 +578,6 @@ class _Task:
 
     def _changed(self) -> Iterator[tuple[int, Candidate, Pairs, tuple[int, ...]]]:
         """The operators whose padding is another one, with its amounts at the sizes reached."""
-        if not any(self._point):
-            return
         if self._point not in self._sizes:
             self._outputs(self._point, 0, ())
         sizes = self._sizes.get(self._point)

@@ -94,7 +94,7 @@ def gap(wanted: Array, found: Value, closeness: Closeness) -> Trial:
 
 def _apart(gap: float) -> Trial:
     """Outputs that cannot be compared, whose shapes are so far from those wanted."""
-    return Trial(solved=False, gap=gap, error=math.inf, missing=None)
+    return Trial(False, gap, math.inf, None)
 
 
 def trial(
@@ -115,7 +115,7 @@ def trial(
     greatest = max((each.greatest for each in gaps), default=0.0)
     solved = all(each.solved for each in gaps)
     if not gaps:
-        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0), greatest=0.0)
+        return Trial(True, 0.0, 0.0, np.zeros(0), 0.0)
     parts = [each.missing for each in gaps if each.missing is not None]
     if apart or len(parts) < len(gaps):
         return Trial(solved, apart, 0.0 if solved else math.inf, None, greatest)

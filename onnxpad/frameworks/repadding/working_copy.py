@@ -142,12 +142,11 @@ class _Build:
         """Why an operator cannot be varied; empty if it can."""
         if dtype == TensorProto.UNDEFINED:
             return "the type of its data is unknown"
-        if self._opset < _PAD_AS_INPUT and dtype not in _CONTRIB_TYPES:
+        types = _CONTRIB_TYPES if site.operator is not None else {TensorProto.FLOAT}
+        if self._opset < _PAD_AS_INPUT and dtype not in types:
             return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         if site.leaves_padding_out and dtype not in FLOATS:
             return "its averages are quantised"
-        if site.operator is None and self._opset < _PAD_AS_INPUT and dtype != TensorProto.FLOAT:
-            return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         return ""
 
     def finish(self, probes: Sequence[str]) -> None:
