@@ -126,6 +126,6 @@ def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
 
 def _conventions(convention: str, contexts: Sequence[Context]) -> Iterator[Finding]:
     """The findings about the conventions that the padding of a model fits."""
-    from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
+    from onnxpad.frameworks.fitting.reports import ReportConvention
 
-    return ReportConvention().find(model_padding(contexts, convention))
+    return ReportConvention().of(contexts, convention)

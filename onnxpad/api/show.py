@@ -10,8 +10,8 @@ from onnxpad.api import Paged, kinds
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
-from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
+from onnxpad.frameworks.fitting.padded import Padded, padded_operators
+from onnxpad.frameworks.fitting.reports import ReportConvention
 from onnxpad.graph import Graph
 from onnxpad.inventory import chosen, sites_in, written_sites
 from onnxpad.options import Options
@@ -146,9 +146,9 @@ def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:
     fitted: dict[int, Padded] = {}
 
     def at_last(found: Sequence[Context]) -> list[Finding]:
-        model = model_padding(found)
-        fitted.update((id(each.site.node), each) for each in model.operators)
-        return [*ReportConvention().find(model)]
+        operators, left = padded_operators(found)
+        fitted.update((id(each.site.node), each) for each in operators)
+        return [*ReportConvention().find(operators, left)]
 
     try:
         return run.find(at_last), fitted, ""

@@ -79,7 +79,7 @@ def test_commands_name_the_same_padding(path: Path) -> None:
             alone = not pads or (len(pads) == 1 and takes_nearest(context, site))
             if total is not None and label in fitted and alone:
                 found = fitted[label]
-                assert flat(found.pads) == total or (found.pads is None and found.auto_pad)
+                assert flat(found.pads) == total or (found.pads is None and found.padding.is_same)
 
 
 def of_each_form(context: Context) -> list[str]:

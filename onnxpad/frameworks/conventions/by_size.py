@@ -7,6 +7,7 @@ one long axis for each remainder.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 
 from msgspec import Struct
@@ -78,17 +79,12 @@ def survey(question: Question, conventions: Mapping[str, Convention]) -> Survey:
 
     Each axis is looked at for itself; axes with the same window come together.
     """
-    by_axis = [_OneAxis(question, axes, conventions) for axes in _alike(question.axes)]
-    classes = _sets({name: tuple(one.behaviour[name] for one in by_axis) for name in conventions})
-    return Survey(classes, tuple(parting for one in by_axis for parting in one.partings()))
-
-
-def _alike(axes: Sequence[Axis]) -> list[tuple[int, ...]]:
-    """The axes, by index, that are equal."""
-    found: dict[Axis, list[int]] = {}
-    for place, axis in enumerate(axes):
-        found.setdefault(replace(axis, size=0), []).append(place)
-    return [tuple(places) for places in found.values()]
+    alike: dict[Axis, list[int]] = {}
+    for place, axis in enumerate(question.axes):
+        alike.setdefault(replace(axis, size=0), []).append(place)
+    some = [_OneAxis(question, tuple(axes), conventions) for axes in alike.values()]
+    classes = _sets({name: tuple(one.behaviour(name) for one in some) for name in conventions})
+    return Survey(classes, tuple(parting for one in some for parting in one.partings()))
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
@@ -99,11 +95,7 @@ def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
 
 
 class _OneAxis:
-    """Conventions on one axis, or on several with the same window.
-
-    Attributes:
-        behaviour: What each convention computes at the sizes given, then at each remainder.
-    """
+    """Conventions on one axis, or on several with the same window."""
 
     def __init__(
         self, question: Question, axes: tuple[int, ...], conventions: Mapping[str, Convention]
@@ -113,59 +105,55 @@ class _OneAxis:
         self._stride = window.stride
         least = _long(window.extent, window.stride, max(question.padding or (0,)))
         self._long = least + -least % window.stride
-        here = tuple(question.sizes[axis] for axis in axes)
-        sizes = (*here, *range(self._long, self._long + window.stride))
-        self._answers = {
-            name: [self._answer(row, size) for size in sizes] for name, row in conventions.items()
-        }
-        self.behaviour = {
-            name: tuple(_effect(self._op, conventions[name], answer) for answer in answers)
-            for name, answers in self._answers.items()
-        }
+        self._here = [question.sizes[axis] for axis in axes]
+        self._answers: dict[tuple[str, int], AxisAnswer] = {}
+        self._effects: dict[tuple[str, int], Hashable] = {}
+
+    def behaviour(self, name: str) -> tuple[Hashable, ...]:
+        """What a convention computes at the sizes given, then at each remainder of a long size."""
+        sizes = (*self._here, *range(self._long, self._long + self._stride))
+        return tuple(self._effect(name, size) for size in sizes)
 
     def partings(self) -> Iterator[Parting]:
         """The pairs of sets that compute the same at some sizes."""
-        here = len(self._axes)
-        for first, second in combinations(_sets(self.behaviour), 2):
-            one, other = first[0], second[0]
-            same = [a == b for a, b in zip(*map(self.behaviour.get, (one, other)), strict=True)]
-            if not any(same):
+        sets = _sets({name: self.behaviour(name) for name in self._conventions})
+        for first, second in combinations(sets, 2):
+            pair = first[0], second[0]
+            rests = [rest for rest in range(self._stride) if self._agree(*pair, self._long + rest)]
+            if not rests and not any(self._agree(*pair, size) for size in self._here):
                 continue
-            rests = [rest for rest in range(self._stride) if same[here + rest]]
             differing: dict[Deviation, list[int]] = {}
-            for rest in {*range(self._stride)}.difference(rests):
-                answers = self._answers[one][here + rest], self._answers[other][here + rest]
+            for rest in sorted({*range(self._stride)}.difference(rests)):
+                answers = (self._answers[name, self._long + rest] for name in pair)
                 differing.setdefault(_difference(self._op, *answers), []).append(rest)
-            yield Parting(
-                self._axes,
-                self._stride,
-                first,
-                second,
-                tuple(rests),
-                tuple(replace(how, remainders=tuple(at)) for how, at in differing.items()),
-                self._since(one, other, rests),
-            )
+            differences = (replace(how, remainders=tuple(at)) for how, at in differing.items())
+            told = first, second, tuple(rests), tuple(differences), self._since(*pair, rests)
+            yield Parting(self._axes, self._stride, *told)
 
-    def _answer(self, row: Convention, size: int) -> AxisAnswer | None:
-        """The answer where these axes have some size, and all others long ones."""
-        question = self._question
-        sizes = tuple(
-            size if place in self._axes else _long(axis.window.extent, 1, axis.padding or 0)
-            for place, axis in enumerate(question.axes)
-        )
-        try:
-            return row.answer(replace(question, sizes=sizes)).axes[self._axes[0]]
-        except AbsentError:
-            return None
+    def _effect(self, name: str, size: int) -> Hashable:
+        """What a convention computes where these axes have some size, and all others long ones."""
+        if (name, size) not in self._effects:
+            question, row = self._question, self._conventions[name]
+            sizes = tuple(
+                size if place in self._axes else _long(axis.window.extent, 1, axis.padding or 0)
+                for place, axis in enumerate(question.axes)
+            )
+            self._effects[name, size] = None
+            with suppress(AbsentError):
+                axis = row.answer(replace(question, sizes=sizes)).axes[self._axes[0]]
+                self._answers[name, size] = axis
+                self._effects[name, size] = effect(self._op, axis, counts=row.counts)
+        return self._effects[name, size]
+
+    def _agree(self, one: str, other: str, size: int) -> bool:
+        return self._effect(one, size) == self._effect(other, size)
 
     def _since(self, one: str, other: str, same: Sequence[int]) -> int:
         """The size from which on both compute the same just at these remainders."""
         if self._long > _SEARCHED:
             return self._long
-        rows = self._conventions[one], self._conventions[other]
         for size in range(self._long - 1, 0, -1):
-            first, second = (_effect(self._op, row, self._answer(row, size)) for row in rows)
-            if (first == second) != (size % self._stride in same):
+            if self._agree(one, other, size) != (size % self._stride in same):
                 return size + 1
         return 1
 
@@ -175,14 +163,8 @@ def _long(extent: int, stride: int, padding: int) -> int:
     return 2 * (extent + padding) + stride
 
 
-def _effect(op: Op, row: Convention, axis: AxisAnswer | None) -> Hashable:
-    return None if axis is None else effect(op, axis, counts=row.counts)
-
-
-def _difference(op: Op, one: AxisAnswer | None, other: AxisAnswer | None) -> Deviation:
+def _difference(op: Op, one: AxisAnswer, other: AxisAnswer) -> Deviation:
     """How the second of two that compute something else differs, at any remainder."""
-    assert one is not None
-    assert other is not None
     further = one.begin - other.begin
     shift = -further if op == "convtranspose" else further  # whose pads crop
     outputs = other.output - one.output

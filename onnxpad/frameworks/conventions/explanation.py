@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -11,12 +11,11 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.by_size import Survey, survey
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
+from onnxpad.frameworks.conventions.reaching import NumberChange, Reach, changes_to, reached
 from onnxpad.frameworks.conventions.table import (
     CONVENTIONS,
     PYTORCH_PADDING,
     AbsentError,
-    Convention,
     conventions_for,
 )
 
@@ -109,20 +108,18 @@ def explained(
     output: Sequence[int] | None = None,
     only: Sequence[str] = (),
 ) -> ExplainReport:
-    """Asks conventions about an operator.
+    """Asks conventions (all, or only some) about an operator, which may be a model's.
 
-    Args:
-        question: The operator.
-        about: The node of a model that this is about.
-        output: The output size that is wanted, on each axis.
-        only: The conventions to ask; all if empty.
+    An output size is one that is wanted: what gives it is told, too.
     """
     known = conventions_for(question)
-    rows = _asked(known, only)
+    rows = {name: row for name, row in known.items() if not only or name in only}
     answers: dict[str, Answer | None] = dict.fromkeys(only or (*CONVENTIONS, *rows))
-    refused: dict[str, str] = {
-        name: _unasked(question.op, name) for name in only if name not in known
-    }
+    refused: dict[str, str] = {}
+    for name in only:
+        if name not in known:
+            absent = f"not for {question.op}"
+            refused[name] = absent if name in CONVENTIONS else "the padding is not given"
     groups: dict[Hashable, list[str]] = {}
     for name, row in rows.items():
         try:
@@ -131,32 +128,18 @@ def explained(
             refused[name] = str(error)
             continue
         groups.setdefault(effects(question.op, answer), []).append(name)
-    agree = tuple(tuple(names) for names in groups.values())
-    reach = None if output is None else _reach(question, output, only, about)
-    return ExplainReport(question, answers, refused, agree, about, reach)
-
-
-def _asked(rows: Mapping[str, Convention], only: Sequence[str]) -> dict[str, Convention]:
-    """Those of some conventions that were named; all if none was."""
-    return {name: row for name, row in rows.items() if not only or name in only}
-
-
-def _unasked(op: Op, name: str) -> str:
-    """Why a convention that was named is not asked."""
-    return f"not for {op}" if name in CONVENTIONS else "the padding is not given"
-
-
-def _reach(
-    question: Question, output: Sequence[int], only: Sequence[str], about: About | None
-) -> Reach:
-    """The paddings that give an output size, by the conventions that exist for an operator."""
-    known = {**conventions_for(question), PYTORCH_PADDING.name: PYTORCH_PADDING}
-    rows = _asked(known, only)
-    if about is None or about.own is None:
-        return reached(question, output, rows)
-    padded, ceil_mode = bool(about.padded), about.ceil_mode
-    changes = changes_to(question.op, about.own, output, ceil_mode=ceil_mode, padded=padded)
-    return reached(question, output, rows, tuple(changes))
+    reach = None
+    if output is not None:
+        tried = {**known, PYTORCH_PADDING.name: PYTORCH_PADDING}
+        tried = {name: row for name, row in tried.items() if not only or name in only}
+        changes: Iterable[NumberChange] = ()
+        if about is not None and about.own is not None:
+            how = about.ceil_mode, bool(about.padded)
+            changes = changes_to(question.op, about.own, output, *how)
+        reach = reached(question, output, tried, tuple(changes))
+    return ExplainReport(
+        question, answers, refused, tuple(map(tuple, groups.values())), about, reach
+    )
 
 
 def effects(op: Op, answer: Answer) -> Hashable:

@@ -136,16 +136,7 @@ class Answer(Struct, frozen=True):
 def output_of(
     op: Op, size: int, window: Window, pads: tuple[int, int], more: int, *, ceil: bool
 ) -> int:
-    """The output size along an axis of data of a size, with `more` elements appended if it grows.
-
-    Args:
-        op: The operator.
-        size: The size of the data.
-        window: The window.
-        pads: (begin, end).
-        more: The `output_padding` of a transposed convolution.
-        ceil: Whether a pool rounds up.
-    """
+    """The output size along an axis of data, with `more` elements appended to a transposed one."""
     if op == "convtranspose":
         return transposed_output_size(size, window, *pads, more)
     if op == "conv":

@@ -1,24 +1,18 @@
 """Padding that gives an output size: the rule of the operator, and the conventions that reach it.
 
-The rule is exact, for all pads (begin, end) from 0 on. A padding that gives a size is found from
-the rules of the table of conventions, and asked of them again before it is listed.
+The rule is exact, for all pads (begin, end) from 0 on. The paddings of a convention, and changes of
+a model's, are those few numbers around what is missing that give the size when they are tried.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import (
-    halves,
-    output_size,
-    pool_output_size,
-    transposed_output_size,
-)
+from onnxpad.arithmetic.window import Window, halves
 from onnxpad.frameworks.conventions.question import (
     Answer,
     Axis,
@@ -124,17 +118,12 @@ def reached(
     rows: Mapping[str, Convention],
     changes: Sequence[NumberChange] = (),
 ) -> Reach:
-    """The need of an output size, and the paddings of some conventions that meet it.
+    """The need of an output size, the paddings of some conventions and changes that meet it.
 
-    Args:
-        question: The operator; only a padding or output_padding that it gives is tried.
-        output: The output size asked for, on each axis.
-        rows: The conventions.
-        changes: What gives it in a model.
+    Only a padding or output_padding that the question gives is tried, if it gives one.
     """
     op, wanted = question.op, tuple(output)
-    pairs = [*zip(question.axes, wanted, strict=True)]
-    needs = tuple(need(op, *pair) for pair in pairs)
+    needs = tuple(need(op, *pair) for pair in zip(question.axes, wanted, strict=True))
     found: dict[str, tuple[Answer, ...]] = {}
     refused: dict[str, str] = {}
     for name, row in rows.items():
@@ -143,29 +132,19 @@ def reached(
             found[name] = tuple(islice(answers, _MOST))
         except AbsentError as error:
             found[name], refused[name] = (), str(error)
-    is_possible = all(each.totals for each in needs)
     explicit = [_explicit(op, axis, each) for axis, each in zip(question.axes, needs, strict=True)]
-    answer = Answer(tuple(explicit)) if is_possible else None
+    answer = Answer(tuple(explicit)) if all(each.totals for each in needs) else None
     return Reach(wanted, needs, found, refused, answer, tuple(changes))
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:
     """The need of an output size on one axis."""
-    size, window = axis.size, axis.window
-    if op == "convtranspose":
-        bare = transposed_output_size(size, window, 0, 0, axis.output_padding or 0)
-        total = bare - (axis.output_padding or 0) - output
-        most = _appended(axis)[-1]
-        is_possible = total + most >= 0
-        one = Totals(total, total, (0, max(total + most, 0)))
-        totals: tuple[Totals, ...] = (one,) if is_possible else ()
-        return Need(size, output, bare, totals, output if is_possible else output + total + most)
-    bare = (
-        output_size(size, window, 0, 0)
-        if op == "conv"
-        else pool_output_size(size, window, 0, 0, ceil_mode=False)
-    )
+    size, window, given = axis.size, axis.window, axis.output_padding
+    bare = output_of(op, size, window, (0, 0), given or 0, ceil=False)
     totals = tuple(_totals(op, axis, output))
+    if op == "convtranspose":
+        most = _appended(axis)[-1]
+        return Need(size, output, bare, totals, min(output, bare - (given or 0) + most))
     return Need(size, output, bare, totals, output if totals else bare)
 
 
@@ -176,15 +155,27 @@ def _appended(axis: Axis) -> Sequence[int]:
     return range(max(axis.window.stride, axis.window.dilation))
 
 
+def _missing(op: Op, size: int, window: Window, output: int) -> int:
+    """The sum of pads with which the last window ends where the padded line does.
+
+    Of a transposed convolution what is too much, to crop.
+    """
+    if op == "convtranspose":
+        return output_of(op, size, window, (0, 0), 0, ceil=False) - output
+    return (output - 1) * window.stride + window.extent - size
+
+
 def _totals(op: Op, axis: Axis, output: int) -> Iterator[Totals]:
     """The sums of pads by which windows over one axis are as many as asked for.
 
     With `ceil_mode` the last of them may start in the end padding, and is dropped then.
     """
-    size, window = axis.size, axis.window
-    stride, kernel = window.stride, window.kernel
-    # With this sum, the last window ends where the padded line does.
-    whole = (output - 1) * stride + window.extent - size
+    size, stride, kernel = axis.size, axis.window.stride, axis.window.kernel
+    whole = _missing(op, size, axis.window, output)
+    if op == "convtranspose":
+        if (most := whole + _appended(axis)[-1]) >= 0:
+            yield Totals(whole, whole, (0, most))
+        return
     # A pool computes a window that is too long by less than a stride once.
     least = whole - stride + 1 if op != "conv" and output == 1 else whole
     if (most := whole + stride - 1) >= 0:
@@ -222,7 +213,8 @@ def _answers(row: Convention, question: Question, output: tuple[int, ...]) -> It
         AbsentError: There is none, or the convention does not exist there.
     """
     rule = row.rules.get(question.op)
-    absent, others = None, False
+    takes = rule is not None and rule.takes
+    absent, has_any = None, False
     for numbers in _numbers(rule, question, output) if rule else [question]:
         try:
             answer = row.answer(numbers)
@@ -230,132 +222,105 @@ def _answers(row: Convention, question: Question, output: tuple[int, ...]) -> It
             absent = absent or error
             continue
         if answer.output == output:
-            others = True
+            has_any = True
             yield answer
-    if others:
+            if not takes:
+                return
+    if has_any:
         return
     if absent is not None:
         raise absent
-    if rule is not None and rule.takes and question.padding is None:
+    if takes and question.padding is None:
         raise AbsentError("no number for both sides gives it")
     raise AbsentError(f"gives {'x'.join(map(str, row.answer(question).output))}")
 
 
 def _numbers(rule: PaddingRule, question: Question, output: tuple[int, ...]) -> Iterator[Question]:
-    """The question with each choice of numbers that might give an output size."""
-    transposed = question.op == "convtranspose"
-    pairs = [*zip(question.axes, output, strict=True)]
-    if not transposed and (question.padding is not None or not rule.takes):
-        yield question
-        return
-    if transposed:
-        choices = [_crops(rule, *pair) for pair in pairs]
-    else:
-        yield replace(question, padding=(0,) * len(pairs))
-        choices = [[(pad, None) for pad in _pads(rule, *pair)] for pair in pairs]
-    if not all(choices):
-        return
-    for index in range(max(map(len, choices))):
+    """The question with the numbers that might give an output size, the same place of each axis."""
+    if question.op != "convtranspose":
+        if question.padding is not None or not rule.takes:
+            yield question
+            return
+        yield replace(question, padding=(0,) * len(output))
+    pairs = zip(question.axes, output, strict=True)
+    choices = [[*_tried(rule, question.op, *pair)] for pair in pairs]
+    for index in range(max(map(len, choices)) if all(choices) else 0):
         each = [numbers[min(index, len(numbers) - 1)] for numbers in choices]
         pads = tuple(pad for pad, _ in each if pad is not None)
         appended = tuple(more for _, more in each if more is not None)
         yield replace(question, padding=pads or None, output_padding=appended or None)
 
 
-def _pads(rule: PaddingRule, axis: Axis, output: int) -> range:
-    """The paddings on both sides by which a rule gives a size, where a layer pads at all."""
-
-    def outputs(padding: int) -> int:
-        asked = replace(axis, padding=padding, padded=True)
-        return rule.padding(asked, transposed=False).output
-
-    every = range(output * axis.window.stride + axis.window.extent)
-    return range(bisect_left(every, output, key=outputs), bisect_right(every, output, key=outputs))
-
-
-def _crops(rule: PaddingRule, axis: Axis, output: int) -> list[tuple[int | None, int | None]]:
-    """The paddings and output_paddings by which a transposed convolution may have a size."""
-    total = transposed_output_size(axis.size, axis.window, 0, 0) - output
-    if not rule.takes:
-        if not (rule.appends_given or rule.output == "parity"):
-            return [(axis.padding, axis.output_padding)]
-        bare = rule.padding(replace(axis, output_padding=0), transposed=True).output
-        missing = output - bare if axis.output_padding is None else axis.output_padding
-        return [(axis.padding, missing)] if missing in _appended(axis) else []
-    appended: Sequence[int] = _appended(axis) if rule.appends_given else (0,)
-    if rule.output == "asked" and axis.output_padding is None:
-        # The size itself is given: a padding of half of what is too many stands for it.
-        given = None if axis.padding is None else 2 * axis.padding - total
-        appended = [max(-total, total % 2) if given is None else given]
-    found: list[tuple[int | None, int | None]] = []
-    for more in appended:
-        half, odd = divmod(total + more, 2)
-        if half >= 0 and more >= 0 and not odd and axis.padding in {None, half}:
-            found.append((half, more))
-    return found
+def _tried(
+    rule: PaddingRule, op: Op, axis: Axis, output: int
+) -> Iterator[tuple[int | None, int | None]]:
+    """The paddings and output_paddings by which a rule may give a size, where a layer pads."""
+    stride, total = axis.window.stride, _missing(op, axis.size, axis.window, output)
+    if op != "convtranspose":
+        for pad in range(max(total - 2 * stride, 0) // 2, max(total + 2 * stride, 0) // 2 + 1):
+            asked = replace(axis, padding=pad, padded=True)
+            if rule.padding(asked, transposed=False).output == output:
+                yield pad, None
+    elif not rule.takes:
+        appends = rule.appends_given or rule.output == "parity"
+        for more in _appended(axis) if appends else [axis.output_padding]:
+            asked = replace(axis, output_padding=more)
+            if not appends or rule.padding(asked, transposed=True).output == output:
+                yield axis.padding, more
+    else:  # half of what is too much: the size itself, for a rule that is asked for that
+        least = max(-(-total // 2), 0) if axis.padding is None else axis.padding
+        most = least + len(_appended(axis)) if axis.padding is None else least
+        for pad in range(least, most + 1):
+            more = 2 * pad - total
+            if more >= 0 and axis.output_padding in {None, more}:
+                yield pad, more
 
 
 # A model
 
 
 def changes_to(
-    op: Op, own: Answer, output: Sequence[int], *, ceil_mode: bool, padded: bool
+    op: Op, own: Answer, output: Sequence[int], ceil_mode: bool, padded: bool
 ) -> Iterator[NumberChange]:
     """The changes of one thing that give an axis of a model the size asked for.
 
-    Args:
-        op: The operator.
-        own: The padding that the model has.
-        output: The output size asked for, on each axis.
-        ceil_mode: Whether the model has a pool that rounds up.
-        padded: Whether a part of its padding is that of a `Pad` in front.
+    A part of its own padding may be that of a `Pad` in front (`padded`).
     """
-    wanted = tuple(output)
-    turned = (
-        op in {"maxpool", "avgpool"}
-        and not padded
-        and wanted
-        == tuple(
-            pool_output_size(axis.size, axis.window, axis.begin, axis.end, ceil_mode=not ceil_mode)
-            for axis in own.axes
-        )
-    )
-    for place, axis in enumerate(own.axes):
-        if axis.output == wanted[place]:
+    turned = op in {"maxpool", "avgpool"} and not padded
+    turned = turned and [*output] == [_given(op, axis, not ceil_mode) for axis in own.axes]
+    for place, (axis, wanted) in enumerate(zip(own.axes, output, strict=True)):
+        if axis.output == wanted:
             continue
         if turned:
-            yield NumberChange(
-                place, "ceil_mode", int(ceil_mode), int(not ceil_mode), int(not ceil_mode)
-            )
-        if not (ceil_mode and padded):  # which windows are dropped depends on whose padding it is
-            yield from _changes(op, place, axis, wanted[place], ceil_mode=ceil_mode)
+            to = int(not ceil_mode)
+            yield NumberChange(place, "ceil_mode", int(ceil_mode), to, to)
+        if ceil_mode and padded:  # which windows are dropped depends on whose padding it is
+            continue
+        for what in ("end", "begin", *["output_padding"] * (op == "convtranspose")):
+            numbers = [*_changed(op, axis, what, wanted, ceil_mode)]
+            if numbers:
+                now: int = getattr(axis, what)
+                yield NumberChange(place, what, now, numbers[0], numbers[-1])
 
 
-def _changes(
-    op: Op, place: int, own: AxisAnswer, output: int, *, ceil_mode: bool
-) -> Iterator[NumberChange]:
+def _changed(op: Op, own: AxisAnswer, what: str, output: int, ceil: bool) -> Iterator[int]:
+    """The numbers in the place of one that give an axis the size asked for."""
     window = own.window
-    longest = (output + own.size) * window.stride + window.extent
-    most = {"end": longest, "begin": longest}
-    if op == "convtranspose":
-        most["output_padding"] = max(window.stride, window.dilation)
-    elif ceil_mode:
-        most = {
-            what: window.kernel * (other < window.kernel)
-            for what, other in (("end", own.begin), ("begin", own.end))
-        }
-    for what, past in most.items():
-        grows = op != "convtranspose" or what == "output_padding"
+    total = _missing(op, own.size, window, output)
+    if what == "output_padding":
+        numbers = range(max(window.stride, window.dilation))
+    else:
+        other = own.begin if what == "end" else own.end
+        near = total - other + own.output_padding
+        numbers = range(max(near - 2 * window.stride, 0), max(near + 2 * window.stride, 0) + 1)
+        if ceil and op != "convtranspose":
+            most = window.kernel if other < window.kernel else 0
+            numbers = range(numbers.start, min(numbers.stop, most))
+    for number in numbers:
+        if max(_given(op, replace(own, **{what: number}), ceil), 0) == output:
+            yield number
 
-        def outputs(number: int, what: str = what, grows: bool = grows) -> int:
-            told = {"begin": own.begin, "end": own.end, "more": own.output_padding}
-            told["more" if what == "output_padding" else what] = number
-            pair = told["begin"], told["end"]
-            found = max(output_of(op, own.size, window, pair, told["more"], ceil=ceil_mode), 0)
-            return found if grows else -found
 
-        wanted = output if grows else -output
-        least = bisect_left(range(past), wanted, key=outputs)
-        past = bisect_right(range(past), wanted, key=outputs)
-        if least < past:
-            yield NumberChange(place, what, getattr(own, what), least, past - 1)
+def _given(op: Op, axis: AxisAnswer, ceil: bool) -> int:
+    pads = axis.begin, axis.end
+    return output_of(op, axis.size, axis.window, pads, axis.output_padding, ceil=ceil)

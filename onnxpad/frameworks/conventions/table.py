@@ -22,16 +22,7 @@ from onnxpad.frameworks.conventions.rules import Demand, Limit, PaddingRule
 
 
 class AbsentError(UsageError):
-    """A convention that does not exist for a question; the message says why in a few words.
-
-    Attributes:
-        title: The framework that the message names; empty if it names none.
-    """
-
-    def __init__(self, message: str, title: str = "") -> None:
-        """Keeps the framework beside the message."""
-        super().__init__(message)
-        self.title = title
+    """A convention that does not exist for a question; the message says why in a few words."""
 
 
 class Convention(Struct, frozen=True):
@@ -69,7 +60,7 @@ def _on(axis: Axis, rule: PaddingRule, op: Op) -> AxisAnswer:
     found = rule.padding(axis, transposed=op == "convtranspose")
     for limit in rule.limits:
         if words := limit(axis, found):
-            raise AbsentError(words, _NAMED.get(limit, ""))
+            raise AbsentError(words)
     if found.output < 1:
         raise AbsentError(f"no output at size {axis.size}")
     return found
@@ -108,14 +99,10 @@ def _below_kernel(axis: Axis, found: AxisAnswer) -> str:
 
 
 def _torch_appends(axis: Axis, found: AxisAnswer) -> str:
-    """PyTorch's output_padding is below the stride or the dilation."""
-    stride, dilation = axis.window.stride, axis.window.dilation
-    if (axis.output_padding or 0) < max(stride, dilation):
+    stride, dilation, given = axis.window.stride, axis.window.dilation, axis.output_padding or 0
+    if given < max(stride, dilation):
         return ""
-    return (
-        f"PyTorch's output_padding is below the stride {stride} or the dilation {dilation}, not "
-        f"{axis.output_padding}"
-    )
+    return f"output_padding is below the stride {stride} or the dilation {dilation}, not {given}"
 
 
 def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
@@ -124,18 +111,14 @@ def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
     wanted, least = axis.size * stride, found.output - found.output_padding
     if axis.output_padding is not None or least <= wanted < least + stride:
         return ""
-    return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
-
-
-_NAMED: Mapping[Limit, str] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}
-"""The limits whose words name a framework."""
+    return f"reaches {least} to {least + stride - 1} here, not {wanted}"
 
 
 def _paddle_appends(axis: Axis, found: AxisAnswer) -> str:
-    if found.output_padding < axis.window.stride:
-        return ""
-    limit = f"below the stride {axis.window.stride}"
-    return f"PaddlePaddle's output_padding is {limit}, not {found.output_padding}"
+    stride, appended = axis.window.stride, found.output_padding
+    return (
+        "" if appended < stride else f"output_padding is below the stride {stride}, not {appended}"
+    )
 
 
 def _onnx_appends(axis: Axis, found: AxisAnswer) -> str:
@@ -415,22 +398,37 @@ transposed), `valid` pads nothing, and `causal` lets no output read a later inpu
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 
+_UNPADDED = (
+    Convention("unpadded", "no padding, rounded down; no crop", dict.fromkeys(OPS, _NONE)),
+)
+"""No padding, where a framework says no more about it."""
+
+
 class Framework(Struct, frozen=True):
     """A framework, with the conventions that it follows.
 
     Attributes:
         name: Its name, such as `pytorch`.
         title: Its name as it writes it, such as `PyTorch`.
-        by_intent: The conventions for an intent; the first that exists for an operator counts.
+        same: The conventions for an intent; the first that exists for an operator counts.
+        valid: The same for no padding.
+        causal: The same for padding at the begin.
         by_number: The conventions to which a user gives one number for both sides.
-        by_ceil: The same for a pool that is asked to round up.
+        by_ceil: The same for a pool that is asked to round up; if none, those.
     """
 
     name: str
     title: str
-    by_intent: Mapping[Intent, tuple[Convention, ...]]
+    same: tuple[Convention, ...]
+    valid: tuple[Convention, ...] = _UNPADDED
+    causal: tuple[Convention, ...] = ()
     by_number: tuple[Convention, ...] = ()
     by_ceil: tuple[Convention, ...] = ()
+
+    @property
+    def by_intent(self) -> Mapping[Intent, tuple[Convention, ...]]:
+        """The conventions for each intent."""
+        return {"same": self.same, "valid": self.valid, "causal": self.causal}
 
     def follows(self, intent: Intent, op: Op) -> bool:
         """Whether it has a convention for an intent and an operator."""
@@ -442,7 +440,7 @@ class Framework(Struct, frozen=True):
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        absent = AbsentError(f"{self.title} has no {intent} padding for {question.op}", self.title)
+        absent = ""
         # Whoever means no padding gives 0 where a number may be given, and otherwise none.
         number = (0,) * len(question.sizes) if intent == "valid" else None
         asked = Question(question.op, question.sizes, question.windows, number)
@@ -451,18 +449,9 @@ class Framework(Struct, frozen=True):
                 try:
                     return row.answer(asked)
                 except AbsentError as error:
-                    absent = error
-        raise absent if absent.title == self.title else AbsentError(f"{self.title}: {absent}")
-
-
-_UNPADDED = (
-    Convention(
-        "unpadded",
-        "no padding, rounded down; no crop",
-        dict.fromkeys(OPS, _NONE),
-    ),
-)
-"""No padding, where a framework says no more about it."""
+                    absent = str(error)
+        none = f"{self.title} has no {intent} padding for {question.op}"
+        raise AbsentError(f"{self.title}: {absent}" if absent else none)
 
 
 def _rows(*names: str) -> tuple[Convention, ...]:
@@ -478,28 +467,14 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
 _REACHING = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
 
 
-def _framework(
-    name: str,
-    title: str,
-    same: tuple[Convention, ...],
-    valid: tuple[Convention, ...] = _UNPADDED,
-    causal: tuple[Convention, ...] = (),
-    by_number: tuple[Convention, ...] = (),
-    by_ceil: tuple[Convention, ...] = (),
-) -> Framework:
-    by_intent: Mapping[Intent, tuple[Convention, ...]]
-    by_intent = {"same": same, "valid": valid, "causal": causal}
-    return Framework(name, title, by_intent, by_number, by_ceil or by_number)
-
-
 _VALID = _rows("tensorflow-valid")
 _CAUSAL = _rows("keras-causal")
 
 _FRAMEWORKS = (
-    _framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
-    _framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
-    _framework("tflite", "TensorFlow Lite", _rows("tflite")),
-    _framework(
+    Framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
+    Framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
+    Framework("tflite", "TensorFlow Lite", _rows("tflite")),
+    Framework(
         "pytorch",
         "PyTorch",
         (
@@ -510,22 +485,22 @@ _FRAMEWORKS = (
         by_number=(PYTORCH_PADDING,),
         by_ceil=_rows("pytorch-ceil"),
     ),
-    _framework(
+    Framework(
         "caffe", "Caffe", (_with("caffe", _REACHING),), _rows("caffe"), by_number=_rows("caffe")
     ),
-    _framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
-    _framework(
+    Framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
+    Framework(
         "paddle",
         "PaddlePaddle",
         _rows("paddle-same"),
         by_number=(replace(PYTORCH_PADDING, counts=False),),
         by_ceil=_rows("paddle-ceil"),
     ),
-    _framework("coreml", "CoreML", _rows("coreml-same")),
-    _framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),
-    _framework("onnx-same-upper", "ONNX's SAME_UPPER", _rows("onnx-same-upper")),
-    _framework("onnx-same-lower", "ONNX's SAME_LOWER", _rows("onnx-same-lower")),
-    _framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
+    Framework("coreml", "CoreML", _rows("coreml-same")),
+    Framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),
+    Framework("onnx-same-upper", "ONNX's SAME_UPPER", _rows("onnx-same-upper")),
+    Framework("onnx-same-lower", "ONNX's SAME_LOWER", _rows("onnx-same-lower")),
+    Framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
 )
 
 FRAMEWORKS: Mapping[str, Framework] = {each.name: each for each in _FRAMEWORKS}

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
+from onnxpad.arithmetic.window import end_read
 from onnxpad.frameworks.conventions.effect import divisors
-from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 
 KERAS_NAMES = {
     "same": frozenset({"tensorflow-same", "keras-same"}),
@@ -23,42 +23,28 @@ KERAS_NAMES = {
 
 
 def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
-    """How to write what a convention computes.
+    """A line of PyTorch, one of Keras and an operator of ONNX that compute what an answer says.
 
-    Args:
-        question: The operator.
-        answer: What the convention does.
-        names: The convention, and all that compute the same: those words may be used.
-
-    Returns:
-        A line of PyTorch (`pytorch`), one of Keras (`keras`) and an operator of ONNX (`onnx`).
+    The words of the conventions that are named, which compute the same, may be used.
     """
-    if question.op == "convtranspose":
-        return {
-            "pytorch": _torch_transposed(question, answer),
-            "keras": _keras_transposed(question, answer, names),
-            "onnx": _onnx(question, answer, [(axis.begin, axis.end) for axis in answer.axes]),
-        }
+    transposed = question.op == "convtranspose"
     return {
-        "pytorch": _torch(question, answer, names),
+        "pytorch": (_torch_transposed if transposed else _torch)(question, answer, names),
         "keras": _keras(question, answer, names),
-        "onnx": _onnx_slide(question, answer),
+        "onnx": (_onnx if transposed else _onnx_slide)(question, answer, answer.pads),
     }
 
 
 def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None) -> dict[str, str]:
     """How to write a `Pad` of the last axes of data with its channels first.
 
-    Args:
-        pads: (begin, end) for each of these axes.
-        mode: Its mode.
-        value: Its fill; None where it is not known.
+    Its fill is None where it is not known.
     """
     modes = {"reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
     if mode == "constant" and value is not None:
         modes[mode] = f", value={value:g}" if value else ""
     torch = _torch_pad(pads, modes[mode]) if mode in modes else ""
-    keras = f"{_zero_padding(pads)}(x)" if mode == "constant" and value == 0 else ""
+    keras = f"{_amounts('ZeroPadding', pads)}(x)" if mode == "constant" and value == 0 else ""
     return {"pytorch": torch, "keras": keras, "onnx": ""}
 
 
@@ -89,45 +75,40 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     pool = f"nn.{layer[op]}{slide})"
     if op == "maxpool":
         return f"{pool}({_torch_pad(pads, ', value=-torch.inf')})"
-    if op == "conv" or _divides_by_kernel(answer):
-        return f"{pool}({_torch_pad(pads)})"
-    if _counting(answer, pads, (False,)) is None:
-        return ""
-    return f"p = lambda t: {pool}({_torch_pad(pads, data='t')}); p(x) / p(torch.ones_like(x))"
+    return f"{pool}({_torch_pad(pads)})" if op == "conv" or _divides_by_kernel(answer) else ""
 
 
 def _torch_pads(op: Op, answer: Answer) -> list[str] | None:
     """PyTorch's own arguments for the padding; None where they do not give the same."""
-    pads = tuple(axis.begin for axis in answer.axes)
-    padding = [f"padding={_short(pads)}"] if any(pads) else []
+    numbers = tuple(axis.begin for axis in answer.axes)
+    pads = [(pad, pad) for pad in numbers]
+    padding = [f"padding={_short(numbers)}"] if any(numbers) else []
     if op == "conv":
-        return padding if _outputs(answer, pads, ceil_mode=False) else None
-    kernels = (axis.window.kernel for axis in answer.axes)
-    if any(pad > kernel // 2 for pad, kernel in zip(pads, kernels, strict=True)):
+        return padding if _gives(answer, pads, ceil=False) else None
+    if any(axis.begin > axis.window.kernel // 2 for axis in answer.axes):
         return None
     for ceil_mode in (False, True):
-        if not _outputs(answer, pads, ceil_mode=ceil_mode):
+        if not _gives(answer, pads, ceil=ceil_mode):
             continue
         rounding = ["ceil_mode=True"] if ceil_mode else []
         if op == "maxpool":
             return padding + rounding
-        counts = _counting(answer, [(pad, pad) for pad in pads], (True, False))
+        counts = _counting(answer, pads, (True, False))
         if counts is not None:
             return padding + rounding + ([] if counts else ["count_include_pad=False"])
     return None
 
 
-def _outputs(answer: Answer, pads: Sequence[int], *, ceil_mode: bool) -> bool:
-    """Whether the same padding on both sides gives the number of outputs."""
+def _gives(answer: Answer, pads: Sequence[tuple[int, int]], *, ceil: bool) -> bool:
+    """Whether pads give the number of outputs."""
+    op: Op = "maxpool" if ceil else "conv"
     return answer.output == tuple(
-        pool_output_size(axis.size, axis.window, pad, pad, ceil_mode=True)
-        if ceil_mode
-        else output_size(axis.size, axis.window, pad, pad)
-        for axis, pad in zip(answer.axes, pads, strict=True)
+        output_of(op, axis.size, axis.window, pair, 0, ceil=ceil)
+        for axis, pair in zip(answer.axes, pads, strict=True)
     )
 
 
-def _torch_transposed(question: Question, answer: Answer) -> str:
+def _torch_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
     rank = len(answer.axes)
     slide = _slide(question, answer, "dilation")
     ends = [axis.end - axis.output_padding for axis in answer.axes]
@@ -147,84 +128,58 @@ def _torch_transposed(question: Question, answer: Answer) -> str:
 
 def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
     op, rank = question.op, len(answer.axes)
-    if op == "conv":
-        layer = f"Conv{rank}D(n, {_slide(question, answer, 'dilation_rate')}"
-    else:
-        if question.is_dilated:
-            return ""
-        kind = "MaxPooling" if op == "maxpool" else "AveragePooling"
-        layer = f"{kind}{rank}D({_slide(question, answer, '')}"
+    if ("pool" in op and question.is_dilated) or (op == "convtranspose" and question.grouped):
+        return ""
     if question.is_strided and _is_dilated(answer):
         return ""
+    slide = _slide(question, answer, "" if "pool" in op else "dilation_rate")
+    layer = {
+        "conv": f"Conv{rank}D(n, {slide}",
+        "convtranspose": f"Conv{rank}DTranspose(n, {slide}",
+        "maxpool": f"MaxPooling{rank}D({slide}",
+        "avgpool": f"AveragePooling{rank}D({slide}",
+    }[op]
     for word, known in KERAS_NAMES.items():
         if known.intersection(names):
             return f"{layer}, padding='{word}')"
+    if op == "convtranspose":
+        # Keras's valid appends zeros where the extent is below the stride.
+        kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
+        pairs = zip(answer.axes, kept, strict=True)
+        crops = [(axis.begin, axis.end - axis.output_padding + more) for axis, more in pairs]
+        if any(end < 0 for _, end in crops):
+            return ""
+        return (
+            f"{_amounts('Cropping', crops)}({layer})(x))" if any(map(any, crops)) else f"{layer})"
+        )
     pads = [(axis.begin, _end(axis)) for axis in answer.axes]
     if not any(map(any, pads)):
         return f"{layer})"
     if op == "maxpool":
         amounts = ", ".join(f"({begin}, {end})" for begin, end in [(0, 0), *pads, (0, 0)])
         return f"{layer})(ops.pad(x, ({amounts}), constant_values=-np.inf))"
-    if op == "avgpool" and not _divides_by_kernel(answer):
-        return ""
-    return f"{layer})({_zero_padding(pads)}(x))"
+    fills_zero = op == "conv" or (op == "avgpool" and _divides_by_kernel(answer))
+    return f"{layer})({_amounts('ZeroPadding', pads)}(x))" if fills_zero else ""
 
 
-def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
-    if question.grouped or (question.is_strided and _is_dilated(answer)):
-        return ""
-    rank = len(answer.axes)
-    layer = f"Conv{rank}DTranspose(n, {_slide(question, answer, 'dilation_rate')}"
-    for word, known in KERAS_NAMES.items():
-        if known.intersection(names):
-            return f"{layer}, padding='{word}')"
-    # Keras's valid appends zeros where the extent is below the stride.
-    kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
-    ends = [
-        axis.end - axis.output_padding + more for axis, more in zip(answer.axes, kept, strict=True)
-    ]
-    layer, line = f"{layer})", ""
-    crops = [(axis.begin, max(end, 0)) for axis, end in zip(answer.axes, ends, strict=True)]
-    if any(map(any, crops)):
-        amounts = ", ".join(f"({begin}, {end})" for begin, end in crops)
-        line = f"Cropping{rank}D({_pairs(rank, amounts)})({layer}(x))"
-    if any(end < 0 for end in ends):
-        padding = _zero_padding([(0, max(-end, 0)) for end in ends])
-        line = f"{padding}({line or f'{layer}(x)'})"
-    return line or layer
-
-
-def _zero_padding(pads: Sequence[tuple[int, int]]) -> str:
+def _amounts(layer: str, pads: Sequence[tuple[int, int]]) -> str:
+    """A layer with a pair of amounts on one axis, or a tuple of pairs on more."""
     amounts = ", ".join(f"({begin}, {end})" for begin, end in pads)
-    return f"ZeroPadding{len(pads)}D({_pairs(len(pads), amounts)})"
-
-
-def _pairs(rank: int, amounts: str) -> str:
-    """Amounts as Keras's layers take them: a pair on one axis, a tuple of pairs on more."""
-    return amounts if rank == 1 else f"({amounts})"
+    return f"{layer}{len(pads)}D({amounts if len(pads) == 1 else f'({amounts})'})"
 
 
 # ONNX
 
 
-def _onnx_slide(question: Question, answer: Answer) -> str:
+def _onnx_slide(question: Question, answer: Answer, own: Sequence[tuple[int, int]]) -> str:
     op = question.op
     read = [(axis.begin, _end(axis)) for axis in answer.axes]
-    for pads, ceil_mode in ((answer.pads, False), (answer.pads, True), (read, False)):
+    for pads, ceil_mode in ((own, False), (own, True), (read, False)):
         if ceil_mode and op == "conv":
             continue
-        axes = [
-            replace(axis, begin=begin, end=end)
-            for axis, (begin, end) in zip(answer.axes, pads, strict=True)
-        ]
-        found = (
-            pool_output_size(axis.size, axis.window, axis.begin, axis.end, ceil_mode=True)
-            if ceil_mode
-            else output_size(axis.size, axis.window, axis.begin, axis.end)
-            for axis in axes
-        )
-        below = all(max(axis.begin, axis.end) < axis.window.kernel for axis in axes)
-        if tuple(found) != answer.output or not (op == "conv" or below):
+        pairs = zip(answer.axes, pads, strict=True)
+        below = all(max(pair) < axis.window.kernel for axis, pair in pairs)
+        if not _gives(answer, pads, ceil=ceil_mode) or not (op == "conv" or below):
             continue
         further = ["ceil_mode=1"] if ceil_mode else []
         if op == "avgpool":

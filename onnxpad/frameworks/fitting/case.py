@@ -29,7 +29,7 @@ from onnxpad.frameworks.conventions.table import (
     Intent,
 )
 from onnxpad.padding.padding import Padding
-from onnxpad.semantics.layers import Pairs, is_padded
+from onnxpad.semantics.layers import Pairs
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
@@ -94,8 +94,6 @@ class Case(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def is_padded(self) -> bool:
         """Whether its padding makes a difference at any size."""
-        if self.padding.pads is not None and not is_padded(self.padding.pads):
-            return any(self.padding.output_padding)
         none = ((0, 0),) * len(self.windows)
         plain = Padding(none, output_padding=(0,) * len(self.padding.output_padding))
         return any(
@@ -192,15 +190,7 @@ def case_of(
     *,
     over_pad: bool = False,
 ) -> Case:
-    """What decides which conventions an operator fits.
-
-    Args:
-        op: The kind of operator.
-        windows: One per spatial axis.
-        sizes: The sizes of the data that is padded.
-        padding: How it pads in total.
-        over_pad: Whether it counts padding only since it averages over a `Pad`.
-    """
+    """What decides which conventions an operator with this total padding fits."""
     axes = [axis for axis, kept in enumerate(sliding(windows, padding)) if kept]
     return _CASE(
         op,
@@ -257,17 +247,8 @@ def answer_of(padding: Padding, question: Question) -> Answer:
 
 def _is_alike(op: Op, one: Answer, other: Answer) -> bool:
     """Whether two answers have the same windows, whatever an average divides by."""
-    return all(_is_same_axis(op, *axes) for axes in zip(one.axes, other.axes, strict=True))
-
-
-def _is_same_axis(op: Op, one: AxisAnswer, other: AxisAnswer) -> bool:
-    if one.output != other.output:
-        return False
-    if one.begin == other.begin and one.window == other.window:
-        return True
-    if op == "convtranspose" or one.size >= 2 * one.window.extent + one.window.stride:
-        return False  # some windows read no padding, and read elsewhere
-    return effect(op, one, counts=False) == effect(op, other, counts=False)
+    pairs = zip(one.axes, other.axes, strict=True)
+    return all(effect(op, a, counts=False) == effect(op, b, counts=False) for a, b in pairs)
 
 
 def _counting_matters(answer: Answer) -> bool:
@@ -339,7 +320,8 @@ def _candidates(case: Case, framework: Framework) -> Iterator[_Candidate]:
     }
     if len(numbers) == 1:
         padding, output_padding = zip(*numbers.pop(), strict=True)
-        for row in framework.by_ceil if case.padding.ceil else framework.by_number:
+        by_ceil = framework.by_ceil if case.padding.ceil else ()
+        for row in by_ceil or framework.by_number:
             yield partial(_by_number, row, padding, output_padding)
     for intent in sorted(INTENTS, key=lambda each: each != case.intent):
         if framework.follows(intent, case.op):

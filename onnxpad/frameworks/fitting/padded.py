@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
@@ -106,11 +107,6 @@ class Padded(Struct, frozen=True, eq=False):
         return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.site.windows)
 
     @property
-    def is_known(self) -> bool:
-        """Whether all its sizes are known, or open within known limits."""
-        return not any(isinstance(size, Unknown) for size in self.sizes)
-
-    @property
     def verb(self) -> str:
         """The verb for its pads: those of a transposed convolution crop."""
         return "crops" if self.case.op == "convtranspose" else "pads"
@@ -133,7 +129,7 @@ class Padded(Struct, frozen=True, eq=False):
             "stride": [window.stride for window in self.site.windows],
             "dilation": [window.dilation for window in self.site.windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
-            "pads": self.pads or self.auto_pad,
+            "pads": self.pads or same_of(self.padding.odd),
             "output_padding": self.padding.output_padding,
             "ceil_mode": self.padding.ceil,
             "count_include_pad": self.padding.counted,
@@ -146,11 +142,6 @@ class Padded(Struct, frozen=True, eq=False):
         if self.padding.pads is None and len(known) == len(self.sizes):
             return self.padding.amounts(known, self.site.windows)
         return self.padding.pads
-
-    @property
-    def auto_pad(self) -> str:
-        """The SAME that computes its pads from the size."""
-        return same_of(self.padding.odd)
 
 
 def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:
@@ -189,7 +180,10 @@ def _total(context: Context, site: Site) -> Padded | str:
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
-        total = alike.whole or _as_same(context, op)
+        total = alike.whole
+        if total is None:
+            with suppress(RefusalError):  # a `Pad` in front may compute SAME
+                total = context.sites.same_of(op)
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
@@ -211,16 +205,7 @@ def takes_nearest(context: Context, site: Site) -> bool:
     pad = context.pad(nearest[0])
     if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
         return False
-    try:
+    with suppress(RefusalError):
         context.sites.check_mergeable(site.op, pad)
-    except RefusalError:
-        return False
-    return True
-
-
-def _as_same(context: Context, op: WindowOp) -> Padding | None:
-    """SAME, if a `Pad` in front of an operator computes its amounts; None if it does not."""
-    try:
-        return context.sites.same_of(op)
-    except RefusalError:
-        return None
+        return True
+    return False

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from msgspec import Struct
-
-from onnxpad.arithmetic.window import pads_text
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.arithmetic.window import pads_text, same_of
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.pass_api import Context
 
 if TYPE_CHECKING:
+    from onnxpad.frameworks.conventions.table import Framework
     from onnxpad.frameworks.fitting.case import Fit, Likeness
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
@@ -47,22 +47,6 @@ _STAYS = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
     "a framework"
 )
-
-
-class ModelPadding(Struct, frozen=True):
-    """The padding of a model.
-
-    Attributes:
-        operators: The window operators of all its graphs, in file order, with their total padding.
-        left: Those whose padding is not known.
-        convention: The framework asked for; empty if none was.
-        title: Its name as it writes it.
-    """
-
-    operators: Sequence[Padded]
-    left: Sequence[Left]
-    convention: str = ""
-    title: str = ""
 
 
 class ReportConvention:
@@ -110,21 +94,33 @@ class ReportConvention:
     code: ClassVar[str] = "PAD601"
     severity: ClassVar[Severity] = Severity.INFO  # unless a convention was asked for
 
-    def find(self, model: ModelPadding) -> Iterator[Finding]:
-        """Yields every finding about a model."""
-        return self._unfit(model) if model.convention else self._report(model)
+    def of(self, contexts: Iterable[Context], convention: str) -> Iterator[Finding]:
+        """Yields every finding about a model, with a framework asked for, or without."""
+        # Evaluating conventions is for reports that are made: their pages are read without it.
+        from onnxpad.frameworks.conventions.table import FRAMEWORKS
+        from onnxpad.frameworks.fitting.padded import padded_operators
 
-    def _report(self, model: ModelPadding) -> Iterator[Finding]:
+        return self.find(*padded_operators(contexts), FRAMEWORKS.get(convention))
+
+    def find(
+        self, operators: Sequence[Padded], left: Sequence[Left], convention: Framework | None = None
+    ) -> Iterator[Finding]:
+        """Yields every finding about the window operators of a model, those not understood too."""
+        if convention is None:
+            return self._report(operators, left)
+        return self._unfit(operators, left, convention)
+
+    def _report(self, operators: Sequence[Padded], left: Sequence[Left]) -> Iterator[Finding]:
         """One finding about all operators."""
-        padded = [each for each in model.operators if each.case.is_padded]
-        told = [*_mixed(model.operators)]
+        padded = [each for each in operators if each.case.is_padded]
+        told = [*_mixed(operators)]
         if not padded and not told:
             return
         evidence: dict[str, object] = {
             "operators": [_facts(each) for each in padded],
             "unknown": [
                 {"label": context.label(node), "op_type": node.op, "reason": why}
-                for context, node, why in model.left
+                for context, node, why in left
             ],
         }
         said = [_summary(padded)] if padded else []
@@ -134,35 +130,39 @@ class ReportConvention:
         first = padded[0] if padded else min(told[0][2].values(), key=len)[0]
         yield _finding((first.context, first.site.node), "; ".join(said), evidence)
 
-    def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
+    def _unfit(
+        self, operators: Sequence[Padded], left: Sequence[Left], asked: Framework
+    ) -> Iterator[Finding]:
         """One finding about each that does not fit the convention asked for."""
         untold: list[tuple[Context, Node]] = []
-        for each in model.operators:
-            fit = each.fit(model.convention)
-            if each.case.follows(model.convention):
+        for each in operators:
+            fit = each.fit(asked.name)
+            if each.case.follows(asked.name):
                 continue
-            if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
+            if fit.holds == "absent" or (
+                fit.holds == "sometimes" and any(isinstance(size, Unknown) for size in each.sizes)
+            ):
                 untold.append((each.context, each.site.node))
             elif each.case.over_pad:
                 continue
             elif fit.rounds:
                 ways = ("up", "down") if each.padding.ceil else ("down", "up")
-                said = f"rounds its output size {ways[0]}, {model.title} {ways[1]}"
-                yield self._warned(each, model.convention, said)
+                said = f"rounds its output size {ways[0]}, {asked.title} {ways[1]}"
+                yield self._warned(each, asked.name, said)
             elif fit.holds != "always":
-                said = f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}"
+                said = f"{_padding(each)}{_where(each)}, {_other(each, fit, asked.title)}"
                 facts = {"would_be": fit.pads, "same_at": fit.same_at}
-                yield self._warned(each, model.convention, said, **facts)
+                yield self._warned(each, asked.name, said, **facts)
             if fit.counts is not None:
-                said = f"does not count its padding, which {model.title} does"
+                said = f"does not count its padding, which {asked.title} does"
                 if not fit.counts:
-                    said = f"counts its padding, which {model.title} does not"
-                yield self._warned(each, model.convention, said)
-        untold += [(context, node) for context, node, _ in model.left]
+                    said = f"counts its padding, which {asked.title} does not"
+                yield self._warned(each, asked.name, said)
+        untold += [(context, node) for context, node, _ in left]
         if untold:
             labels = [context.label(node) for context, node in untold]
             some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
-            said = f"whether {some} {model.title} is not known (first: {labels[0]!r})"
+            said = f"whether {some} {asked.title} is not known (first: {labels[0]!r})"
             yield _finding(untold[0], said, {"operators": labels})
 
     def _warned(self, about: Padded, convention: str, message: str, **pads: object) -> Finding:
@@ -231,16 +231,6 @@ def _mixed(operators: Sequence[Padded]) -> Iterator[_Told]:
             yield name, f"{'mixed: ' * (name == 'mixed')}{', '.join(named)}", groups
 
 
-def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
-    """The padding of the graphs of a model, for reports with a framework asked for, or without."""
-    # Evaluating conventions is for reports that are made: their pages are read without it.
-    from onnxpad.frameworks.conventions.table import FRAMEWORKS
-    from onnxpad.frameworks.fitting.padded import padded_operators
-
-    title = FRAMEWORKS[convention].title if convention else ""
-    return ModelPadding(*padded_operators(contexts), convention, title)
-
-
 def _summary(padded: Sequence[Padded]) -> str:
     """How many operators fit which convention, in one line."""
     groups: dict[str, list[Padded]] = {}
@@ -279,7 +269,7 @@ def _facts(each: Padded) -> dict[str, object]:
 def _padding(each: Padded) -> str:
     pads = each.pads
     if pads is None:
-        return f"pads as {each.auto_pad}"
+        return f"pads as {same_of(each.padding.odd)}"
     said = f"{each.verb} {pads_text(pads)}"
     if any(each.padding.output_padding):
         said += f", output_padding {list(each.padding.output_padding)}"

@@ -30,13 +30,8 @@ def difference(
 ) -> Difference:
     """Runs both models on the same inputs, with optimisation off.
 
-    Args:
-        original: The original.
-        changed: The model with the other padding, serialised.
-        inputs: The inputs; those of the reference, or drawn ones, if None.
-        reference: A framework's outputs, of which only the inputs are used.
-        folder: Folder of the external data of `changed`.
-        progress: Called with (step, runs made, runs planned).
+    Without inputs they are those of the reference, or drawn. The folder is that of the external
+    data of the changed model.
 
     Raises:
         UsageError: Arrays do not fit the model.

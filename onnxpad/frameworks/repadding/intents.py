@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
-    Window,
+    ODD,
     pads_text,
     same_of,
     same_pads,
@@ -25,7 +25,6 @@ from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
-from onnxpad.semantics.layers import Pair
 from onnxpad.semantics.operators import Fill, PadOp, WindowOp
 
 
@@ -48,9 +47,8 @@ def intent_of(site: Site) -> Intent:
     """
     if site.padding.is_same:
         return "same"
-    fits: set[Intent] = {*INTENTS}
-    for place in range(len(site.windows)):
-        fits.intersection_update(_crops(site, place) if site.is_transposed else _pads(site, place))
+    axes = ({*_fitting(site, place)} for place in range(len(site.windows)))
+    fits = {*INTENTS}.intersection(*axes)
     if {"same", "valid"} <= fits:
         raise AbsentError("SAME and VALID are the same here")
     if len(fits) == 1:
@@ -64,46 +62,29 @@ def intent_of(site: Site) -> Intent:
     raise AbsentError(f"its pads {pads} are neither SAME's, nor half the kernel, nor none{advice}")
 
 
-def _pads(site: Site, place: int) -> Iterator[Intent]:
+def _fitting(site: Site, place: int) -> Iterator[Intent]:
     """The intents that fit the numbers on one axis."""
     window, size = site.windows[place], site.known_sizes[place]
-    begin, end = pair = _pair(site, place)
-    total = _total(size, window)
-    is_half = begin == end and begin in {(window.extent - 1) // 2, window.extent // 2}
-    is_total = begin + end == total and abs(begin - end) <= 1
+    extent, stride = window.extent, window.stride
+    begin, end = pair = site.padding.numbers[place]
+    if site.is_transposed:
+        appended = site.padding.output_padding[place]
+        if begin + end - appended == extent - stride and abs(begin - end) <= 1:
+            yield "same"
+        if pair == (0, 0) and appended in {0, max(stride - extent, 0)}:
+            yield "valid"
+        return
+    total = None  # where SAME's depends on an open size
+    if size is not None or extent == 1 or stride == 1:
+        total = sum(same_pads(extent if size is None else size, window, odd="end"))
+    is_half = begin == end and begin in {(extent - 1) // 2, extent // 2}
     if pair == (0, 0):
         yield "valid"
-    if is_total or (is_half and begin):
+    if (begin + end == total and abs(begin - end) <= 1) or (is_half and begin):
         yield "same"
     is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
-    if is_line and pair == (window.extent - 1, 0):
+    if is_line and pair == (extent - 1, 0):
         yield "causal"
-
-
-def _crops(site: Site, place: int) -> Iterator[Intent]:
-    """The intents that fit the numbers of a transposed convolution on one axis."""
-    window, output_padding = site.windows[place], site.padding.output_padding[place]
-    begin, end = pair = _pair(site, place)
-    half = begin == end == (window.extent - 1) // 2
-    if begin + end - output_padding == window.extent - window.stride and (
-        half or abs(begin - end) <= 1
-    ):
-        yield "same"
-    if pair == (0, 0) and output_padding in {0, max(window.stride - window.extent, 0)}:
-        yield "valid"
-
-
-def _pair(site: Site, place: int) -> Pair:
-    assert site.padding.pads is not None
-    return site.padding.pads[place]
-
-
-def _total(size: int | None, window: Window) -> int | None:
-    """SAME's total on an axis; None where it depends on an open size."""
-    if size is None and window.extent > 1 and window.stride > 1:
-        return None
-    begin, end = same_pads(window.extent if size is None else size, window, odd="end")
-    return begin + end
 
 
 def chosen(
@@ -114,18 +95,7 @@ def chosen(
     extents: Sequence[Extent],
     opset: int,
 ) -> Padding | None:
-    """The padding of an operator in a framework, at these sizes of its data.
-
-    Args:
-        site: The operator.
-        op: Its operator.
-        framework: The framework.
-        intent: The intent of its padding.
-        extents: The sizes of its data.
-        opset: The version of the standard operators.
-
-    Returns:
-        The padding; None where the operator follows the framework as it is.
+    """The padding of an operator in a framework at these sizes; None where it follows it as it is.
 
     Raises:
         AbsentError: The framework has no such operator, or ONNX's has no such padding.
@@ -135,35 +105,25 @@ def chosen(
     sizes = tuple(size if isinstance(size, int) else None for size in extents)
     tried = [Question(op, each, site.windows) for each in _sizes(site, sizes)]
     answers = [framework.answer(intent, question) for question in tried]
+    keeps_size = intent == "same" and framework.name != "valid" and not site.is_transposed
     for answer in answers:
         for window, axis in zip(site.windows, answer.axes, strict=True):
             if window != axis.window and window.kernel > 1:
                 raise AbsentError(
                     f"{framework.title} slides it without its dilation, and no padding does that"
                 )
-    if intent == "same" and framework.name != "valid" and not site.is_transposed:
-        _require_size(framework, answers)
-    for padding in _expressing(site, answers[0]):
-        if all(
-            _computes(padding, question, answer)
-            for question, answer in zip(tried, answers, strict=True)
-        ):
-            _require_runnable(site, padding, tried, sizes, opset)
-            return padding
-    where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
-    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
-
-
-def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:
-    """Raises unless the padding of a framework keeps the size, as SAME does."""
-    for answer in answers:
-        for axis in answer.axes:
             wanted = -(-axis.size // axis.window.stride)
-            if axis.output < wanted:
+            if keeps_size and axis.output < wanted:
                 raise AbsentError(
                     f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
                     f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
                 )
+    for padding in _expressing(site, answers[0]):
+        if all(_computes(padding, *each) for each in zip(tried, answers, strict=True)):
+            _require_runnable(site, padding, tried, sizes, opset)
+            return padding
+    where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
+    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
 
 
 def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
@@ -195,11 +155,10 @@ def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:
         yield Padding(answer.pads, output_padding=answer.output_padding)
         return
     counted = answer.counts and any(map(any, answer.pads))
-    yield Padding(answer.pads, counted=counted)
-    if site.is_pool:
-        yield Padding(answer.pads, counted=counted, ceil=True)
-    yield Padding(None, odd="end", counted=answer.counts)
-    yield Padding(None, odd="begin", counted=answer.counts)
+    for ceil in (False, True) if site.is_pool else (False,):
+        yield Padding(answer.pads, counted=counted, ceil=ceil)
+    for odd in ODD.values():
+        yield Padding(None, odd=odd, counted=answer.counts)
 
 
 def _computes(padding: Padding, question: Question, wanted: Answer) -> bool:
@@ -217,7 +176,7 @@ def _require_runnable(
     opset: int,
 ) -> None:
     """Raises unless ONNX and the runtime compute a padding as it is meant."""
-    name, row = site.node.op, site.row
+    name, row, since = site.node.op, site.row, CHANGED
     for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
         if wanted and (not attribute or opset < row.since(attribute)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
@@ -242,16 +201,10 @@ def _require_runnable(
                 )
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end
-            if padding.counted and past and _divides_by_whole_kernels(site, opset):
-                since = CHANGED
+            is_own = row.inputs.zero_point is None and row.declaration is None
+            if padding.counted and past and (opset < since or not is_own):
                 before = f"before opset {since} " if opset < since else ""
                 raise AbsentError(
                     f"{before}{name} that counts its padding divides by the whole kernel where a "
                     "window reaches past it"
                 )
-
-
-def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
-    row = site.row
-    is_own = row.inputs.zero_point is None and row.declaration is None
-    return opset < CHANGED or not is_own

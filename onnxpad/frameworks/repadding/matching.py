@@ -8,16 +8,14 @@ first, then what `search` finds. What is found is written into the model, and th
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, groupby, islice, product, repeat
+from itertools import groupby, repeat
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 from onnx import TensorProto
 
@@ -25,12 +23,16 @@ from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.candidates import WHOLE, Candidate, candidates, resized
+from onnxpad.frameworks.repadding.candidates import (
+    Candidate,
+    conventions_of,
+    effect_of,
+    options_of,
+)
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.references import (
     ROUNDINGS,
     Closeness,
-    are_few,
     bits,
     gap,
     trial,
@@ -38,7 +40,8 @@ from onnxpad.frameworks.repadding.references import (
 )
 from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
 from onnxpad.frameworks.repadding.sites import (
-    forget_sizes,
+    declare_anew,
+    output_sizes,
     settled,
     sites_of,
     with_pads,
@@ -47,8 +50,8 @@ from onnxpad.frameworks.repadding.sites import (
 )
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
-from onnxpad.graph import Graph, nodes_upstream
-from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.graph import Graph, Node, nodes_upstream
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
@@ -79,18 +82,8 @@ def match_graph(
 ) -> Matching:
     """Finds the padding with which a graph reproduces a reference, and writes it into the graph.
 
-    The graph stays as it is unless the outcome is `matched`, or `partly matched` and `partial`.
-
-    Args:
-        graph: The model, its padding folded.
-        reference: A framework's outputs, with its inputs unless `inputs` is given, and inner
-            tensors by the names that the model has for them.
-        inputs: The inputs.
-        rtol: Allowed difference relative to each element.
-        atol: Allowed absolute difference; both None for rounding, relative to the range.
-        seconds: How long to search.
-        partial: Whether to write what explains a part of the difference.
-        progress: Called with (step, done, total).
+    The graph, whose padding is folded, stays as it is unless the outcome is `matched`, or `partly
+    matched` and `partial`. The arguments are those of `onnxpad.match`.
 
     Raises:
         UsageError: The arrays do not fit the model.
@@ -100,8 +93,8 @@ def match_graph(
     context = Context(graph)
     windows, left = sites_of(context)
     every, others = with_pads(context, windows)
-    options = {site: _options(site) for site in every}
-    sites = [site for site in every if len(options[site]) > 1]
+    choices = {site: options_of(site) for site in every}
+    sites = [site for site in every if len(choices[site]) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     given = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
@@ -114,13 +107,11 @@ def match_graph(
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
-    chosen = [options[site] for site in copy.sites]
+    chosen = [choices[site] for site in copy.sites]
     kept = *((context.label(node), why) for node, why in left), *others, *copy.left
-    stages = Counter[str]()
-    end = time.monotonic() + seconds
     with open_session(copy.model, folder=folder) as session:
-        asked = given.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
-        task = _Task(graph, copy, chosen, *asked, functools.partial(_noise, graph, given), stages)
+        asked = given.draws, wanted, Closeness(rtol, atol), seconds, progress
+        task = _Task(graph, copy, chosen, *asked, lambda: _noise(graph, given))
         task.session = session
         result = task.solve()
         result = replace(
@@ -129,7 +120,7 @@ def match_graph(
             layout={**given.layout, **task.layout()},
             notes=given.remarks,
             runs=task.runs,
-            stages=dict(stages),
+            stages=dict(task.stages),
             record=() if any(given.inner) else tuple(task.to_record(result)),
         )
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
@@ -231,11 +222,10 @@ class _Task:
         seconds: float,
         progress: Progress | None,
         noise: Callable[[], dict[str, Trial]],
-        stages: Counter[str],
     ) -> None:
         self._noise = noise
         self.closeness = closeness
-        self.stages = stages
+        self.stages = Counter[str]()
         self._stage = "as it is"
         self._graph = graph
         self._copy = copy
@@ -244,20 +234,15 @@ class _Task:
         self._all = range(len(wanted))  # all samples
         self._seconds = seconds
         self._end = time.monotonic() + seconds
-        self._late = time.monotonic() + _LATE * seconds
+        self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
         self._progress = progress or (lambda *_: None)
         self._options = options
-        self._whole = _conventions(copy.sites, options)
+        self._whole = conventions_of(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
-        self._known: dict[Point, Trial] = {}  # conventions of the whole model, by all recorded
-        self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
-        self._reach_of_failure = 0
-        self._fails = False  # the model as it is, so that other sizes lead no nearer
-        self._resized: tuple[Point, ...] = ()
         self._point: Point = (0,) * len(copy.sites)
-        self._settled = self._point
+        self._settled = self._nearest = self._point
         self._reached: tuple[str, ...] = ()
 
     # Evaluating
@@ -272,17 +257,15 @@ class _Task:
         self._stage = stage
 
     def _is_over(self) -> bool:
-        is_over = time.monotonic() > self._end
-        self._ran_out |= is_over
-        return is_over
-
-    def _choices(self, point: Point) -> list[Padding]:
-        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
+        now = time.monotonic()
+        self._ran_out |= now > self._end
+        return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
     def _outputs(
         self, point: Point, sample: int, names: Sequence[str]
     ) -> Mapping[str, Value] | None:
-        feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
+        chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
+        feeds = {**self._draws[sample].feeds, **self._copy.feeds(chosen)}
         self.stages[self._stage] += 1
         sizes = self._copy.probes
         self._progress(f"trying candidates, {self._seconds:.0f} s at most", self.runs, 0)
@@ -291,11 +274,8 @@ class _Task:
         except LimitError:
             if not any(point):
                 raise
-            self._reach_of_failure = 0
             return None
-        except EngineError as error:
-            reached = (self._places.get(name, 0) for name in error.nodes)
-            self._reach_of_failure = max(reached, default=0)
+        except EngineError:
             return None
         if sample == 0:
             self._sizes[point] = [
@@ -314,12 +294,7 @@ class _Task:
         """How near a point comes to these."""
         wanted = self._recorded(names, samples)
         found = [*map(self._outputs, repeat(point), samples or self._all, map(list, wanted))]
-        seen = trial(wanted, found, self.closeness)
-        if any(each is None for each in found):  # nearer where it fails further downstream
-            seen = replace(seen, gap=_FAILED - self._reach_of_failure)
-        elif self._fails and seen.gap:
-            seen = replace(seen, gap=_FAILED + seen.gap)
-        return seen
+        return trial(wanted, found, self.closeness)
 
     # Solving
 
@@ -339,13 +314,8 @@ class _Task:
         if loud and self._graph.outputs.issuperset(noises):
             reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
             return replace(result, reason=reason, distinguishable=distinguishable)
-        self._fails = base.gap > _FAILED / 2
-        if base.gap:
-            self._resized = tuple(self._of_recorded_sizes())
-        held_out = len(self._wanted) > 1
-        samples = [*self._all][: -1 if held_out else None][:_SAMPLES]
-        first = self._reach(samples)
-        if not first and held_out and not self._trial(self._point).solved:
+        first = self._reach(self._all[:1])
+        if not first and len(self._all) > 1 and not self._trial(self._point).solved:
             first = self._reach(self._all)
         self._begin("checks")
         self._put_back_idle()
@@ -366,7 +336,7 @@ class _Task:
         if final.solved:
             if base.error - final.error <= max(each.error for each in noises.values()):
                 reason = "a padding fits better only by what the runtime's optimiser changes"
-            elif self._tells(final.greatest) and self._is_told_apart():
+            elif self._tells(final.greatest):
                 by = (self._told(*e).name for e in tried if self._is_by(e[0]) and e[1].solved)
                 changes = tuple(self._changes())
                 return replace(result, outcome="matched", by=next(by, ""), changes=changes)
@@ -376,8 +346,8 @@ class _Task:
                     f"after {self.runs} tries; record more samples, or inner tensors"
                 )
             return replace(result, reason=reason)
-        points = [(self._point, final), *filter(None, [near])]
-        point, seen = min(points, key=lambda each: each[1].rank)
+        points = [(each, self._trial(each)) for each in (self._point, self._nearest)]
+        point, seen = min((*points, *filter(None, [near])), key=lambda each: each[1].rank)
         nearest = self._told(point, seen) if seen.greatest < base.greatest else None
         if explained := explained or (self._settled if self._is_certain() else None):
             self._point = explained
@@ -387,7 +357,11 @@ class _Task:
                 reason = "this padding explains a part of the difference, and none the rest"
                 result = replace(result, outcome="partly matched", after=left, changes=changes)
                 return replace(result, reason=reason, first=first)
-        reason = self._reason(distinguishable)
+        reason = "no padding that was tried reproduces it"
+        if not distinguishable:
+            reason += ": at these sizes no other one of its operators computes anything else"
+        elif self._ran_out:
+            reason += "; time ran out (--seconds)"
         return replace(result, reason=reason, first=first, nearest=nearest)
 
     def _is_noise(self, noises: Mapping[str, Trial]) -> bool:
@@ -405,14 +379,14 @@ class _Task:
         return _ROUNDED * noise.error > _HIDES * (apart if apart < math.inf else constant)
 
     def _tried(self, final: Trial) -> Iterator[tuple[Point, Trial]]:
-        """The conventions of the whole model by all that is recorded; once solved, those known.
+        """The conventions of the whole model by all that is recorded; once solved, what may be it.
 
         The nearest tells a part of a difference: single operators, chosen freely, come near
         anything.
         """
         for way in dict.fromkeys(self._whole.values()):
-            if any(way) and (way in self._known or not final.solved or self._is_by(way)):
-                yield way, self._known.get(way) or self._trial(way)
+            if any(way) and (not final.solved or self._is_by(way)):
+                yield way, self._trial(way)
 
     def _is_by(self, way: Point) -> bool:
         """Whether a convention may give the point found.
@@ -431,7 +405,7 @@ class _Task:
 
     def _changed_by(self, point: Point) -> list[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
-        return [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
+        return [at for at in range(len(point)) if not self._is_alike(point, at, point[at], 0)]
 
     def _tells(self, after: float, names: Sequence[str] = ()) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
@@ -453,23 +427,6 @@ class _Task:
         changed = self._changed_by(self._point)
         self._point = tuple(at if place in changed else 0 for place, at in enumerate(self._point))
 
-    def _is_told_apart(self) -> bool:
-        """Whether the padding found and others mostly give different outputs.
-
-        Where they do not, as with a softmax that is all 0 and 1, any model may agree by chance.
-        """
-        others = [
-            (place, option)
-            for place in sorted({place for _, places in self._goals() for place in places})
-            for option in self._differing(place)
-        ]
-        step = max(1, -(-len(others) // _OTHERS))
-        answers = [self._trial(self._point).missing]
-        for place, option in others[::step]:
-            point = (*self._point[:place], option, *self._point[place + 1 :])
-            answers.append(self._trial(point).missing)
-        return not are_few(answers)
-
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone, and more than by chance after so many tries."""
         is_comparable = math.isfinite(base.error)
@@ -480,12 +437,6 @@ class _Task:
         elements = sum(value.size for sample in self._wanted for value in sample.values())
         bits = elements * math.log2(before / max(final.error, _TINY))
         return bits > math.log2(self.runs) + _SURE
-
-    def _reason(self, distinguishable: Sequence[Distinguishable]) -> str:
-        none = "no padding that was tried reproduces it"
-        if not distinguishable:
-            return f"{none}: at these sizes no other one of its operators computes anything else"
-        return f"{none}{'; time ran out (--seconds)' * self._ran_out}"
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
@@ -509,55 +460,35 @@ class _Task:
             tuple(self._groups()),
             self._is_alike,
         )
-        samples = self._telling(names, samples)
-        search = Search(
-            lambda point: self._trial(point, names, samples),
-            space,
-            self._is_over,
-            unrelated(self._recorded(names, samples)),
-            lambda: time.monotonic() > self._late,
-            self._begin,
+        having = [at for at in self._all if not self._wanted[at].keys().isdisjoint(names)]
+        samples = [at for at in samples if at in having] or having[:1]
+        least: list[Trial] = []
+        self._came_nearer = time.monotonic()
+
+        def evaluate(point: Point) -> Trial:
+            seen = self._trial(point, names, samples)
+            if not least or seen.is_better(least[-1]):
+                least.append(seen)
+                self._nearest, self._came_nearer = point, time.monotonic()
+            return seen
+
+        search = Search(evaluate, space, self._is_over, self._begin)
+        now, places = self._point, range(len(self._point))
+        ways = (
+            tuple(way[at] if at in free else now[at] for at in places)
+            for way in self._whole.values()
         )
-        starts = [self._freed(each, free) for each in self._whole.values()]
-        starts = [*filter(self._is_other, starts)]
-        resized = [self._freed(each, free) for each in self._resized]
-        found = search.run([self._point, *starts], free, resized) if free else self._point
-        if [*map(set, self._recorded(names, samples))] == [*map(set, self._wanted)]:
-            self._known.update((each, seen) for each in starts if (seen := search.known(each)))
+        starts = [
+            way
+            for way in ways
+            if not all(self._is_alike(now, at, now[at], way[at]) for at in places)
+        ]
+        found = search.run([now, *starts], free) if free else now
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
-            return True
-        best = search.trial(found)
-        if best.rank < search.trial(self._point).rank:
-            self._end += _GRACE * self._seconds
-
-            def is_enough(trial: Trial) -> bool:
-                return trial.gap <= best.gap and trial.error <= _ALIKE * best.error
-
-            self._point = search.pruned(found, free, is_enough)
-        return False
-
-    def _freed(self, point: Point, free: frozenset[int]) -> Point:
-        """A point in operators that may change; the others stay as they are now."""
-        pairs = enumerate(zip(self._point, point, strict=True))
-        return tuple(other if place in free else now for place, (now, other) in pairs)
-
-    def _is_other(self, point: Point) -> bool:
-        """Whether an operator computes something else at another point, at the sizes of the run."""
-        return not all(self._is_idle(self._point, *each) for each in enumerate(point))
-
-    def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
-        """The samples that have some of these tensors; of all samples one, if none of them has."""
-        having = [
-            each for each, wanted in enumerate(self._wanted) if not wanted.keys().isdisjoint(names)
-        ]
-        return [each for each in samples if each in having] or having[:1]
+        return search.trial(found).solved
 
     # Options
-
-    def _is_idle(self, point: Point, place: int, option: int) -> bool:
-        """Whether an option computes the same as the one chosen, at the sizes of that run."""
-        return self._is_alike(point, place, point[place], option)
 
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
         """Whether two options of an operator compute the same, at the sizes of a run."""
@@ -571,80 +502,8 @@ class _Task:
         key = place, option, sizes
         if key not in self._effects:
             padding = self._options[place][option].padding
-            self._effects[key] = _effect(self._copy.sites[place], padding, sizes)
+            self._effects[key] = effect_of(self._copy.sites[place], padding, sizes)
         return self._effects[key]
-
-    def _of_recorded_sizes(self) -> Iterator[Point]:
-        """Points whose totals give the recorded sizes, each of a few kinds of like operators.
-
-        An element more in front of an upsampling by 4 is 4 more in the output. The totals that add
-        up to what the output lacks are few; where they go, to the begin or to the end, is tried.
-        """
-        name, wanted = next(iter(self._wanted[0].items()))
-        value = (self._outputs(self._point, 0, (name,)) or {}).get(name)
-        sizes = self._sizes.get(self._point)
-        if not isinstance(value, np.ndarray) or value.ndim != wanted.ndim or sizes is None:
-            return
-        ways = [wanted.shape[2:], wanted.shape[1:-1]]
-        channels = [wanted.shape[1:2], wanted.shape[-1:]]
-        axes = next((w for w, c in zip(ways, channels, strict=True) if c == value.shape[1:2]), None)
-        if axes is None:
-            return
-        alike: dict[object, list[int]] = {}
-        for place, site in enumerate(self._copy.sites):
-            if len(site.windows) == len(axes) and (site.is_transposed or not site.is_sized):
-                alike.setdefault(site.signature, []).append(place)
-        lacking = np.array(axes) - np.array(value.shape[2:])
-        weights = {
-            tuple(group): sum(
-                np.array(value.shape[2:])
-                / np.maximum(_output_sizes(self._copy.sites[at], sizes[at]), 1)
-                for at in group
-            )
-            for group in alike.values()
-        }
-        found = [
-            (sum(map(abs, totals)), groups, totals)
-            for count in (1, 2, 3)
-            for groups in islice(combinations(weights, count), _COMBINED)
-            for totals in product(_TOTALS, repeat=count)
-            if np.all(
-                np.abs(sum(t * weights[g] for g, t in zip(groups, totals, strict=True)) - lacking)
-                < 0.5
-            )
-        ]
-        found.sort(key=lambda each: (len(set(each[2])), each[0]))
-        for (_, groups, totals), at_end in product(found[:_RESIZED], (True, False)):
-            point = list(self._point)
-            for group, total in zip(groups, totals, strict=True):
-                for place in group:
-                    point[place] = self._of_total(place, total, at_end=at_end)
-            yield tuple(point)
-
-    def _of_total(self, place: int, more: int, *, at_end: bool) -> int:
-        """The option of an operator whose output is so much longer; its own if there is none."""
-        site, options = self._copy.sites[place], self._options[place]
-        chosen = resized(site, more, at_end=at_end)
-        if chosen is None:
-            return 0
-        for at, each in enumerate(options):
-            if each.padding == chosen:
-                return at
-        options.append(Candidate(f"{more:+} elements, as the recorded sizes", chosen, 2))
-        return len(options) - 1
-
-    def _differing(self, place: int) -> Iterator[int]:
-        """Options of an operator that compute something else than the one chosen, each once."""
-        sizes = self._sizes.get(self._point)
-        if sizes is None:
-            return
-        options = range(len(self._options[place]))
-        effects = [self._effect(place, option, sizes[place]) for option in options]
-        told = {effects[self._point[place]]}
-        for option, effect in enumerate(effects):
-            if effect not in told:
-                told.add(effect)
-                yield option
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
         """Operators that are alike and have the same options, by place."""
@@ -661,7 +520,7 @@ class _Task:
             others = {
                 each.name: self._described(place, each.padding)
                 for at, each in enumerate(options)
-                if each.tier == 0 and not self._is_idle(self._point, place, at)
+                if each.tier == 0 and not self._is_alike(self._point, place, self._point[place], at)
             }
             if others:
                 now = self._described(place, site.padding)
@@ -683,19 +542,18 @@ class _Task:
         Those with the fewest come first.
         """
         places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
+
+        def upstream(name: str) -> Iterator[int]:
+            nodes = nodes_upstream([self._graph.tensor(name)], self._graph.sources, most=None)
+            yield from (places[id(node)] for node in nodes if id(node) in places)
+
         names = dict.fromkeys(name for sample in self._wanted for name in sample)
-        goals = [(name, frozenset(self._upstream(name, places))) for name in names]
+        goals = [(name, frozenset(upstream(name))) for name in names]
         goals.sort(key=lambda each: len(each[1]))
         return [
             (tuple(name for name, _ in alike), upstream)
             for upstream, alike in groupby(goals, key=lambda each: each[1])
         ]
-
-    def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
-        graph = self._graph
-        for node in nodes_upstream([graph.tensor(name)], graph.sources, most=None):
-            if id(node) in places:
-                yield places[id(node)]
 
     def _label(self, name: str) -> str:
         node = self._graph.tensor(name).producer
@@ -720,8 +578,6 @@ class _Task:
 
     def _changed(self) -> Iterator[tuple[int, Candidate, Pairs, tuple[int, ...]]]:
         """The operators whose padding is another one, with its amounts at the sizes reached."""
-        if not any(self._point):
-            return
         if self._point not in self._sizes:
             self._outputs(self._point, 0, ())
         sizes = self._sizes.get(self._point)
@@ -762,91 +618,20 @@ class _Task:
 
     def write(self) -> None:
         """Writes what was found into the graph."""
-        changed = [*self._changed()]
-        names = [output.name for output in self._copy.model.graph.output]
-        known = {tensor.name for tensor, _ in self._graph.claims("output")}
-        sizes = self._outputs(self._point, 0, [name for name in names if name in known])
-        for place, chosen, pads, _ in changed:
+        before, nodes = output_sizes(self._graph), list[Node]()
+        for place, chosen, pads, _ in [*self._changed()]:
+            nodes.append(self._copy.sites[place].node)
             write(self._graph, self._copy.sites[place], chosen.padding, pads)
-        shapes = {
-            name: value.shape
-            for name, value in (sizes or {}).items()
-            if isinstance(value, np.ndarray)
-        }
-        forget_sizes(self._graph, shapes)
-
-
-def _output_sizes(site: Site, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """The sizes of an operator's output, of stride 1 or transposed."""
-    pads = np.sum(site.padding.amounts(sizes, site.windows), axis=1)
-    extents = np.array([window.extent for window in site.windows])
-    if not site.is_transposed:
-        return np.asarray(np.array(sizes) + pads - extents + 1)
-    strides = np.array([window.stride for window in site.windows])
-    output_padding = np.array(site.padding.output_padding or 0)
-    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + output_padding)
-
-
-def _options(site: Site) -> list[Candidate]:
-    """The options of an operator, first that of the model; equal ones at any size only once."""
-    whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
-    found: dict[object, Candidate] = {}
-    for each in (*candidates(site), *whole):
-        found.setdefault(_key(site, each.padding), each)
-    return list(found.values())
-
-
-def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) -> dict[str, Point]:
-    """For each convention of the whole model, the options that pad so at any size."""
-    known = [
-        {_key(site, each.padding): at for at, each in enumerate(found)}
-        for site, found in zip(sites, options, strict=True)
-    ]
-    return {
-        name: tuple(
-            places[_key(site, convention(site))] for site, places in zip(sites, known, strict=True)
-        )
-        for name, convention in WHOLE.items()
-    }
-
-
-def _key(site: Site, padding: Padding) -> object:
-    """A value that is equal for choices that compute the same at any size."""
-    if site.is_transposed or site.is_sized:
-        return padding
-    return _effect(site, padding, (ANY_SIZE,) * len(site.windows))
-
-
-def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
-    """A value that is equal for choices that compute the same at these sizes."""
-    found = padding.effect(sizes, site.windows)
-    # The operator behind a Pad may reach its end by padding of its own.
-    return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
+        declare_anew(self._graph, nodes, before)
 
 
 _SAME = Trial(True, 0.0, 0.0, None, 0.0)
-_FAILED = 1e9
-"""How far the shapes are of a model that does not run."""
-_TOTALS = (-1, 1, -2, 2, -3, 3, -4, 4)
-"""By how much totals differ that are tried to give the recorded sizes."""
-_COMBINED = 500
-"""Combinations of kinds of operators whose totals are tried together."""
-_RESIZED = 40
-"""Ways to give the recorded sizes that the search begins with."""
-_SAMPLES = 1
-"""Samples on which the search looks; all are compared in the end."""
 _SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
-_GRACE = 0.25
-"""The share of the time for putting back, after the search, changes that explain nothing."""
 _TINY = 1e-12
 """An error that is as good as none."""
-_LATE = 1 / 12
-"""The share of the time after which outputs that all look unrelated are reason to stop."""
-_ALIKE = 1.1
-"""How much larger an error may become by putting back a change that explains nothing."""
-_OTHERS = 12
-"""Other paddings that are tried to see whether a reference tells them from the one found."""
+_STALLED = 1 / 12
+"""The share of the time after which a search ends in which nothing came nearer."""
 _ROUNDED = 2.0
 """How many times what the optimiser changes a reference of the same padding may be off."""
 _HIDES = 0.3

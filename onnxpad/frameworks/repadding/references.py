@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from onnxpad.frameworks.repadding.search import Trial
 from onnxpad.runtimes.sessions import Array, Value
-from onnxpad.validation.align import Moved, nearest
+from onnxpad.validation.align import nearest
 from onnxpad.validation.compare import Tolerance, allowed, deviation
 
 _MOST = 1 << 13
@@ -69,17 +69,16 @@ def spread(values: Array) -> float:
 
 
 def gap(wanted: Array, found: Value, closeness: Closeness) -> Trial:
-    """Compares one output with the one wanted, whose layout may be another framework's."""
+    """Compares one output with the one wanted, whose layout may be another framework's.
+
+    NaN and infinities equal themselves.
+    """
     if not isinstance(found, np.ndarray):
         return _apart(_UNLIKE)
     fit = nearest(wanted, found)
     if fit is None:
         return _apart(_shapes(wanted.shape, found.shape))
-    return compared(fit.array, found, closeness)
-
-
-def compared(target: Array, found: Array, closeness: Closeness) -> Trial:
-    """Compares two arrays of one shape; NaN and infinities equal themselves."""
+    target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
         apart_by = 0.0 if equal else math.inf
@@ -95,7 +94,7 @@ def compared(target: Array, found: Array, closeness: Closeness) -> Trial:
 
 def _apart(gap: float) -> Trial:
     """Outputs that cannot be compared, whose shapes are so far from those wanted."""
-    return Trial(solved=False, gap=gap, error=math.inf, missing=None)
+    return Trial(False, gap, math.inf, None)
 
 
 def trial(
@@ -116,7 +115,7 @@ def trial(
     greatest = max((each.greatest for each in gaps), default=0.0)
     solved = all(each.solved for each in gaps)
     if not gaps:
-        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0), greatest=0.0)
+        return Trial(True, 0.0, 0.0, np.zeros(0), 0.0)
     parts = [each.missing for each in gaps if each.missing is not None]
     if apart or len(parts) < len(gaps):
         return Trial(solved, apart, 0.0 if solved else math.inf, None, greatest)
@@ -150,8 +149,8 @@ def bits(
     """How many bits of a reference tell it from outputs that differ from it.
 
     An element that is a hundred times as far off as what is left with the padding found tells
-    log2(100) bits, an integer that differs one. As many as 1 in 2^bits outputs of that kind agree
-    by chance.
+    log2(100) bits; an integer that differs one, as do 0, 1, -1 and what is there twice, which any
+    saturated output may be. As many as 1 in 2^bits outputs of that kind agree by chance.
 
     Args:
         wanted: The reference, a mapping for each sample.
@@ -167,32 +166,16 @@ def bits(
             missing = None if outputs is None else gap(value, outputs.get(name), _EXACT).missing
             if missing is None:
                 return math.inf
-            if value.dtype.kind in "iub":
-                total += float(np.count_nonzero(missing))
-                continue
             coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
-            total += float(np.sum(np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))))
+            told = np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))
+            wide = value.astype(np.float64).reshape(-1)
+            _, same, counts = np.unique(wide, return_inverse=True, return_counts=True)
+            is_one = np.abs(wide - np.rint(wide).clip(-1, 1)) <= coarse
+            is_one |= (counts[same.reshape(-1)] > 1) | (value.dtype.kind in "iub")
+            total += float(np.sum(np.where(is_one, missing != 0, told)))
     return total
 
 
-def are_few(answers: Sequence[npt.NDArray[np.float64] | None]) -> bool:
-    """Whether half of some differences from a reference, or more, are those of others too.
-
-    None stands for outputs of other shapes, which are no other's.
-    """
-    distinct: list[npt.NDArray[np.float64]] = []
-    alike = 0
-    for answer in answers:
-        if answer is None:
-            continue
-        if all(float(np.linalg.norm(answer - other)) > _SAME for other in distinct):
-            distinct.append(answer)
-        else:
-            alike += 1
-    return 2 * alike >= len(answers) > 1
-
-
-_SAME = 1e-6
 _EXACT = Closeness(0.0, 0.0)
 
 
@@ -207,13 +190,7 @@ def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.
 
 def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
     """How far a shape is from one that may have its channels last, or axes of size 1 more."""
-    bare = [size for size in found if size != 1]
-    ways = [wanted]
-    if (rank := len(wanted)) > 2:
-        ways += [[wanted[axis] for axis in way.order(rank)] for way in Moved]
-    gaps = []
-    for way in ways:
-        mine = [size for size in way if size != 1]
-        if len(mine) == len(bare) and 0 not in (*mine, *bare):
-            gaps.append(sum(abs(math.log(a / b)) for a, b in zip(mine, bare, strict=True)))
-    return min((each for each in gaps if each > 0), default=_UNLIKE)
+    one, other = (sorted(size for size in each if size != 1) for each in (wanted, found))
+    if len(one) != len(other) or 0 in (*one, *other):
+        return _UNLIKE
+    return sum(abs(math.log(a / b)) for a, b in zip(one, other, strict=True)) or _UNLIKE

@@ -5,13 +5,14 @@ And how it is written into the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, pads_text, same_of
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.rewrite.pass_api import Context
@@ -119,13 +120,8 @@ PADDING = (
 def write(graph: Graph, site: Site, padding: Padding, pads: Pairs) -> None:
     """Makes an operator pad as chosen.
 
-    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere.
-
-    Args:
-        graph: The graph of the operator.
-        site: The operator.
-        padding: How it shall pad.
-        pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
+    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere: the pads are
+    the amounts at the sizes of the run that decided.
     """
     if site.operator is None:
         pairs = dict(zip(site.axes, pads, strict=True))
@@ -173,22 +169,31 @@ def described(padding: Padding, pads: Pairs) -> str:
     return ", ".join(parts)
 
 
-def forget_sizes(graph: Graph, outputs: Mapping[str, Sequence[int]]) -> None:
-    """Drops declared sizes that other pads may have made wrong.
+def output_sizes(graph: Graph) -> dict[str, Sequence[Extent]]:
+    """The sizes of the outputs of a graph that declare some."""
+    analysis = Context(graph).analysis
+    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claims("output")]}
 
-    Args:
-        graph: The main graph; its `value_info` goes.
-        outputs: The shapes of its outputs in one run. A declared size that differs becomes that.
+
+def declare_anew(
+    graph: Graph, changed: Iterable[Node], before: Mapping[str, Sequence[Extent]]
+) -> None:
+    """Drops declared sizes downstream of changed operators that may have become wrong.
+
+    Sizes of outputs that were derived become what they are now; others are left open. Before are
+    the `output_sizes` before the change.
     """
-    for tensor, _ in [*graph.claims("value_info")]:
-        graph.undeclare(tensor)
+    outputs = (output for node in changed for output in node.outputs)
+    found = downstream(outputs, lambda use: use.node.outputs, most=None)
+    moved = {tensor.name for tensor in found if tensor is not None}
+    for each in (graph, *graph.inside()):
+        for tensor, _ in [*each.claims("value_info")]:
+            if each is not graph or tensor.name in moved:
+                each.undeclare(tensor)
+    analysis = Context(graph).analysis
     for tensor, shape in [*graph.claims("output")]:
-        seen = outputs.get(tensor.name)
-        if seen is None or len(seen) != len(shape):
-            continue
-        now = tuple(
-            size if isinstance(size, int) and isinstance(old, int) else old
-            for size, old in zip(seen, shape, strict=True)
-        )
-        if now != shape:
-            graph.declare_output(tensor.name, now)
+        now, was = analysis.shape(tensor), before[tensor.name]
+        if tensor.name in moved and now is not None and len(now) == len(was) == len(shape):
+            triples = zip(shape, was, now, strict=True)
+            sizes = (n if isinstance(n, int) else d if w == n else None for d, w, n in triples)
+            graph.declare_output(tensor.name, tuple(sizes))

@@ -12,15 +12,21 @@ from msgspec import Struct
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError, meant
-from onnxpad.facts import Analysis
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
-from onnxpad.frameworks.repadding.sites import PADDING, described, sites_of, write
-from onnxpad.graph import Graph, Node, downstream
+from onnxpad.frameworks.repadding.sites import (
+    PADDING,
+    declare_anew,
+    described,
+    output_sizes,
+    sites_of,
+    write,
+)
+from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts, original
@@ -28,27 +34,21 @@ from onnxpad.semantics.layers import Pairs, is_padded
 
 
 class _Plan(Struct):
-    """An operator that is to pad as a framework does.
+    """What becomes of an operator: its site, attributes and padding (in words) as they were.
 
-    Attributes:
-        site: The operator, as it was.
-        op: Its operator, for conventions.
-        intent: The intent of its padding.
-        attributes: Its attributes as they were.
-        before: Its padding as it was, in words.
-        padding: The padding written; None where it stays.
-        pads: The amounts written.
-        refused: Why it stays although it computes something else; empty for most.
+    Of one that stays `why` says why, and `is_same` whether it computes the same in the framework.
+    The intent of its padding is None where it stays in any case.
     """
 
     site: Site
-    op: Op
-    intent: Intent
-    attributes: Mapping[str, object]
+    op: Op | None
     before: str
+    attributes: Mapping[str, object]
+    intent: Intent | None = None
     padding: Padding | None = None
     pads: Pairs = ()
-    refused: str = ""
+    why: str = ""
+    is_same: bool = False
 
 
 def repad_graph(
@@ -58,15 +58,8 @@ def repad_graph(
 ) -> tuple[tuple[Rewritten, ...], tuple[Unchanged, ...]]:
     """Writes the padding of a framework into a graph.
 
-    Declared sizes that this may make wrong go. Without a change the graph stays as it is.
-
-    Args:
-        graph: The model, its padding folded.
-        framework: The framework.
-        only: The names of operators to rewrite; all if empty.
-
-    Returns:
-        The operators that were rewritten, and those that stay as they are, in file order.
+    Declared sizes that this may make wrong go. Without a change the graph stays as it is. Given are
+    the operators that were rewritten (only some of all, if names are given), and those that stay.
 
     Raises:
         UsageError: A name in `only` is no window operator's.
@@ -78,20 +71,16 @@ def repad_graph(
     labels = [*(site.label for site in sites), *(each.node for each in kept)]
     wanted = {*labels} if not only else {*_only(only, labels)}
     kept = [each for each in kept if each.node in wanted]
-    plans: list[_Plan] = []
-    for site in sites:
-        if site.label in wanted:
-            planned = _planned(main, site, framework)
-            if isinstance(planned, _Plan):
-                plans.append(planned)
-            else:
-                kept.append(planned)
-    declared = _declared(graph, main.analysis)
-    _write(graph, framework, plans)
+    plans = [_planned(main, site, framework) for site in sites if site.label in wanted]
+    declared = output_sizes(graph)
+    _write(graph, framework, [plan for plan in plans if plan.intent is not None])
     changed = [plan for plan in plans if plan.padding is not None]
-    kept += [_kept(framework, plan) for plan in plans if plan.padding is None]
+    for plan in plans:
+        if plan.padding is None:
+            told = plan.site.label, plan.site.node.op, plan.before, plan.why, plan.is_same
+            kept.append(Unchanged(*told))
     if changed:
-        _declare_anew(graph, [plan.site.node for plan in changed], declared)
+        declare_anew(graph, [plan.site.node for plan in changed], declared)
     order = {label: place for place, label in enumerate(map(main.label, main.graph.nodes))}
     kept.sort(key=lambda each: order.get(each.node, len(order)))
     return tuple(map(_change, changed)), tuple(kept)
@@ -115,23 +104,24 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(context: Context, site: Site, framework: Framework) -> _Plan | Unchanged:
+def _planned(context: Context, site: Site, framework: Framework) -> _Plan:
     """An operator with the intent of its padding, or why that is not known."""
     op, before = op_of(site), described(site.padding, site.padding.pads or ())
-    why = f"no framework has a convention for {site.node.op}"
-    if op is not None:
-        try:
-            require_own(context, site)
-        except AbsentError as error:
-            return Unchanged(site.label, site.node.op, before, str(error))
-        try:
-            return _Plan(site, op, intent_of(site), dict(site.node.attrs), before)
-        except AbsentError as error:
-            why = str(error)
-        if case_of(op, site.windows, site.sizes, site.padding).follows(framework.name):
-            same = f"computes the same in {framework.title}"
-            return Unchanged(site.label, site.node.op, before, same, True)
-    return Unchanged(site.label, site.node.op, before, why)
+    plan = _Plan(site, op, before, dict(site.node.attrs))
+    if op is None:
+        plan.why = f"no framework has a convention for {site.node.op}"
+        return plan
+    plan.why, plan.is_same = f"computes the same in {framework.title}", True
+    is_own = False
+    try:
+        require_own(context, site)
+        is_own = True
+        plan.intent = intent_of(site)
+    except AbsentError as error:
+        case = case_of(op, site.windows, site.sizes, site.padding)
+        if not (is_own and case.follows(framework.name)):
+            plan.why, plan.is_same = str(error), False
+    return plan
 
 
 def require_own(context: Context, site: Site) -> None:
@@ -176,17 +166,18 @@ def _step(
     if any(isinstance(was, int) and not isinstance(now, int) for was, now in pairs):
         return False  # the graph contradicts itself as long as others are not written
     here = tuple(now if isinstance(was, int) else was for was, now in pairs)
+    assert plan.op is not None
+    assert plan.intent is not None
     padding: Padding | None = None
     pads: Pairs = ()
-    refused = ""
+    plan.why, plan.is_same = f"computes the same in {framework.title}", True
     try:
         padding = chosen(site, plan.op, framework, plan.intent, here, opset)
     except AbsentError as error:
-        refused = str(error)
+        plan.why, plan.is_same = str(error), False
     known = tuple(size if isinstance(size, int) else 0 for size in here)
     if padding is not None and not (padding.is_same and known != here):
         pads = padding.amounts(known, site.windows)
-    plan.refused = refused
     if (padding, pads) == (plan.padding, plan.pads):
         return False
     plan.padding, plan.pads = padding, pads
@@ -198,56 +189,13 @@ def _step(
     return True
 
 
-Declared = Mapping[str, Sequence[Extent]]
-
-
-def _declared(graph: Graph, analysis: Analysis) -> Declared:
-    """The sizes of the outputs that declare some."""
-    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claims("output")]}
-
-
-def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> None:
-    """Drops declared sizes downstream of changed operators that may have become wrong.
-
-    Sizes of outputs that were derived become what they are now; others are left open.
-    """
-    outputs = (output for node in changed for output in node.outputs)
-    found = downstream(outputs, lambda use: use.node.outputs, most=None)
-    moved = {tensor.name for tensor in found if tensor is not None}
-    for each in (graph, *graph.inside()):
-        for tensor, _ in [*each.claims("value_info")]:
-            if each is not graph or tensor.name in moved:
-                each.undeclare(tensor)
-    analysis = Context(graph).analysis
-    for tensor, shape in [*graph.claims("output")]:
-        now = analysis.shape(tensor)
-        if tensor.name not in moved or now is None:
-            continue
-        was = before[tensor.name]
-        if len(now) == len(was) == len(shape):
-            sizes = (_size(*each) for each in zip(shape, was, now, strict=True))
-            graph.declare_output(tensor.name, tuple(sizes))
-
-
-def _size(declared: int | str | None, was: Extent, now: Extent) -> int | str | None:
-    """The size to declare for an axis of an output."""
-    if isinstance(now, int):
-        return now
-    return declared if was == now else None
-
-
 def _change(plan: _Plan) -> Rewritten:
     site, padding = plan.site, plan.padding
     assert padding is not None
+    assert plan.intent is not None
     before, after = (
         {name: value for name, value in attributes.items() if name in PADDING}
         for attributes in (plan.attributes, site.node.attrs)
     )
     words = plan.before, described(padding, padding.pads or plan.pads)
     return Rewritten(site.label, site.node.op, plan.intent, *words, before, after)
-
-
-def _kept(framework: Framework, plan: _Plan) -> Unchanged:
-    site = plan.site
-    why = plan.refused or f"computes the same in {framework.title}"
-    return Unchanged(site.label, site.node.op, plan.before, why, not plan.refused)

@@ -88,13 +88,10 @@ def working_copy(
     dtypes: Mapping[str, int],
     outputs: Sequence[str] = (),
 ) -> WorkingCopy:
-    """Copies a model and makes the padding of its operators inputs.
+    """Copies a model and makes the padding of some operators inputs.
 
-    Args:
-        model: The model, without external data if that is large; it is not changed.
-        sites: The operators to vary.
-        dtypes: Element types of the data of the operators, by name of their first output.
-        outputs: Names of inner tensors that the copy gives as outputs too.
+    The element types of their data are by the name of their first output. The copy gives further
+    inner tensors as outputs.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -145,12 +142,11 @@ class _Build:
         """Why an operator cannot be varied; empty if it can."""
         if dtype == TensorProto.UNDEFINED:
             return "the type of its data is unknown"
-        if self._opset < _PAD_AS_INPUT and dtype not in _CONTRIB_TYPES:
+        types = _CONTRIB_TYPES if site.operator is not None else {TensorProto.FLOAT}
+        if self._opset < _PAD_AS_INPUT and dtype not in types:
             return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         if site.leaves_padding_out and dtype not in FLOATS:
             return "its averages are quantised"
-        if site.operator is None and self._opset < _PAD_AS_INPUT and dtype != TensorProto.FLOAT:
-            return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         return ""
 
     def finish(self, probes: Sequence[str]) -> None:
@@ -164,118 +160,113 @@ class _Build:
         self, place: int, site: Site, node: onnx.NodeProto, dtype: int
     ) -> list[onnx.NodeProto]:
         """The nodes that take the place of an operator."""
-        part = _Part(self, place)
+        self._place, self._count = place, 0
+        self._nodes: list[onnx.NodeProto] = []
         count = len(site.windows)
         self._input(_name(place, "pads"), 2 * count)
         data = site.op.data.name
-        part.sizes = part.cast(
-            part.add("Gather", part.add("Shape", data), self.constant(np.array(site.axes))),
+        self._sizes = self._cast(
+            self._add("Gather", self._add("Shape", data), self._constant(np.array(site.axes))),
             TensorProto.FLOAT,
         )
-        part.add("Identity", part.sizes, output=_name(place, "sizes"))
+        self._add("Identity", self._sizes, output=_name(place, "sizes"))
         if site.is_transposed:
-            self._scatter(part, site, node, dtype)
-            return part.nodes
+            self._scatter(site, node, dtype)
+            return self._nodes
         if site.is_sized or site.leaves_padding_out:
             self._input(_name(place, "how"), 5)
-        pads = self._pads(part, site) if site.is_sized else _name(place, "pads")
-        extra = self._beyond(part, site, pads) if site.is_pool and site.is_sized else None
+        pads = self._pads(site) if site.is_sized else _name(place, "pads")
+        extra = self._beyond(site, pads) if site.is_pool and site.is_sized else None
         if site.operator is None:
-            self._repad(part, site, node, pads)
+            self._repad(site, node, pads)
         else:
-            self._gather(part, site, node, dtype, pads, extra)
-        return part.nodes
+            self._gather(site, node, dtype, pads, extra)
+        return self._nodes
 
-    def _pads(self, part: _Part, site: Site) -> str:
+    def _pads(self, site: Site) -> str:
         """The pads of an operator, without what ceil adds: float32, in ONNX's order."""
         windows = site.windows
-        stride = self.floats([window.stride for window in windows])
-        far = self.floats([window.extent for window in windows])
-        undilated = part.flag(2)
-        near = self.floats([window.kernel - window.extent for window in windows])
-        extent = part.add("Add", far, part.add("Mul", undilated, near))
-        outputs = part.add("Ceil", part.add("Div", part.sizes, stride))
-        reach = part.add("Mul", part.add("Sub", outputs, self.floats([1])), stride)
-        total = part.add("Relu", part.add("Sub", part.add("Add", reach, extent), part.sizes))
-        small = part.add("Floor", part.add("Div", total, self.floats([2])))
-        more = part.add("Sub", part.add("Sub", total, small), small)
-        begin = part.add("Add", small, part.add("Mul", part.flag(1), more))
-        end = part.add("Sub", total, begin)
-        both = part.add("Concat", begin, end, axis=0)
-        fixed = _name(part.place, "pads")
-        return part.add("Add", fixed, part.add("Mul", part.flag(0), both))
+        stride = self._floats([window.stride for window in windows])
+        far = self._floats([window.extent for window in windows])
+        undilated = self._flag(2)
+        near = self._floats([window.kernel - window.extent for window in windows])
+        extent = self._add("Add", far, self._add("Mul", undilated, near))
+        outputs = self._add("Ceil", self._add("Div", self._sizes, stride))
+        reach = self._add("Mul", self._add("Sub", outputs, self._floats([1])), stride)
+        total = self._add("Relu", self._add("Sub", self._add("Add", reach, extent), self._sizes))
+        small = self._add("Floor", self._add("Div", total, self._floats([2])))
+        more = self._add("Sub", self._add("Sub", total, small), small)
+        begin = self._add("Add", small, self._add("Mul", self._flag(1), more))
+        end = self._add("Sub", total, begin)
+        both = self._add("Concat", begin, end, axis=0)
+        fixed = _name(self._place, "pads")
+        return self._add("Add", fixed, self._add("Mul", self._flag(0), both))
 
-    def _beyond(self, part: _Part, site: Site, pads: str) -> str:
+    def _beyond(self, site: Site, pads: str) -> str:
         """The elements that a pool that rounds up reads beyond its end padding, for each axis.
 
         A last window that would start in the end padding is dropped: `window.pool_output_size`.
         """
         count, windows = len(site.windows), site.windows
-        stride = self.floats([window.stride for window in windows])
-        extent = self.floats([window.extent for window in windows])
-        one = self.floats([1])
-        begin, end = part.split(pads, count)
-        reached = part.add("Add", part.sizes, begin)
-        span = part.add("Sub", part.add("Add", reached, end), extent)
-        down = part.add("Add", part.add("Floor", part.add("Div", span, stride)), one)
-        up = part.add("Add", part.add("Ceil", part.add("Div", span, stride)), one)
-        most = part.add("Ceil", part.add("Div", reached, stride))
-        over = part.add("Relu", part.add("Sub", up, most))  # the smaller one: up - relu(up - most)
-        more = part.add("Sub", part.add("Sub", up, over), down)
-        return part.add("Mul", part.flag(3), part.add("Mul", more, stride))
+        stride = self._floats([window.stride for window in windows])
+        extent = self._floats([window.extent for window in windows])
+        one = self._floats([1])
+        begin, end = self._split(pads, count)
+        reached = self._add("Add", self._sizes, begin)
+        span = self._add("Sub", self._add("Add", reached, end), extent)
+        down = self._add("Add", self._add("Floor", self._add("Div", span, stride)), one)
+        up = self._add("Add", self._add("Ceil", self._add("Div", span, stride)), one)
+        most = self._add("Ceil", self._add("Div", reached, stride))
+        over = self._add("Relu", self._add("Sub", up, most))  # min(up, most) is up less this
+        more = self._add("Sub", self._add("Sub", up, over), down)
+        return self._add("Mul", self._flag(3), self._add("Mul", more, stride))
 
-    def _repad(self, part: _Part, site: Site, node: onnx.NodeProto, pads: str) -> None:
+    def _repad(self, site: Site, node: onnx.NodeProto, pads: str) -> None:
         """A `Pad` with other amounts."""
-        begin, end = part.split(pads, len(site.windows))
-        amounts = self._amounts(part, site, begin, end)
+        begin, end = self._split(pads, len(site.windows))
+        amounts = self._amounts(site, begin, end)
         given = {each.name: helper.get_attribute_value(each) for each in node.attribute}
         fill = node.input[2] if len(node.input) > 2 else ""
         if given.get("value"):
-            fill = self.constant(np.array(given["value"], np.float32))
+            fill = self._constant(np.array(given["value"], np.float32))
         mode = given.get("mode", "constant")
-        self.pad(part, node.input[0], amounts, fill, mode=mode, output=node.output[0])
+        self._pad(node.input[0], amounts, fill, mode=mode, output=node.output[0])
 
     def _gather(
-        self,
-        part: _Part,
-        site: Site,
-        node: onnx.NodeProto,
-        dtype: int,
-        pads: str,
-        extra: str | None,
+        self, site: Site, node: onnx.NodeProto, dtype: int, pads: str, extra: str | None
     ) -> None:
         """An operator that reads its data through a `Pad`."""
         data, count = node.input[0], len(site.windows)
-        begin, end = part.split(pads, count)
-        reach = end if extra is None else part.add("Add", end, extra)
-        amounts = self._amounts(part, site, begin, reach)
+        begin, end = self._split(pads, count)
+        reach = end if extra is None else self._add("Add", end, extra)
+        amounts = self._amounts(site, begin, reach)
         plain = _without(node, {"auto_pad", "pads", "ceil_mode", "count_include_pad"})
         zero = site.row.inputs.zero_point
         fill = self._fill(site, dtype, node, zero)
-        plain.input[0] = self.pad(part, data, amounts, fill)
+        plain.input[0] = self._pad(data, amounts, fill)
         if not site.leaves_padding_out:
-            part.nodes.append(plain)
+            self._nodes.append(plain)
             return
         # Sum over the padded data by that over what counts: ones, padded with 1 where it counts.
-        whole = part.fresh("whole")
+        whole = self._fresh("whole")
         output, plain.output[0] = plain.output[0], whole
-        part.nodes.append(plain)
-        ones = self._ones(part, data, dtype)
-        counted = part.cast(part.add("Reshape", part.flag(4), self.ints([])), dtype)
-        inner = self.pad(part, ones, self._amounts(part, site, begin, end), counted)
+        self._nodes.append(plain)
+        ones = self._ones(data, dtype)
+        counted = self._cast(self._add("Reshape", self._flag(4), self._ints([])), dtype)
+        inner = self._pad(ones, self._amounts(site, begin, end), counted)
         if extra is not None:
-            none = self.constant(np.zeros(len(site.windows), np.float32))
-            beyond = self._amounts(part, site, none, extra)
-            inner = self.pad(part, inner, beyond, "")
+            none = self._constant(np.zeros(len(site.windows), np.float32))
+            beyond = self._amounts(site, none, extra)
+            inner = self._pad(inner, beyond, "")
         share = onnx.NodeProto()
         share.CopyFrom(plain)
-        share.name = part.fresh("share")
+        share.name = self._fresh("share")
         share.input[0] = inner
-        share.output[0] = part.fresh("share_output")
-        part.nodes.append(share)
-        part.add("Div", whole, share.output[0], output=output)
+        share.output[0] = self._fresh("share_output")
+        self._nodes.append(share)
+        self._add("Div", whole, share.output[0], output=output)
 
-    def _scatter(self, part: _Part, site: Site, node: onnx.NodeProto, dtype: int) -> None:
+    def _scatter(self, site: Site, node: onnx.NodeProto, dtype: int) -> None:
         """A transposed convolution in full, cropped and extended by a `Pad`, and then its bias."""
         plain = _without(node, {"auto_pad", "pads", "output_padding", "output_shape"})
         output, bias = node.output[0], ""
@@ -283,26 +274,26 @@ class _Build:
         if place is not None and len(node.input) > place:
             bias = node.input[place]
             del plain.input[place:]
-        full = plain.output[0] = part.fresh("full")
-        part.nodes.append(plain)
-        fed = _name(part.place, "pads")
-        begin, end = part.split(fed, len(site.windows))
-        cut = self.pad(part, full, self._amounts(part, site, begin, end), "")
+        full = plain.output[0] = self._fresh("full")
+        self._nodes.append(plain)
+        fed = _name(self._place, "pads")
+        begin, end = self._split(fed, len(site.windows))
+        cut = self._pad(full, self._amounts(site, begin, end), "")
         if bias:
-            shape = self.ints([1, -1, *(1 for _ in site.windows)])
-            part.add("Add", cut, part.add("Reshape", bias, shape), output=output)
+            shape = self._ints([1, -1, *(1 for _ in site.windows)])
+            self._add("Add", cut, self._add("Reshape", bias, shape), output=output)
         else:
-            part.add("Identity", cut, output=output)
+            self._add("Identity", cut, output=output)
 
-    def _amounts(self, part: _Part, site: Site, begin: str, end: str) -> str:
+    def _amounts(self, site: Site, begin: str, end: str) -> str:
         """Amounts for all axes of the data, as int64 in ONNX's order."""
         count = len(site.axes)
         # One of begin, end and a last 0 for each amount.
         places = [2 * count] * (2 * site.rank)
         for at, axis in enumerate(site.axes):
             places[axis], places[site.rank + axis] = at, count + at
-        parts = part.add("Concat", begin, end, self.floats([0]), axis=0)
-        return part.cast(part.add("Gather", parts, self.ints(places)), TensorProto.INT64)
+        parts = self._add("Concat", begin, end, self._floats([0]), axis=0)
+        return self._cast(self._add("Gather", parts, self._ints(places)), TensorProto.INT64)
 
     def _fill(self, site: Site, dtype: int, node: onnx.NodeProto, zero: int | None) -> str:
         """The tensor with the value of an operator's padding; empty for 0."""
@@ -313,26 +304,26 @@ class _Build:
             kind = helper.tensor_dtype_to_np_dtype(dtype)
             is_float = np.issubdtype(kind, np.floating)
             lowest = -np.inf if is_float else np.iinfo(kind).min
-            return self.constant(np.array(lowest, kind))
+            return self._constant(np.array(lowest, kind))
         return ""
 
-    def _ones(self, part: _Part, data: str, dtype: int) -> str:
+    def _ones(self, data: str, dtype: int) -> str:
         """Ones of the shape of a tensor."""
         kind = helper.tensor_dtype_to_np_dtype(dtype)
         if self._opset < _CONSTANT_OF_SHAPE:
-            none = part.add("Mul", data, self.constant(np.zeros(1, kind)))
-            return part.add("Add", none, self.constant(np.ones(1, kind)))
+            none = self._add("Mul", data, self._constant(np.zeros(1, kind)))
+            return self._add("Add", none, self._constant(np.ones(1, kind)))
         value: onnx.TensorProto = numpy_helper.from_array(np.ones(1, kind))
-        return part.add("ConstantOfShape", part.add("Shape", data), value=value)
+        return self._add("ConstantOfShape", self._add("Shape", data), value=value)
 
-    def pad(self, part: _Part, data: str, amounts: str, fill: str, **further: Any) -> str:
+    def _pad(self, data: str, amounts: str, fill: str, **further: Any) -> str:
         """A `Pad` with computed amounts; an empty fill is 0."""
         if self._opset < _PAD_AS_INPUT:
             self._contrib = True
             further = {"mode": "constant", **further, "domain": MICROSOFT}
-        return part.add("Pad", data, amounts, *([fill] if fill else []), **further)
+        return self._add("Pad", data, amounts, *([fill] if fill else []), **further)
 
-    def constant(self, values: Array) -> str:
+    def _constant(self, values: Array) -> str:
         """An initializer with these values; equal ones are shared."""
         key = (values.dtype.name, values.shape, values.tobytes())
         if key not in self._constants:
@@ -344,57 +335,42 @@ class _Build:
                 self._graph.input.append(helper.make_tensor_value_info(name, kind, values.shape))
         return self._constants[key]
 
-    def floats(self, numbers: Sequence[int]) -> str:
+    def _floats(self, numbers: Sequence[int]) -> str:
         """A float32 constant."""
-        return self.constant(np.array(numbers, np.float32))
+        return self._constant(np.array(numbers, np.float32))
 
-    def ints(self, numbers: Sequence[int]) -> str:
+    def _ints(self, numbers: Sequence[int]) -> str:
         """An int64 constant."""
-        return self.constant(np.array(numbers, np.int64))
+        return self._constant(np.array(numbers, np.int64))
 
-    def _input(self, name: str, length: int) -> None:
-        self._graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [length]))
-
-
-class _Part:
-    """The nodes that take the place of one operator."""
-
-    def __init__(self, build: _Build, place: int) -> None:
-        self.place = place
-        self.nodes: list[onnx.NodeProto] = []
-        self.sizes = ""
-        self._build = build
-        self._count = 0
-
-    def fresh(self, what: str) -> str:
+    def _fresh(self, what: str) -> str:
         """A new name."""
         self._count += 1
-        return f"onnxpad_{self.place}_{what}_{self._count}"
+        return f"onnxpad_{self._place}_{what}_{self._count}"
 
-    def add(
+    def _add(
         self, op: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any
     ) -> str:
         """Appends a node; returns its output."""
-        output = output or self.fresh(op)
-        name = self.fresh(f"{op}_node")
-        self.nodes.append(
-            helper.make_node(op, inputs, [output], name=name, domain=domain, **attributes)
-        )
+        output, name = output or self._fresh(op), self._fresh(f"{op}_node")
+        node = helper.make_node(op, inputs, [output], name=name, domain=domain, **attributes)
+        self._nodes.append(node)
         return output
 
-    def cast(self, tensor: str, dtype: int) -> str:
-        """A tensor in another type."""
-        return self.add("Cast", tensor, to=dtype)
+    def _cast(self, tensor: str, dtype: int) -> str:
+        return self._add("Cast", tensor, to=dtype)
 
-    def flag(self, index: int) -> str:
+    def _flag(self, index: int) -> str:
         """One of the fed flags, as a tensor of one element."""
-        return self.add("Gather", _name(self.place, "how"), self._build.ints([index]))
+        return self._add("Gather", _name(self._place, "how"), self._ints([index]))
 
-    def split(self, tensor: str, count: int) -> tuple[str, str]:
+    def _split(self, tensor: str, count: int) -> tuple[str, str]:
         """The first `count` elements of a tensor, and the next `count`."""
-        first = self._build.ints([*range(count)])
-        second = self._build.ints([*range(count, 2 * count)])
-        return self.add("Gather", tensor, first), self.add("Gather", tensor, second)
+        first = self._add("Gather", tensor, self._ints([*range(count)]))
+        return first, self._add("Gather", tensor, self._ints([*range(count, 2 * count)]))
+
+    def _input(self, name: str, length: int) -> None:
+        self._graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [length]))
 
 
 def _without(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
@@ -405,6 +381,3 @@ def _without(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
     del plain.attribute[:]
     plain.attribute.extend(kept)
     return plain
-
-
-__all__ = ["WorkingCopy", "working_copy"]

@@ -7,7 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from onnxpad.frameworks.repadding.matching import _conventions, _options, type_of_data
+from onnxpad.frameworks.repadding.candidates import conventions_of, options_of
+from onnxpad.frameworks.repadding.matching import type_of_data
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
@@ -29,18 +30,18 @@ def said(line: str) -> str:
     sites, others = with_pads(context, windows)
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     copy = working_copy(model, sites, dtypes, ["h"] if "h = " in body else [])
-    options = [_options(site) for site in copy.sites]
+    known = [options_of(site) for site in copy.sites]
     named = (context.label(node) for node, _ in left)
     parts = [f"{label} stays" for label in (*named, *dict((*others, *copy.left)))]
-    for site, some in zip(copy.sites, options, strict=True):
+    for site, some in zip(copy.sites, known, strict=True):
         told = ", ".join(f"{each.name} {_text(each.padding)}/{each.tier}" for each in some)
         parts.append(f"{site.label}: {told}")
     fed = [
         {name: data.tolist() for name, data in copy.feeds([each[at] for each in paddings]).items()}
-        for paddings in [[[each.padding for each in some] for some in options]]
+        for paddings in [[[each.padding for each in some] for some in known]]
         for at in range(min(map(len, paddings), default=0))
     ]
-    whole = repr((model_text(copy.model), copy.probes, fed, _conventions(copy.sites, options)))
+    whole = repr((model_text(copy.model), copy.probes, fed, conventions_of(copy.sites, known)))
     nodes = len(copy.model.graph.node)
     parts.append(f"{nodes} nodes [{zlib.crc32(whole.encode()):08x}]")
     return f"{asked}  =>  {'; '.join(parts)}"

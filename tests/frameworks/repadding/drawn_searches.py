@@ -48,11 +48,9 @@ class Problem:
         self.space = Space(tiers, groups if draws.random() < 0.6 else ())
         zero = (0,) * self.count
         self.starts: list[Point] = [zero, *draws.choice(([], [(1,) * self.count]))]
-        self.further: list[Point] = draws.choice(([], [], [(*right[:-1], 0)]))
         free = frozenset(draws.sample(range(self.count), max(2, self.count // 2)))
         self.free = draws.choice((None, None, free))
         self.most = draws.choice((None, None, 20, 60))
-        self.unrelated = draws.choice((math.inf, 0.5, 3.0))
         self.wanted = self.answer(self.right) + (0.4 if self.is_out else 0.0)
 
     def answer(self, point: Point) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -91,9 +89,8 @@ def said(line: str) -> str:
         evaluate,
         problem.space,
         lambda: problem.most is not None and len(tried) >= problem.most,
-        unrelated=problem.unrelated,
     )
-    found = search.run(problem.starts, problem.free, problem.further)
+    found = search.run(problem.starts, problem.free)
     runs = len(tried)
     few = search.pruned(found, problem.free)
     trial = search.trial(few)
