@@ -106,7 +106,9 @@ class Options(Struct, frozen=True, kw_only=True):
         check_choice("dynamic", self.dynamic, tuple(Dynamic))
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
-            force_setattr(self, "trust", Trust(self.trust))
+            names = self.trust == Trust.NAMES
+            force_setattr(self, "trust", None if names else Trust(self.trust))
+            force_setattr(self, "trust_dim_names", names or self.trust_dim_names)
 
     @property
     def engine(self) -> Trust | None:
@@ -191,21 +193,18 @@ TYPED: Mapping[str, Typed] = {
         Dynamic,
     ),
     "shapes": Typed(
-        "Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
+        "Sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
         "Repeatable.",
         "--shape",
         _LIST,
         "[INPUT=]SIZES",
     ),
     "dims": Typed(
-        "Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
-        "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
+        "Size of a named dimension (height=224), or all sizes of a range (height=32..1024) or "
+        "the multiples of 32 in it (height=32..1024:32). Repeatable.",
         "--dim",
         _LIST,
         "NAME=SIZE",
-    ),
-    "trust_dim_names": Typed(
-        "Assume that dimensions of the same name have the same size.", "--trust-dim-names"
     ),
     "no_ceil": Typed(
         "Write pools that round up (ceil_mode) as pools that round down and have end pads, "
@@ -215,7 +214,7 @@ TYPED: Mapping[str, Typed] = {
     "trust": Typed(
         f"Where {RUNTIME} and the specification compute different things, write what this "
         "one computes. Without it such padding stays. Or take initializers that are also "
-        "inputs as constants.",
+        "inputs as constants, or dimensions of the same name to have the same size (names).",
         "--trust",
         Trust | None,
     ),
@@ -236,12 +235,8 @@ TYPED: Mapping[str, Typed] = {
         _LIST,
         "NAME",
     ),
-    "target_only": Typed(
-        f"With --target: {RUNTIME} need not run the result, so it may not be compared.",
-        "--target-only",
-    ),
 }
-"""How each option is typed on a command line, by its name in `Options`."""
+"""How an option is typed on a command line, by its name in `Options`; others have calls alone."""
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:

@@ -28,10 +28,7 @@ from onnxpad.arguments import (
 from onnxpad.errors import UsageError, ValidationError, counted, few
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
-    Divergence,
     PaddingDifference,
-    Placement,
-    Run,
     Validation,
     parted,
     why_not,
@@ -64,7 +61,7 @@ class ValidationResult(ValidateReport, frozen=True):
         from onnxpad.report.text import counted, one_line
 
         why = "" if self.ok else f": {failure(self)}"
-        return one_line(self, f"{self.outcome}, {counted(len(self.runs), 'run')}{why}")
+        return one_line(self, f"{self.outcome}, {counted(len(self.validation.runs), 'run')}{why}")
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""
@@ -80,16 +77,6 @@ class ValidationResult(ValidateReport, frozen=True):
         return validate_page(self)
 
     @property
-    def padding(self) -> tuple[PaddingDifference, ...]:
-        """Window operators whose total padding differs in the two models."""
-        return self.validation.padding
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """Every run made, in order."""
-        return self.validation.runs
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """Remarks on things that are not the rewrite's fault, a line each."""
         return self.validation.warnings
@@ -98,16 +85,6 @@ class ValidationResult(ValidateReport, frozen=True):
     def notes(self) -> tuple[str, ...]:
         """How the models were compared: providers, settings, arrays matched by order or aligned."""
         return self.validation.notes
-
-    @property
-    def placements(self) -> tuple[Placement, ...]:
-        """The provider of each node, for each model and each provider other than the CPU's."""
-        return self.validation.placements
-
-    @property
-    def divergence(self) -> Divergence | None:
-        """The first tensor that both models compute differently."""
-        return self.validation.divergence
 
     def raise_for_failure(self) -> None:
         """Raises unless `ok`.
@@ -154,8 +131,7 @@ def validate(
         dims: The same by name of the dimension: a size, or a range to draw from.
         rtol: Allowed difference relative to each element; by default enough for rounding.
         atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
-        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
-            for a model with a Loop that no constant stops, else no limit.
+        run_timeout: As for `fix`.
         progress: Called with (step, done, total).
 
     Returns:

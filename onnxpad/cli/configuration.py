@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
+from onnxpad.cli.sizes import SIZES, with_sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Style, Unasked
@@ -25,8 +26,6 @@ Value = str | tuple[str, ...] | Mapping[str, str]
 """The value of a key for one model."""
 
 IGNORED = "per-file-ignores"
-SIZES = {"shapes": "--shape", "dims": "--dim"}
-"""Keys that give sizes, each with the option whose texts it takes."""
 
 
 def _require_target(folder: Path, name: str) -> None:
@@ -166,43 +165,24 @@ class Applied:
         Raises:
             MismatchError: A size contradicts the model, or one that is typed is of nothing in it.
         """
-        left = {
+        sizes = {
             (key, name): text
             for key in SIZES
             for name, text in cast("Mapping[str, str]", self._said.get(key, {})).items()
         }
+        try:
+            result, lacking = with_sizes(partial(ask, *models), sizes, **keywords)
+        except MismatchError as error:
+            if error.missing or not sizes:
+                raise
+            told = f"{self._path}: {error}; a size that is typed goes before those of the file"
+            raise MismatchError(told) from error
+        said = {key: value for key, value in self._said.items() if key not in SIZES}
         unused: dict[str, dict[str, str]] = {}
-        while True:
-            sizes = {key: dict(keywords.get(key) or {}) for key in SIZES}
-            for (key, name), text in left.items():
-                sizes[key][name] = text
-            try:
-                result = ask(*models, **{**keywords, **sizes})
-            except MismatchError as error:
-                if lacking := error.missing.keys() & left.keys():
-                    for key, name in lacking:
-                        unused.setdefault(key, {})[name] = left.pop((key, name))
-                elif left and not error.missing:
-                    told = f"{self._path}: {error}; --isolated leaves out what the file gives"
-                    raise MismatchError(told) from error
-                else:
-                    raise
-            else:
-                return replace(result, config=self._configured(left, unused))
-
-    def _configured(
-        self,
-        sizes: Mapping[tuple[str, str], str],
-        unused: Mapping[str, Mapping[str, str]],
-    ) -> Configured:
-        """The configuration that held, as a report tells it."""
-        given = {
-            key: {name: text for (kind, name), text in sizes.items() if kind == key}
-            for key in SIZES
-        }
-        said = {key: given.get(key, value) for key, value in self._said.items()}
-        options = {key: value for key, value in said.items() if value != {}}
-        return Configured(str(self._path), options, unused)
+        for (key, name), text in sizes.items():
+            kept = unused if (key, name) in lacking else said
+            cast("dict[str, dict[str, str]]", kept).setdefault(key, {})[name] = text
+        return replace(result, config=Configured(str(self._path), said, unused))
 
 
 def read(path: Path) -> Configuration | None:

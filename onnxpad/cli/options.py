@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they are parsed.
+"""The options of all commands, each told once, and how they are parsed.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
@@ -7,13 +7,14 @@ import enum
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
+from msgspec import Struct
 
 from onnxpad.arguments import codes_given, sizes_by_name
+from onnxpad.errors import RUNTIME
 from onnxpad.options import TYPED, Options, Unasked
 
 if TYPE_CHECKING:
@@ -38,25 +39,6 @@ class CheckFormat(enum.StrEnum):
     GITHUB = "github"
 
 
-class ExternalData(enum.StrEnum):
-    """Choices for external data; the same values as `file.external.ExternalData`."""
-
-    COPY = "copy"
-    INLINE = "inline"
-
-
-def completed(values: str) -> Callable[[str], list[str]]:
-    """A function that lists values of an option for a shell: that of this name in `completion`."""
-
-    def listed(incomplete: str) -> list[str]:
-        from onnxpad.cli import completion
-
-        found: list[str] = getattr(completion, values)(incomplete)
-        return found
-
-    return listed
-
-
 def path(text: str) -> Path:
     """A path as given; an empty one, which `Path` takes for the working folder, is an error."""
     if not text:
@@ -64,139 +46,198 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-ADVANCED = "Advanced"
-"""The panel of a help's options that fewer people need; hidden ones are named below it."""
+class _Told(Struct, frozen=True):
+    """What a help says of an argument or an option."""
 
-InputsOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="Inputs to run both models on: .npz, .npy, or a folder of ONNX test data.",
-        parser=path,
-        rich_help_panel=ADVANCED,
-    ),
-]
-RelativeOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Allowed difference, relative to each element.",
-        rich_help_panel=ADVANCED,
-    ),
-]
-AbsoluteOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Allowed difference, absolute.",
-        rich_help_panel=ADVANCED,
-    ),
-]
-KeepInvalidOption = Annotated[
-    bool,
-    typer.Option(
-        "--keep-invalid", help="Write the result although validation failed.", hidden=True
-    ),
-]
-ExternalDataOption = Annotated[
-    ExternalData,
-    typer.Option(
-        help="When the result is written to another folder, copy the files of weights beside "
-        "the model. inline puts the weights inside the result, in any folder.",
-        hidden=True,
-    ),
-]
-RunTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        hidden=True,
-        metavar="SECONDS",
-        help="Give up a run of a model, or opening it, after so long.  [default: 60 for a model "
-        "with a Loop that no constant stops]",
-    ),
-]
-IsolatedOption = Annotated[
-    bool,
-    typer.Option(
-        "--isolated",
-        hidden=True,
-        help="Read no configuration (onnxpad.toml, pyproject.toml).",
-    ),
-]
-QuietOption = Annotated[
-    bool,
-    typer.Option(
-        "--quiet",
-        "-q",
-        help="No progress bar, and no report unless something needs attention. JSON is written "
-        "all the same.",
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", help="Everything: every change, proof, reason and run."),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--html",
-        metavar="FILE",
-        help="Also write the report as a page with pictures, which needs no other file.",
-        parser=path,
-    ),
-]
+    help: str
+    metavar: str | None = None
+
+
+FILES, OPERATOR, PADDING, RUNS, REPORT = "Files", "Operator", "Padding", "Runs", "Report"
+_NUMBERS = "N[xN...]"
+_TABLE: Mapping[str, Mapping[str, _Told]] = {
+    "": {
+        "model": _Told("The model.", "MODEL"),
+        "paths": _Told("Models, or folders to search for them.", "PATH..."),
+        "original": _Told("The model to compare with.", "ORIGINAL"),
+        "rewritten": _Told("The model to check; or give --reference.", "[REWRITTEN]"),
+        "codes": _Told(
+            "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
+            "[CODE]...",
+        ),
+        "names": _Told(
+            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.", "[NAME]..."
+        ),
+        "page": _Told("The page to show; without it, all are listed.", "[PAGE]"),
+    },
+    FILES: {
+        "output": _Told("Where to write; replaces a file of that name.", "FILE"),
+        "in_place": _Told("Replace the model."),
+        "inputs": _Told("Inputs to run on: .npz, .npy, or a folder of ONNX test data.", "PATH"),
+        "reference": _Told(
+            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of ONNX test "
+            "data.",
+            "PATH",
+        ),
+        "keep_invalid": _Told("Write the result although it is invalid."),
+        "partial": _Told("Write also a padding that explains only a part of the difference."),
+    },
+    OPERATOR: {
+        "node": _Told("The node of the model, or a pattern.", "NAME"),
+        "op": _Told("conv, maxpool, avgpool or convtranspose.", "OP"),
+        "size": _Told("Elements of the data on each axis, as 224x160.", _NUMBERS),
+        "kernel": _Told("Size of the window: one number, or one per axis.", _NUMBERS),
+        "stride": _Told("The same for the stride.  [default: 1]", _NUMBERS),
+        "dilation": _Told("The same for the dilation.  [default: 1]", _NUMBERS),
+        "padding": _Told(
+            "The padding on both sides, for conventions that leave it to the user.", _NUMBERS
+        ),
+        "output_padding": _Told("What a convtranspose appends to its output.", _NUMBERS),
+        "output_size": _Told(
+            "Say which padding gives this output size, and who writes it.", _NUMBERS
+        ),
+    },
+    PADDING: {
+        "to": _Told(
+            "tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, coreml-top-left, "
+            "onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
+            "FRAMEWORK",
+        ),
+        "only": _Told("Only these", "NAMES"),
+        "convention": _Told(
+            "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
+            "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
+            "NAME",
+        ),
+        **{name: _Told(typed.help, typed.metavar) for name, typed in TYPED.items()},
+    },
+    RUNS: {
+        "no_validate": _Told("Do not run the models to compare them."),
+        "provider": _Told(
+            "cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
+            f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
+            "PROVIDER",
+        ),
+        "no_fallback": _Told("Fail where nodes fall back to the CPU."),
+        "samples": _Told("How many inputs to draw.  [default: 1]"),
+        "seed": _Told("The seed of the first; the next count up.  [default: 0]"),
+        "seconds": _Told("How long to search."),
+        "rtol": _Told("Allowed difference, relative to each element."),
+        "atol": _Told("Allowed difference, absolute."),
+    },
+    REPORT: {
+        "form": _Told("Format of the report."),
+        "html": _Told(
+            "Also write the report as a page with pictures, which needs no other file.", "FILE"
+        ),
+        "quiet": _Told(
+            "No progress bar, and no report unless something needs attention. JSON is written all "
+            "the same."
+        ),
+        "verbose": _Told("Everything: every change, proof, reason and run."),
+        "diff": _Told(
+            "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
+        ),
+        "fail_on": _Told("The least severity that makes the check fail."),
+        "schema": _Told("Print the JSON Schema of the reports of --format json."),
+    },
+}
+"""Every argument and option of a command by its parameter, in the groups of a help.
+
+The first group are the arguments.
+"""
+_NAMES = {
+    "output": ("--output", "-o"),
+    "form": ("--format",),
+    "quiet": ("--quiet", "-q"),
+    "verbose": ("--verbose", "-v"),
+    **{name: (typed.option,) for name, typed in TYPED.items()},
+}
+"""The names of options that have others than that of their parameter."""
 
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
-TARGETS = ("target", "target_only")
-"""Options that say for which runtimes."""
-HOW = tuple(name for name in TYPED if name not in (*CHOSEN, *TARGETS, "strict"))
-"""Options that say what is written, and those of the sizes."""
+HOW = tuple(name for name in TYPED if name not in CHOSEN)
+"""Options that say what is written, for which runtimes and sizes."""
 
 
-def takes_options(**places: Sequence[str]) -> Callable[[Command], Command]:
-    """A decorator for a command whose last parameter takes options of `Options` by name.
+def completed_codes(incomplete: str) -> list[str]:
+    """The codes of findings, for a shell; where some are given, with commas, those and one more."""
+    from onnxpad.rewrite.registry import every_code
+
+    given, comma, last = incomplete.rpartition(",")
+    return [f"{given}{comma}{code}" for code in every_code() if code.startswith(last)]
+
+
+def completed_targets(incomplete: str) -> list[str]:
+    """The targets, for a shell."""
+    from onnxpad.targets.known_targets import known
+
+    return [each for each in known() if each.startswith(incomplete)]
+
+
+_COMPLETED = dict.fromkeys(("select", "ignore", "codes"), completed_codes) | dict.fromkeys(
+    ("target", "names"), completed_targets
+)
+
+
+def takes(*options: str, **more: str) -> Callable[[Command], Command]:
+    """A decorator for a command: tells its arguments and options, as the table has them.
+
+    Help lists them by the groups of the table.
 
     Args:
-        places: By parameter of the command, the options that its help lists after it.
+        options: Those of `Options` that the command takes as further keywords.
+        more: By parameter, what the help says of it beside the table.
     """
 
     def decorated(command: Command) -> Command:
         signature = inspect.signature(command)
-        *own, _ = signature.parameters.values()
-        listed = ([each, *map(_parameter, places.get(each.name, ()))] for each in own)
-        vars(command)["__signature__"] = signature.replace(parameters=[*chain(*listed)])
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        every = [*own, *map(_option, options)]
+        told = [
+            _parameter(each, group, more.get(each.name, ""))
+            for group, names in _TABLE.items()
+            for each in every
+            if each.name in names
+        ]
+        vars(command)["__signature__"] = signature.replace(parameters=told)
         return command
 
     return decorated
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    """An option as a parameter of a command."""
-    typed, usual = TYPED[name], getattr(Options(), name)
-    kind, shown = typed.kind, cast("bool | str", True)
+def _option(name: str) -> inspect.Parameter:
+    """An option of `Options` as a parameter of a command."""
+    kind, usual = TYPED[name].kind, getattr(Options(), name)
     if isinstance(usual, Unasked):  # so that it is known whether it was typed
-        kind, shown, usual = kind | None, str(usual), ()
-    option = typer.Option(
-        typed.option,
-        show_default=shown,
-        help=typed.help,
-        metavar=typed.metavar,
-        rich_help_panel=None if name in _FIRST else ADVANCED,
-        hidden=name in _RARE,
-        autocompletion=completed(_COMPLETED[name]) if name in _COMPLETED else None,
-    )
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None if usual == () else usual,
-        annotation=Annotated[kind, option],
-    )
+        kind = kind | None
+    default = None if usual == () or isinstance(usual, Unasked) else usual
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-_FIRST = {"style", "dynamic", "shapes", "dims", "target"}
-"""Options that most people need."""
-_RARE = {"symmetric_transpose", "trust_dim_names", "target_only"}
-_COMPLETED = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
+def _parameter(own: inspect.Parameter, group: str, more: str) -> inspect.Parameter:
+    """A parameter of a command with what the table says of it."""
+    told, name = _TABLE[group][own.name], own.name
+    kind = own.annotation
+    how: dict[str, Any] = {
+        "help": f"{told.help} {more}".rstrip(),
+        "metavar": told.metavar,
+        "parser": path if {Path, list[Path]} & {kind, *get_args(kind)} else None,
+        "autocompletion": _COMPLETED.get(name),
+    }
+    if group:
+        usual = getattr(Options(), name) if name in TYPED else None
+        said: Any = typer.Option(
+            *_NAMES.get(name, (f"--{name.replace('_', '-')}",)),
+            show_default=str(usual) if isinstance(usual, Unasked) else True,
+            rich_help_panel=group,
+            **how,
+        )
+    else:
+        said = typer.Argument(**how)
+    place = own.KEYWORD_ONLY if group else own.POSITIONAL_OR_KEYWORD
+    return own.replace(kind=place, annotation=Annotated[kind, said])
 
 
 def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,7 +308,7 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     return tuple(sorted(code for code in known if code.startswith(chosen)))
 
 
-def configuration_of(model: Path, typed: Mapping[str, Any], *, isolated: bool) -> "Applied | None":
+def configuration_of(model: Path, typed: Mapping[str, Any]) -> "Applied | None":
     """The part of the configuration nearest to a model that is about it, and for a command.
 
     The nearest is looked for upward from the model's folder, and then from the working folder.
@@ -276,7 +317,6 @@ def configuration_of(model: Path, typed: Mapping[str, Any], *, isolated: bool) -
         model: The model, which need not be there.
         typed: The options that the command takes, by name; what was not typed is None, False,
             empty, or `Unasked`.
-        isolated: Whether to read no configuration.
 
     Returns:
         What holds; None if there is no configuration, or nothing in it is for this command.
@@ -284,24 +324,19 @@ def configuration_of(model: Path, typed: Mapping[str, Any], *, isolated: bool) -
     Raises:
         UsageError: A configuration cannot be read, or is not as it should be.
     """
-    return configurations_of([model], typed, isolated=isolated).get(model)
+    return configurations_of([model], typed).get(model)
 
 
-def configurations_of(
-    models: Iterable[Path], typed: Mapping[str, Any], *, isolated: bool
-) -> "dict[Path, Applied]":
+def configurations_of(models: Iterable[Path], typed: Mapping[str, Any]) -> "dict[Path, Applied]":
     """The same for several models; each has the configuration that is nearest to it."""
-    applied, known = dict[Path, "Applied"](), Known()
-    for model in () if isolated else models:
-        found = _nearest(model, known)
-        said = None if found is None else found.applied(model, typed)
-        if said is not None:
-            applied[model] = said
-    return applied
+    known: Known = {}
+    found = {model: _nearest(model, known) for model in models}
+    applied = {model: each.applied(model, typed) for model, each in found.items() if each}
+    return {model: each for model, each in applied.items() if each}
 
 
 Known = dict[Path, "Configuration | None"]
-"""The configuration that holds in each folder."""
+"""The configuration in each folder."""
 
 
 def _nearest(model: Path, known: Known) -> "Configuration | None":
@@ -310,22 +345,12 @@ def _nearest(model: Path, known: Known) -> "Configuration | None":
         here, place = Path.cwd(), Path(os.path.normpath(model.absolute()))
     except OSError:  # the working folder was removed
         return None
-    return _above(place.parent, known) or _above(here, known)
-
-
-def _above(folder: Path, known: Known) -> "Configuration | None":
-    """The configuration in a folder, or else the nearest in those above it."""
-    passed, found = list[Path](), None
-    for each in (folder, *folder.parents):
-        if each in known:
-            found = known[each]
-            break
-        passed.append(each)
-        found = _configuration_in(each)
-        if found is not None:
-            break
-    known.update(dict.fromkeys(passed, found))
-    return found
+    for folder in (*place.parents, here, *here.parents):
+        if folder not in known:
+            known[folder] = _configuration_in(folder)
+        if (found := known[folder]) is not None:
+            return found
+    return None
 
 
 _TABLES = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))

@@ -1,7 +1,4 @@
-"""Output, progress and exit codes: the report goes to stdout, a line for each error to stderr.
-
-Here is also where a page that `--html` asks for may go, and how it is written.
-"""
+"""Output, progress and exit codes: the report goes to stdout, a line for each error to stderr."""
 
 from __future__ import annotations
 
@@ -11,30 +8,25 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Self, TextIO
 
 import typer
 from msgspec import Struct
 
-from onnxpad.errors import OnnxpadError, OutputError, UsageError, meant, shortened
+from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from onnxpad.cli.configuration import Applied
     from onnxpad.report.layout import Screen
     from onnxpad.report.text import Paint
 
-
-R = TypeVar("R")
 INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
-_PAGE = b"<!doctype html"
 
 
 class Failure(Struct, frozen=True):
@@ -224,70 +216,6 @@ def _internal(error: Exception) -> str:
     return shortened(f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}")
 
 
-def check_target(page: Path | None, others: Iterable[Path | None] = ()) -> None:
-    """Raises unless a page can be written there; called before any work is done.
-
-    Args:
-        page: Where; None if no page is asked for.
-        others: Files of the command that it must not replace, such as the model and the result.
-
-    Raises:
-        UsageError: It is one of the other files, or a file that is no page.
-        OutputError: No file can be written there.
-    """
-    if page is None:
-        return
-    if str(page) == "-":
-        raise UsageError("--html - names no file: pages are not written to stdout; name a file")
-    for other in others:
-        if other is not None and _is_same(page, other):
-            raise UsageError(f"{page}: --html would replace {other}; name another file")
-    if page.is_dir():
-        raise OutputError(f"{page}: is a folder; give --html the name of a file to write")
-    if not page.parent.is_dir():
-        raise OutputError(f"{page}: there is no folder {page.parent}; make it first")
-    writable = page if page.exists() else page.parent
-    if not os.access(writable, os.W_OK):
-        raise OutputError(f"{page}: {writable} is write-protected; name another file")
-    if page.exists() and not page.is_file():
-        raise OutputError(f"{page}: is not a file; give --html the name of a file to write")
-    if page.exists() and not _is_page(page):
-        raise UsageError(f"{page}: is there and is no page; name another file, or remove it")
-
-
-def write_page(page: Path, text: str) -> None:
-    """Writes a page, whole or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    from onnxpad.file.external import write_whole
-
-    write_whole({page: [text.encode()]})
-
-
-def tell_page(page: str) -> None:
-    """The last line of a report in text: where the page is."""
-    if page:
-        from onnxpad.cli.output import write
-        from onnxpad.report.text import shown
-
-        write(f"Report: {shown(page)}\n")
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and one.samefile(other)
-
-
-def _is_page(path: Path) -> bool:
-    """Whether a file is empty or begins as HTML does: anything else is somebody's data."""
-    with path.open("rb") as file:
-        begin = file.read(256).lstrip().lower()
-    return not begin or begin.startswith((_PAGE, b"<html"))
-
-
 DELAY = 0.5
 _FIRST = "reading"
 _BESIDE = 36
@@ -377,19 +305,3 @@ class ProgressBar:
             count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
             bar.tasks[0].total = total or None  # `update` takes None for no change
             bar.update(task, description=shown(stage), completed=done, count=count)
-
-
-def called(
-    call: Callable[..., R], applied: Applied | None, *models: object, quiet: bool, **keywords: Any
-) -> R:
-    """The result of a call, with what a configuration says, under a bar."""
-    with ProgressBar(hidden=quiet) as progress:
-        ask = partial(applied.result_of, call) if applied else call
-        return ask(*models, progress=progress, **keywords)
-
-
-def saved(result: Any, target: Path, *, quiet: bool, **keywords: Any) -> tuple[Path, ...]:
-    """Writes the model of a result, under a bar; the files of its weights."""
-    with ProgressBar(hidden=quiet) as progress:
-        files: tuple[Path, ...] = result.save(target, progress=progress, **keywords)
-    return files

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from onnxpad.cli import match_command, repad_command, validate_command
-from onnxpad.cli.fix_command import require_apart, target_of
+from onnxpad.cli.files import require_apart, target_of
 from onnxpad.cli.options import Format
 from onnxpad.errors import OutputError, UsageError
 from tests.support.rows import each_row
@@ -31,6 +31,9 @@ class Result(Struct, frozen=True):
     @property
     def exit_code(self) -> int:
         return 0 if self.ok else 3
+
+    def to_html(self) -> str:
+        return "PAGE\n"
 
     def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
         self.saved.append((path, {k: v for k, v in options.items() if k != "progress"}))
@@ -96,15 +99,14 @@ def test_match(
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = match_command.match(
         model, tmp_path / "r", target if output else None, tmp_path / "i",
-        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, run_timeout=7.0, form=form, quiet=quiet,
+        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
     )  # fmt: skip
     assert calls.given == (model, tmp_path / "r")
     assert calls.options == {
         "inputs": tmp_path / "i", "partial": changed, "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
-        "run_timeout": 7.0,
     }  # fmt: skip
     written = output and (ok or changed)
-    assert saved == ([(target, {"external_data": "copy"})] if written else [])
+    assert saved == ([(target, {"keep_invalid": False})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
     assert (out, err) == (told, "" if ok else "error: outcome: reason\n")
@@ -140,10 +142,12 @@ def test_repad(
     calls.answer("repad")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.repad_document", "repad_text", "TEXT")
-    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    calls.result = Result(
+        ok=ok, failure="" if ok else "failure", is_changed=changed, is_quiet_success=ok, saved=saved
+    )
     code = repad_command.repad(
         model, "keras", ["n"] if ok else None, target if output else None, in_place,
-        tmp_path / "r", tmp_path / "i", 0.5, 0.25, 7.0, keep,
+        tmp_path / "r", tmp_path / "i", keep, 0.5, 0.25,
         form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
@@ -152,11 +156,10 @@ def test_repad(
     assert calls.options.pop("dims")
     assert calls.options == {
         "inputs": tmp_path / "i", "reference": tmp_path / "r", "rtol": 0.5, "atol": 0.25,
-        "run_timeout": 7.0,
     }  # fmt: skip
     written = (ok or keep) and (changed or output)
     place = model if in_place else target
-    assert saved == ([(place, {"external_data": "copy", "keep_invalid": keep})] if written else [])
+    assert saved == ([(place, {"keep_invalid": keep})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT\n"
     assert (out, err, code) == (told, "" if ok else "error: failure\n", 0 if ok else 3)
@@ -189,16 +192,15 @@ def test_validate(
     calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
-    calls.tell("onnxpad.page.pages", "validate_page", "PAGE")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
-        quiet=quiet, verbose=page, no_fallback=page,
+        quiet=quiet, verbose=page, no_fallback=page, shapes=None, dims=None,
     )  # fmt: skip
     assert calls.given == (one, other)
     assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
     assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
-    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol", "run_timeout"))
+    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol"))
     assert calls.options == {**nothing, "samples": 2, "seed": 3, "fallback": not page}
     out, err = capsys.readouterr()
     silent = quiet and ok
@@ -211,7 +213,6 @@ def test_validate(
     )
     if html is not None:
         assert html.read_text() == "PAGE\n"
-        assert {each.html for each in calls.reports} == {str(html)}
     if told.startswith("TEXT") and page:
         assert out.startswith(told)
         assert str(html) in out.removeprefix(told)
@@ -230,7 +231,13 @@ def test_a_page_does_not_replace_what_is_given(calls: Calls, tmp_path: Path) -> 
         calls.result = Result()
         with pytest.raises((UsageError, OutputError)):
             validate_command.validate(
-                arguments[0], arguments[1], inputs=arguments[2], reference=arguments[3], html=given
+                arguments[0],
+                arguments[1],
+                inputs=arguments[2],
+                reference=arguments[3],
+                html=given,
+                shapes=None,
+                dims=None,
             )
 
 
