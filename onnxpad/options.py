@@ -38,7 +38,7 @@ class Typed(Struct, frozen=True):
     """An option as it is typed on a command line, with what stands for its value in the help."""
 
     help: str
-    option: str
+    option: str = ""
     kind: Any = bool
     metavar: str | None = None
 
@@ -124,7 +124,7 @@ class Options(Struct, frozen=True, kw_only=True):
     def targets(self) -> tuple[str, ...]:
         """The targets as they were named, each once."""
         given = (self.target,) if self.target and isinstance(self.target, str) else self.target
-        return tuple(dict.fromkeys(str(each) for each in given))
+        return tuple(dict.fromkeys(map(str, given)))
 
     @property
     def is_for_targets(self) -> bool:
@@ -151,10 +151,10 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, keywords: OptionKeywords) -> "Options":
         """Options of the keywords of a call."""
+        known = OptionKeywords.__annotations__
         for name in keywords:
-            if name not in OptionKeywords.__annotations__:
-                near = meant(name, [*OptionKeywords.__annotations__])
-                raise TypeError(f"there is no option {name!r}{near}")
+            if name not in known:
+                raise TypeError(f"there is no option {name!r}{meant(name, known)}")
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
 
     @classmethod
@@ -242,7 +242,5 @@ TYPED: Mapping[str, Typed] = {
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
     """Raises unless a choice is one of those that there are."""
     if choice not in choices:
-        raise UsageError(
-            f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"
-            + meant(choice, choices)
-        )
+        told = f"choose one of {', '.join(choices)}{meant(choice, choices)}"
+        raise UsageError(f"unknown {what} {choice!r}; {told}")

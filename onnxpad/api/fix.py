@@ -11,7 +11,6 @@ import onnx
 from msgspec.structs import replace
 
 from onnxpad.api import kinds
-from onnxpad.api.results import ModelResult
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.finding import Finding, NextOption
@@ -22,13 +21,13 @@ from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run
-from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
+    from onnxpad.validation.result import Validation
 
 
-class FixResult(FixReport, ModelResult, frozen=True, kw_only=True, dict=True):
+class FixResult(FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.
@@ -84,6 +83,8 @@ class FixResult(FixReport, ModelResult, frozen=True, kw_only=True, dict=True):
             return ""
         if self.validation is None:
             return "not validated: no validation was asked for"
+        from onnxpad.validation.result import why_not
+
         return why_not(self.validation)
 
     @property
@@ -196,9 +197,10 @@ def fix(
         before = counts_of(graph)
         probe, exposing = None, None
         if validate:
-            from onnxpad.api.fix_validation import engine_questions
+            from onnxpad.probe.cut import NeighbourhoodProbe
+            from onnxpad.runtimes.protection import misfolded
 
-            probe, exposing = engine_questions(graph)
+            probe, exposing = NeighbourhoodProbe(graph), misfolded
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,26 +11,12 @@ from onnxpad.arguments import Progress, Source
 from onnxpad.errors import RUNTIME
 from onnxpad.facts.recorded import recorded_sizes
 from onnxpad.finding import Assumption, Change, Finding
-from onnxpad.graph import Graph
+from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.run import Run, RunResult
-from onnxpad.validation.result import (
-    Validation,
-    not_validated,
-    why_not,
-)
+from onnxpad.validation.result import Validation, not_validated, why_not
 
 if TYPE_CHECKING:
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import Exposing
     from onnxpad.validation.given import Arrays
-
-
-def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
-    """The probe of each change, and who asks what the runtime's optimiser does to the result."""
-    from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.protection import misfolded
-
-    return NeighbourhoodProbe(graph), misfolded
 
 
 def validated(
@@ -55,17 +41,21 @@ def validated(
         runtime does not load a result that declares sizes, where it loads the original, or computes
         something else.
     """
-    compared = _Comparison(run, source, progress, inputs)
+    assert isinstance(run.probe, NeighbourhoodProbe)
+    probe = run.probe
+
+    def verdict(made: RunResult) -> Validation:
+        return _verdict(run, probe, source, progress, inputs, made)
+
     if not run.graph.model.changed:
-        nothing = compared.nothing("no change was kept") if outcome.undone else None
-        return outcome, nothing, ()
-    found, barred = compared.verdict(outcome), tuple[Finding, ...]()
+        return outcome, _nothing("no change was kept", probe) if outcome.undone else None, ()
+    found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
         return why
     if found.outcome == "failed":
         from onnxpad.rewrite.heal import healed
 
-        outcome, found, barred = healed(run, compared.verdict, outcome, found)
+        outcome, found, barred = healed(run, verdict, outcome, found)
         if found.outcome == "failed" and run.domain.declared:
             return f"{why_not(found)}, whatever is changed"
     return outcome, found, barred
@@ -79,58 +69,49 @@ def _not_loaded(run: Run, source: Source) -> str:
     return "" if why and load_failure(source, folder_of(source)) else why
 
 
-class _Comparison:
-    """Compares what a run makes of a model with that model, on onnxruntime."""
+def _nothing(why: str, probe: NeighbourhoodProbe) -> Validation:
+    """The verdict where nothing is compared."""
+    return not_validated(why, probes=probe.count)
 
-    def __init__(
-        self,
-        run: Run,
-        source: Source,
-        progress: Progress | None,
-        inputs: Arrays | None,
-    ) -> None:
-        from onnxpad.probe.cut import NeighbourhoodProbe
 
-        assert isinstance(run.probe, NeighbourhoodProbe)
-        self._run = run
-        self._probe = run.probe
-        self._source = source
-        self._progress = progress
-        self._inputs = inputs
+def _verdict(
+    run: Run,
+    probe: NeighbourhoodProbe,
+    source: Source,
+    progress: Progress | None,
+    inputs: Arrays | None,
+    outcome: RunResult,
+) -> Validation:
+    """The verdict on the model as it is, by a comparison with the model that was given."""
+    from onnxpad.runtimes.worker import DEPLOYED
+    from onnxpad.validation.whole import validate_models
 
-    def nothing(self, why: str) -> Validation:
-        """The verdict where nothing is compared."""
-        return not_validated(why, probes=self._probe.count)
-
-    def verdict(self, outcome: RunResult) -> Validation:
-        """The verdict on the model as it is."""
-        from onnxpad.runtimes.worker import DEPLOYED
-        from onnxpad.validation.whole import validate_models
-
-        run = self._run
-        if run.graph.model.has_external_data and run.graph.model.path is None:
-            return self.nothing("its external data cannot be found; pass the path of the model")
-        rewritten, folder = run.graph.model.to_run()
-        unseen = _specified(run.decided, outcome.changes)
-        found = validate_models(
-            self._source if run.decided_model is None else run.decided_model,
-            rewritten,
-            folder=folder,
-            samples=3 if run.domain.given else 1,
-            sizes=run.limits,
-            inputs=self._inputs,
-            limits=recorded_sizes(run.graph).limits,
-            progress=self._progress,
-            repairs=_repairs(run.decided, outcome, self._probe.repaired),
-            given=self._source,
-            uncompared=unseen,
-        )
-        return replace(
-            found,
-            probes=self._probe.count,
-            warnings=(*found.warnings, *DEPLOYED.installation_warnings()),
-            notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
-        )
+    model = run.graph.model
+    if model.has_external_data and model.path is None:
+        why = "its external data cannot be found; pass the path of the model"
+        return _nothing(why, probe)
+    rewritten, folder = model.to_run()
+    unseen = _specified(run.decided, outcome.changes)
+    found = validate_models(
+        source if run.decided_model is None else run.decided_model,
+        rewritten,
+        folder=folder,
+        samples=3 if run.domain.given else 1,
+        sizes=run.limits,
+        inputs=inputs,
+        limits=recorded_sizes(run.graph).limits,
+        progress=progress,
+        repairs=_repairs(run.decided, outcome, probe.repaired),
+        given=source,
+        uncompared=unseen,
+    )
+    notes = found.notes
+    if run.decided and not unseen:
+        nodes = ", ".join(each.node for each in run.decided)
+        told = f"pads as specified (--trust spec) for {nodes}, which {RUNTIME} reads otherwise"
+        notes += (f"compared with the original with {told}",)
+    warnings = (*found.warnings, *DEPLOYED.installation_warnings())
+    return replace(found, probes=probe.count, warnings=warnings, notes=notes)
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
@@ -153,12 +134,3 @@ def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection
     changes = (*decided, *outcome.changes)
     certified = not any(change.certificate.assumptions for change in changes)
     return certified and any(each.key[1] in repaired for each in outcome.made)
-
-
-def _note_on_decided(decided: Sequence[Change]) -> Iterator[str]:
-    """A line on the changes with which both models of a validation run."""
-    if decided:
-        yield (
-            "compared with the original with pads as specified (--trust spec) for "
-            f"{', '.join(each.node for each in decided)}, which {RUNTIME} reads otherwise"
-        )

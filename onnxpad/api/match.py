@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
-from onnxpad.api.results import ModelResult
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.verdict import Outcome, Repadded
 
 
-class MatchResult(MatchReport, ModelResult, frozen=True, kw_only=True, dict=True):
+class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `match`: its report, and the model.
 
     Its fields are those of `onnxpad.report.MatchReport`.

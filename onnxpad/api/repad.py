@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
-from onnxpad.api.results import ModelResult
 from onnxpad.arguments import (
     Dims,
     ModelSource,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-class RepadResult(RepadReport, ModelResult, frozen=True, kw_only=True, dict=True):
+class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `repad`: its report, and the model.
 
     Its fields are those of `onnxpad.report.RepadReport`.

@@ -150,9 +150,15 @@ def validate(
     require_timeout(run_timeout)
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
-    if inputs is not None or reference is not None:
-        _check_given([name for name, value in drawn.items() if value is not None])
-    samples, seed = _check_drawn(samples, seed)
+    about_drawing = [name for name, value in drawn.items() if value is not None]
+    drawing = inputs is None and reference is None
+    if about_drawing and not drawing:
+        raise UsageError(
+            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
+            "leave out one or the other"
+        )
+    samples = _whole("samples", 1 if samples is None else samples, least=1)
+    seed = _whole("seed", 0 if seed is None else seed, least=0)
 
     from onnxpad.runtimes import pool
 
@@ -165,7 +171,6 @@ def validate(
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
-    drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     graphs = [Graph.read(model) for model in models]
     domain, both, padding = _compared(graphs, shapes, dims)
@@ -239,22 +244,16 @@ def match_command(
     atol: float | None,
 ) -> str:
     """The command that looks for the right padding, or the call if something is in memory."""
-    numbers = {"rtol": rtol, "atol": atol}
-    limits = {name: value for name, value in numbers.items() if value is not None}
-    sources = {"": model, "--reference": reference, "--inputs": inputs}
-    held = {option: each for option, each in sources.items() if each is not None}
-    paths = {
-        option: os.fspath(each)
-        for option, each in held.items()
-        if isinstance(each, str | os.PathLike)
-    }
-    if paths.keys() == held.keys():
-        words = [word for option, path in paths.items() for word in (option, path) if word]
-        words += [word for name, value in limits.items() for word in (f"--{name}", f"{value}")]
-        return shlex.join(["onnxpad", "match", *words])
-    named = [] if inputs is None else ["inputs=inputs"]
-    named += [f"{name}={value}" for name, value in limits.items()]
-    return f"onnxpad.match({', '.join(['model', 'reference', *named])})"
+    held = {"": model, "--reference": reference, "--inputs": inputs}
+    words, limits = [], {"--rtol": rtol, "--atol": atol}
+    for option, each in held.items():
+        if isinstance(each, str | os.PathLike):
+            words += [option, os.fspath(each)]
+        elif each is not None:
+            return f"onnxpad.match(model, reference{'' if inputs is None else ', inputs=inputs'})"
+    for option, number in limits.items():
+        words += [] if number is None else [option, str(number)]
+    return shlex.join(["onnxpad", "match", *filter(None, words)])
 
 
 def _check(
@@ -273,24 +272,13 @@ def _check(
     require_positive(rtol=rtol, atol=atol)
 
 
-def _check_given(about_drawing: Sequence[str]) -> None:
-    if about_drawing:
-        raise UsageError(
-            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
-            "leave out one or the other"
-        )
-
-
-def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
-    samples, seed = 1 if samples is None else samples, 0 if seed is None else seed
-    for name, value in (("samples", samples), ("seed", seed)):
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise UsageError(f"{name} has to be a whole number, not {value!r}")
-    if samples < 1:
-        raise UsageError(f"samples has to be 1 or more, not {samples}")
-    if seed < 0:
-        raise UsageError(f"seed has to be 0 or more, not {seed}")
-    return int(samples), int(seed)
+def _whole(name: str, value: object, *, least: int) -> int:
+    """A whole number."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise UsageError(f"{name} has to be a whole number, not {value!r}")
+    if value < least:
+        raise UsageError(f"{name} has to be {least} or more, not {value}")
+    return int(value)
 
 
 def _compared(

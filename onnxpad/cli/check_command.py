@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.deliver import tell_page
-from onnxpad.cli.files import require_page, write_page
+from onnxpad.cli.deliver import require_page, tell_page, write_page
 from onnxpad.cli.options import (
     HOW,
     CheckFormat,

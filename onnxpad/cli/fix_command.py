@@ -3,8 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from onnxpad.cli.deliver import called, delivered, text_of, told, with_bar
-from onnxpad.cli.files import require_apart, require_page, target_of
+from onnxpad.cli.deliver import (
+    called,
+    delivered,
+    require_apart,
+    require_page,
+    target_of,
+    text_of,
+    told,
+    with_bar,
+)
 from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
 from onnxpad.cli.output import painter
 from onnxpad.process import gc_paused_for_good

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
-from msgspec import Struct
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import RUNTIME
-from onnxpad.options import TYPED, Options, Unasked
+from onnxpad.options import TYPED, Options, Typed, Unasked
 
 if TYPE_CHECKING:
     from onnxpad.cli.configuration import Applied, Configuration
@@ -46,115 +45,107 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-class _Told(Struct, frozen=True):
-    """What a help says of an argument or an option."""
-
-    help: str
-    metavar: str | None = None
-
-
 FILES, OPERATOR, PADDING, RUNS, REPORT = "Files", "Operator", "Padding", "Runs", "Report"
 _NUMBERS = "N[xN...]"
-_TABLE: Mapping[str, Mapping[str, _Told]] = {
+_TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
-        "model": _Told("The model.", "MODEL"),
-        "paths": _Told("Models, or folders to search for them.", "PATH..."),
-        "original": _Told("The model to compare with.", "ORIGINAL"),
-        "rewritten": _Told("The model to check; or give --reference.", "[REWRITTEN]"),
-        "codes": _Told(
+        "model": Typed("The model.", metavar="MODEL"),
+        "paths": Typed("Models, or folders to search for them.", metavar="PATH..."),
+        "original": Typed("The model to compare with.", metavar="ORIGINAL"),
+        "rewritten": Typed("The model to check; or give --reference.", metavar="[REWRITTEN]"),
+        "codes": Typed(
             "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
-            "[CODE]...",
+            metavar="[CODE]...",
         ),
-        "names": _Told(
-            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.", "[NAME]..."
+        "names": Typed(
+            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
+            metavar="[NAME]...",
         ),
-        "page": _Told("The page to show; without it, all are listed.", "[PAGE]"),
+        "page": Typed("The page to show; without it, all are listed.", metavar="[PAGE]"),
     },
     FILES: {
-        "output": _Told("Where to write; replaces a file of that name.", "FILE"),
-        "in_place": _Told("Replace the model."),
-        "inputs": _Told("Inputs to run on: .npz, .npy, or a folder of ONNX test data.", "PATH"),
-        "reference": _Told(
+        "output": Typed(
+            "Where to write; replaces a file of that name.", "--output -o", metavar="FILE"
+        ),
+        "in_place": Typed("Replace the model."),
+        "inputs": Typed(
+            "Inputs to run on: .npz, .npy, or a folder of ONNX test data.", metavar="PATH"
+        ),
+        "reference": Typed(
             "A framework's inputs and outputs, to be reproduced: .npz, or a folder of ONNX test "
             "data.",
-            "PATH",
+            metavar="PATH",
         ),
-        "keep_invalid": _Told("Write the result although it is invalid."),
-        "partial": _Told("Write also a padding that explains only a part of the difference."),
+        "keep_invalid": Typed("Write the result although it is invalid."),
+        "partial": Typed("Write also a padding that explains only a part of the difference."),
     },
     OPERATOR: {
-        "node": _Told("The node of the model, or a pattern.", "NAME"),
-        "op": _Told("conv, maxpool, avgpool or convtranspose.", "OP"),
-        "size": _Told("Elements of the data on each axis, as 224x160.", _NUMBERS),
-        "kernel": _Told("Size of the window: one number, or one per axis.", _NUMBERS),
-        "stride": _Told("The same for the stride.  [default: 1]", _NUMBERS),
-        "dilation": _Told("The same for the dilation.  [default: 1]", _NUMBERS),
-        "padding": _Told(
-            "The padding on both sides, for conventions that leave it to the user.", _NUMBERS
+        "node": Typed("The node of the model, or a pattern.", metavar="NAME"),
+        "op": Typed("conv, maxpool, avgpool or convtranspose.", metavar="OP"),
+        "size": Typed("Elements of the data on each axis, as 224x160.", metavar=_NUMBERS),
+        "kernel": Typed("Size of the window: one number, or one per axis.", metavar=_NUMBERS),
+        "stride": Typed("The same for the stride.  [default: 1]", metavar=_NUMBERS),
+        "dilation": Typed("The same for the dilation.  [default: 1]", metavar=_NUMBERS),
+        "padding": Typed(
+            "The padding on both sides, for conventions that leave it to the user.",
+            metavar=_NUMBERS,
         ),
-        "output_padding": _Told("What a convtranspose appends to its output.", _NUMBERS),
-        "output_size": _Told(
-            "Say which padding gives this output size, and who writes it.", _NUMBERS
+        "output_padding": Typed("What a convtranspose appends to its output.", metavar=_NUMBERS),
+        "output_size": Typed(
+            "Say which padding gives this output size, and who writes it.", metavar=_NUMBERS
         ),
     },
     PADDING: {
-        "to": _Told(
+        "to": Typed(
             "tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, coreml-top-left, "
             "onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
-            "FRAMEWORK",
+            metavar="FRAMEWORK",
         ),
-        "only": _Told("Only these", "NAMES"),
-        "convention": _Told(
+        "only": Typed("Only these", metavar="NAMES"),
+        "convention": Typed(
             "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
             "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
-            "NAME",
+            metavar="NAME",
         ),
-        **{name: _Told(typed.help, typed.metavar) for name, typed in TYPED.items()},
+        **TYPED,
     },
     RUNS: {
-        "no_validate": _Told("Do not run the models to compare them."),
-        "provider": _Told(
+        "no_validate": Typed("Do not run the models to compare them."),
+        "provider": Typed(
             "cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
             f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
-            "PROVIDER",
+            metavar="PROVIDER",
         ),
-        "no_fallback": _Told("Fail where nodes fall back to the CPU."),
-        "samples": _Told("How many inputs to draw.  [default: 1]"),
-        "seed": _Told("The seed of the first; the next count up.  [default: 0]"),
-        "seconds": _Told("How long to search."),
-        "rtol": _Told("Allowed difference, relative to each element."),
-        "atol": _Told("Allowed difference, absolute."),
+        "no_fallback": Typed("Fail where nodes fall back to the CPU."),
+        "samples": Typed("How many inputs to draw.  [default: 1]"),
+        "seed": Typed("The seed of the first; the next count up.  [default: 0]"),
+        "seconds": Typed("How long to search."),
+        "rtol": Typed("Allowed difference, relative to each element."),
+        "atol": Typed("Allowed difference, absolute."),
     },
     REPORT: {
-        "form": _Told("Format of the report."),
-        "html": _Told(
-            "Also write the report as a page with pictures, which needs no other file.", "FILE"
+        "form": Typed("Format of the report.", "--format"),
+        "html": Typed(
+            "Also write the report as a page with pictures, which needs no other file.",
+            metavar="FILE",
         ),
-        "quiet": _Told(
+        "quiet": Typed(
             "No progress bar, and no report unless something needs attention. JSON is written all "
-            "the same."
+            "the same.",
+            "--quiet -q",
         ),
-        "verbose": _Told("Everything: every change, proof, reason and run."),
-        "diff": _Told(
+        "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
+        "diff": Typed(
             "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
         ),
-        "fail_on": _Told("The least severity that makes the check fail."),
-        "schema": _Told("Print the JSON Schema of the reports of --format json."),
+        "fail_on": Typed("The least severity that makes the check fail."),
+        "schema": Typed("Print the JSON Schema of the reports of --format json."),
     },
 }
 """Every argument and option of a command by its parameter, in the groups of a help.
 
 The first group are the arguments.
 """
-_NAMES = {
-    "output": ("--output", "-o"),
-    "form": ("--format",),
-    "quiet": ("--quiet", "-q"),
-    "verbose": ("--verbose", "-v"),
-    **{name: (typed.option,) for name, typed in TYPED.items()},
-}
-"""The names of options that have others than that of their parameter."""
-
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
 HOW = tuple(name for name in TYPED if name not in CHOSEN)
@@ -229,7 +220,7 @@ def _parameter(own: inspect.Parameter, group: str, more: str) -> inspect.Paramet
     if group:
         usual = getattr(Options(), name) if name in TYPED else None
         said: Any = typer.Option(
-            *_NAMES.get(name, (f"--{name.replace('_', '-')}",)),
+            *(told.option or f"--{name.replace('_', '-')}").split(),
             show_default=str(usual) if isinstance(usual, Unasked) else True,
             rich_help_panel=group,
             **how,

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from onnxpad.cli.deliver import called, delivered, text_of, told, with_bar
-from onnxpad.cli.files import require_apart, target_of
+from onnxpad.cli.deliver import called, delivered, require_apart, target_of, text_of, told, with_bar
 from onnxpad.cli.options import Format, options_given, takes
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.deliver import called, text_of, told
-from onnxpad.cli.files import require_page
+from onnxpad.cli.deliver import called, require_page, text_of, told
 from onnxpad.cli.options import Format, options_given, takes
 from onnxpad.process import gc_paused_for_good
 

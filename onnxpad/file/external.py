@@ -386,9 +386,8 @@ def write_whole(files: Mapping[Path, Content]) -> None:
     """
     *_, last = files
     temporaries: list[Path] = []
-    filled = 0
     made: list[Path] = []  # what is taken back, unless the last file is there
-    path = last
+    path, filled = last, 0
     try:
         for path, content in files.items():
             target = path.resolve()
@@ -416,8 +415,7 @@ def write_whole(files: Mapping[Path, Content]) -> None:
 def _fill(temporary: Path, chunks: Content, mode: int | None) -> None:
     """Writes a temporary file to the disk."""
     with temporary.open("xb") as file:
-        for chunk in chunks:
-            file.write(chunk)
+        file.writelines(chunks)
         file.flush()
         if mode is not None:
             temporary.chmod(mode)

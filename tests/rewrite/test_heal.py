@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.api.fix_validation import _Comparison
+from onnxpad.api import fix_validation
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof import certificate
@@ -200,7 +200,7 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_failure_that_no_change_explains_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Validation(False, (Run("", "off", "", (), (0, 0), "broken", ok=False),))
     assert heal([], broken, lambda _: broken) == ({}, broken)
-    monkeypatch.setattr(_Comparison, "_compared", lambda *_, **__: broken)
+    monkeypatch.setattr(fix_validation, "_verdict", lambda *_: broken)
     result = onnxpad.fix(chain())
     assert not result.barred
     assert result.validation is not None
