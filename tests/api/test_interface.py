@@ -26,7 +26,7 @@ from tests.support import parsed, site_form
 from tests.support.rows import each_row
 
 MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
-SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
+SIZES = {"shapes": None, "dims": None}
 RUNS = {"run_timeout": None, "progress": None}
 NEAR = {"rtol": None, "atol": None}
 
