@@ -150,7 +150,7 @@ class Apart:
             self.end()
             raise
         self.end()
-        raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
+        raise LimitError(f"did not end within {limit:g} s (run_timeout)")
 
     def starts(self) -> bool:
         """Whether the worker has started and imported this package; waits until it is known."""

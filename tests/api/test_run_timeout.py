@@ -46,7 +46,7 @@ def test_an_original_that_does_not_end_is_not_compared() -> None:
     assert [change.code for change in result.changes] == ["PAD201"]
     assert result.validation is not None
     assert result.validation.outcome == "nothing compared"
-    why = "original model: did not end within 0.1 s (--run-timeout)"
+    why = "original model: did not end within 0.1 s (run_timeout)"
     assert result.validation.reason == why
     assert not result.ok
     with pytest.raises(onnxpad.ValidationError):
@@ -65,7 +65,7 @@ def test_a_result_that_does_not_end_has_failed() -> None:
     found = onnxpad.validate(ENDING, ENDLESS, run_timeout=0.25, inputs=FED)
     assert found.outcome == "failed"
     (run,) = found.validation.runs
-    assert "--run-timeout" in run.note
+    assert "run_timeout" in run.note
 
 
 def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
