@@ -28,17 +28,18 @@ Value = str | tuple[str, ...] | Mapping[str, str]
 IGNORED = "per-file-ignores"
 
 
-def _require_target(folder: Path, name: str) -> None:
+def _require(folder: Path, key: str, text: str) -> None:
+    """Raises UsageError unless there is what a text of a key names."""
+    from onnxpad.facts.recorded import shape_of, sizes_of
     from onnxpad.targets.known_targets import load
 
-    load(_target(folder, name))
-
-
-def _require_sizes(option: str, text: str) -> None:
-    from onnxpad.facts.recorded import shape_of, sizes_of
-
-    for name, sizes in sizes_by_name(option, [text]).items():
-        (shape_of if option == "--shape" else sizes_of)(name, sizes)
+    if key == "target":
+        load(_target(folder, text))
+    elif key in SIZES:
+        for name, sizes in sizes_by_name(SIZES[key], [text]).items():
+            (shape_of if key == "shapes" else sizes_of)(name, sizes)
+    else:
+        _chosen("", [text])
 
 
 def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
@@ -64,29 +65,19 @@ _KEYS = toml.table(
 """Every key, and what its value is."""
 
 
-def _problems(folder: Path, said: Any) -> Iterator[Problem]:
+def _problems(folder: Path, table: Mapping[str, Any]) -> Iterator[Problem]:
     """Names that there are none of, each with its place."""
-    for key in ("select", "ignore"):
-        yield from _refused(_require_code, (key,), getattr(said, key) or ())
-    yield from _refused(partial(_require_target, folder), ("target",), said.target or ())
-    for pattern, texts in (said.per_file_ignores or {}).items():
-        yield from _refused(_require_code, (IGNORED, pattern), texts)
-    for key, option in SIZES.items():
-        for pattern, texts in (getattr(said, key) or {}).items():
-            yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
-
-
-def _refused(require: Callable[[str], object], at: Place, texts: Any) -> Iterator[Problem]:
-    """Problems of texts, each of which a function refuses by an error."""
-    for each in _tuple(texts):
-        try:
-            require(each)
-        except UsageError as error:
-            yield at, f"{at[-1]!r}: {error}"
-
-
-def _require_code(text: str) -> None:
-    _chosen("", [text])
+    for key, value in table.items():
+        if key in {"style", "fail-on"}:
+            continue
+        parts = value.items() if isinstance(value, dict) else [(None, value)]
+        for pattern, texts in parts:
+            place = (key,) if pattern is None else (key, pattern)
+            for text in _tuple(texts):
+                try:
+                    _require(folder, key, text)
+                except UsageError as error:
+                    yield place, f"{place[-1]!r}: {error}"
 
 
 class Configuration:
@@ -119,7 +110,7 @@ class Configuration:
         return found
 
     def applied(self, model: Path, typed: Mapping[str, Any]) -> "Applied | None":
-        """As `options.configuration_of`."""
+        """As `options.configurations_of`, for one."""
         said = {
             key: value
             for key, value in self.said(model).items()
@@ -197,9 +188,14 @@ def read(path: Path) -> Configuration | None:
     table = _within(toml.tables_in(shown, text), place)
     if table is None:
         return None
-    check = partial(_problems, shown.parent)
-    known = _KEYS.__struct_encode_fields__
-    toml.parsed(shown, text, _KEYS, check, under=place, known=known)
+    toml.parsed(
+        shown,
+        text,
+        _KEYS,
+        lambda _: _problems(shown.parent, table),
+        under=place,
+        known=_KEYS.__struct_encode_fields__,
+    )
     return Configuration(shown, table)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import Format, configuration_of
+from onnxpad.cli.options import Format, configurations_of
 from onnxpad.cli.output import ProgressBar, report_error, screen, write
 from onnxpad.errors import OutputError, UsageError
 
@@ -45,7 +45,7 @@ def called(
         keywords: What else the call takes by name.
     """
     given, asked = typed or {}, configured or typed or {}
-    applied = configuration_of(model, asked) if asked else None
+    applied = configurations_of([model] * bool(asked), asked).get(model)
     if applied is not None:
         given = {name: applied.options[name] for name in given}
         call = partial(applied.result_of, call)

@@ -299,27 +299,22 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     return tuple(sorted(code for code in known if code.startswith(chosen)))
 
 
-def configuration_of(model: Path, typed: Mapping[str, Any]) -> "Applied | None":
-    """The part of the configuration nearest to a model that is about it, and for a command.
+def configurations_of(models: Iterable[Path], typed: Mapping[str, Any]) -> "dict[Path, Applied]":
+    """The parts of configurations that are about models, and for a command.
 
     The nearest is looked for upward from the model's folder, and then from the working folder.
 
     Args:
-        model: The model, which need not be there.
+        models: The models, which need not be there.
         typed: The options that the command takes, by name; what was not typed is None, False,
             empty, or `Unasked`.
 
     Returns:
-        What holds; None if there is no configuration, or nothing in it is for this command.
+        What holds, by model; none where there is nothing.
 
     Raises:
         UsageError: A configuration cannot be read, or is not as it should be.
     """
-    return configurations_of([model], typed).get(model)
-
-
-def configurations_of(models: Iterable[Path], typed: Mapping[str, Any]) -> "dict[Path, Applied]":
-    """The same for several models; each has the configuration that is nearest to it."""
     known: Known = {}
     found = {model: _nearest(model, known) for model in models}
     applied = {model: each.applied(model, typed) for model, each in found.items() if each}

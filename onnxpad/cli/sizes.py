@@ -38,10 +38,10 @@ def with_sizes(
         try:
             return ask(**{**keywords, **given}), lacking
         except MismatchError as error:
-            found = {key: told for key, told in error.missing.items() if key in sizes}
-            if not found:
+            new = error.missing.keys() & sizes.keys() - lacking.keys()
+            if not new:
                 raise
-            lacking |= found
+            lacking |= {key: error.missing[key] for key in new}
 
 
 class SharedSizes:
