@@ -157,12 +157,10 @@ def naming(model: Source) -> Iterator[None]:
         raise named from error
 
 
-class ModelResult:
-    """A result that holds a model."""
+class Judged:
+    """A result with which something may be wrong."""
 
     __slots__ = ()
-    _graph: Graph
-    _same_kind: SameKind
 
     @property
     def failure(self) -> str:
@@ -170,13 +168,8 @@ class ModelResult:
         raise NotImplementedError
 
     @property
-    def _refusal(self) -> str:
-        """Why the model is not given without more ado; else empty."""
-        return self.failure
-
-    @property
     def ok(self) -> bool:
-        """Whether nothing is wrong with the model; `failure` says what is."""
+        """Whether nothing is wrong; `failure` says what is."""
         return not self.failure
 
     def raise_for_failure(self) -> None:
@@ -187,6 +180,19 @@ class ModelResult:
         """
         if self.failure:
             raise ValidationError(self.failure)
+
+
+class ModelResult(Judged):
+    """A result that holds a model."""
+
+    __slots__ = ()
+    _graph: Graph
+    _same_kind: SameKind
+
+    @property
+    def _refusal(self) -> str:
+        """Why the model is not given without more ado; else empty."""
+        return self.failure
 
     @property
     def model(self) -> onnx.ModelProto:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
@@ -18,10 +18,11 @@ from onnxpad.arguments import (
     require_positive,
     require_timeout,
 )
-from onnxpad.errors import RUNTIME, UsageError, meant
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
+from onnxpad.errors import RUNTIME, UsageError
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
+from onnxpad.options import check_choice
 from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def repad(
         ModelError: The model cannot be read.
     """
     start = time.perf_counter()
-    framework = _framework(to)
+    check_choice("framework", to, tuple(FRAMEWORKS))
+    framework = FRAMEWORKS[to]
     names = _names(only)
     require_positive(rtol=rtol, atol=atol)
     require_timeout(run_timeout)
@@ -131,6 +133,10 @@ def repad(
             (rtol, atol),
             progress,
         )
+    notes = fixed.notes
+    if repaired and changes:
+        told = "it was compared with its padding written as numbers, as the specification has it"
+        notes += (f"{RUNTIME} does not run the original; {told}: {', '.join(repaired)}",)
     return RepadResult(
         name=kinds.name_of(source),
         to=framework.name,
@@ -141,29 +147,12 @@ def repad(
         difference=difference,
         validation=validation,
         declared=fixed.declared if changes else {},
-        notes=(*fixed.notes, *_repairs(repaired if changes else ())),
+        notes=notes,
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
-    )
-
-
-def _repairs(nodes: Sequence[str]) -> Iterator[str]:
-    """A line on operators that the runtime does not run as they were."""
-    if nodes:
-        yield (
-            f"{RUNTIME} does not run the original; it was compared with its padding written as "
-            f"numbers, as the specification has it: {', '.join(nodes)}"
-        )
-
-
-def _framework(to: object) -> Framework:
-    if isinstance(to, str) and to in FRAMEWORKS:
-        return FRAMEWORKS[to]
-    raise UsageError(
-        f"unknown framework {to!r}; choose one of {', '.join(FRAMEWORKS)}{meant(to, FRAMEWORKS)}"
     )
 
 

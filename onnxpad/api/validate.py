@@ -25,7 +25,7 @@ from onnxpad.arguments import (
     require_timeout,
     shapes_given,
 )
-from onnxpad.errors import UsageError, ValidationError, counted, few
+from onnxpad.errors import UsageError, counted, few
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
     PaddingDifference,
@@ -44,7 +44,7 @@ _NAMED = 3
 """Nodes that fell back that are named."""
 
 
-class ValidationResult(ValidateReport, frozen=True):
+class ValidationResult(ValidateReport, kinds.Judged, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
 
     Its fields are those of `onnxpad.report.ValidateReport`.
@@ -60,7 +60,7 @@ class ValidationResult(ValidateReport, frozen=True):
         """The result in one line."""
         from onnxpad.report.text import counted, one_line
 
-        why = "" if self.ok else f": {failure(self)}"
+        why = "" if self.ok else f": {self.failure}"
         return one_line(self, f"{self.outcome}, {counted(len(self.validation.runs), 'run')}{why}")
 
     def _repr_html_(self) -> str:
@@ -86,14 +86,15 @@ class ValidationResult(ValidateReport, frozen=True):
         """How the models were compared: providers, settings, arrays matched by order or aligned."""
         return self.validation.notes
 
-    def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: Something differs or was not compared; the message says what.
-        """
-        if not self.ok:
-            raise ValidationError(failure(self))
+    @property
+    def failure(self) -> str:
+        """Why it is not `ok`, in one line; else empty."""
+        unproven = "; ".join(self.unproven)
+        if self.ok:
+            return ""
+        if self.validation.outcome == "nothing compared" and unproven:
+            return unproven
+        return why_not(self.validation) or unproven
 
 
 def validate(
@@ -210,14 +211,6 @@ def validate(
         perf_counter() - start,
         following,
     )
-
-
-def failure(result: ValidationResult) -> str:
-    """Why a result is not ok, in one line; empty if it is ok."""
-    unproven = "; ".join(result.unproven)
-    if result.validation.outcome == "nothing compared" and unproven:
-        return unproven
-    return why_not(result.validation) or unproven
 
 
 def may_be_padding(original: Source, found: Validation) -> bool:

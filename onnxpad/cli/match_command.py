@@ -50,6 +50,11 @@ def match(
     )
     is_written = target is not None and (result.ok or result.is_changed)
     report = delivered(result, target, is_written=is_written, quiet=quiet)
-    error = "" if result.ok else f"{result.outcome}: {result.reason}"
-    told(report, form, lambda: text_of(report, "match", verbose=verbose), quiet=quiet, error=error)
+    told(
+        report,
+        form,
+        lambda: text_of(report, "match", verbose=verbose),
+        quiet=quiet,
+        error=result.failure,
+    )
     return report.exit_code

@@ -57,7 +57,7 @@ def validate(
     )
     report = replace(result, html=str(html or ""))
     what = "validation failed: " if report.outcome == "failed" else ""
-    error = "" if result.ok else f"{what}{api.failure(result)}"
+    error = "" if result.ok else f"{what}{result.failure}"
     told(
         report,
         form,

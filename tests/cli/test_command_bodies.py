@@ -96,7 +96,9 @@ def test_match(
     calls.answer("match")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.match_document", "match_text", "TEXT")
-    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    calls.result = Result(
+        ok=ok, failure="" if ok else "why", is_changed=changed, is_quiet_success=ok, saved=saved
+    )
     code = match_command.match(
         model, tmp_path / "r", target if output else None, tmp_path / "i",
         partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
@@ -109,7 +111,7 @@ def test_match(
     assert saved == ([(target, {"keep_invalid": False})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
-    assert (out, err) == (told, "" if ok else "error: outcome: reason\n")
+    assert (out, err) == (told, "" if ok else "error: why\n")
     assert code == (0 if ok else 3)
     if told:
         delivery = calls.reports[-1].delivery
@@ -189,10 +191,9 @@ def test_validate(
     (tmp_path / "page.html").unlink(missing_ok=True)
     calls.reports.clear()
     calls.answer("validate")
-    calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
-    calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
+    calls.result = Result(ok=ok, outcome=outcome, failure="why", is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
         quiet=quiet, verbose=page, no_fallback=page, shapes=None, dims=None,
