@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.deliver import require_page, tell_page, write_page
 from onnxpad.cli.options import (
     HOW,
     CheckFormat,
@@ -17,7 +16,16 @@ from onnxpad.cli.options import (
     takes,
     words_typed,
 )
-from onnxpad.cli.output import explained, report_beside, report_error, screen, write
+from onnxpad.cli.output import (
+    explained,
+    report_beside,
+    report_error,
+    require_page,
+    screen,
+    tell_page,
+    write,
+    write_page,
+)
 from onnxpad.cli.sizes import SharedSizes
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity

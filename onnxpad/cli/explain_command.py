@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from onnxpad.cli.deliver import told
 from onnxpad.cli.options import Format, options_given, takes
-from onnxpad.cli.output import painter
+from onnxpad.cli.output import painter, told
 
 
 @takes("shapes", "dims", only="conventions, with commas between them.")

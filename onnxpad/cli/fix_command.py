@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from onnxpad.cli.deliver import (
+from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
+from onnxpad.cli.output import (
     called,
     delivered,
+    painter,
     require_apart,
     require_page,
     target_of,
@@ -13,8 +15,6 @@ from onnxpad.cli.deliver import (
     told,
     with_bar,
 )
-from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
-from onnxpad.cli.output import painter
 from onnxpad.process import gc_paused_for_good
 
 

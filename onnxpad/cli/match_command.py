@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from onnxpad.cli.deliver import called, delivered, require_apart, target_of, text_of, told, with_bar
 from onnxpad.cli.options import Format, takes
+from onnxpad.cli.output import called, delivered, require_apart, target_of, text_of, told, with_bar
 
 
 @takes(

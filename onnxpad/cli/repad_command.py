@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from onnxpad.cli.deliver import called, delivered, require_apart, target_of, text_of, told, with_bar
 from onnxpad.cli.options import Format, options_given, takes
+from onnxpad.cli.output import called, delivered, require_apart, target_of, text_of, told, with_bar
 
 
 @takes(

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from onnxpad.cli.deliver import document_text, write_report
 from onnxpad.cli.options import Format, expand_codes, takes
-from onnxpad.cli.output import write
+from onnxpad.cli.output import document_text, write, write_report
 from onnxpad.errors import UsageError, meant
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.deliver import called, require_page, text_of, told
 from onnxpad.cli.options import Format, options_given, takes
+from onnxpad.cli.output import called, require_page, text_of, told
 from onnxpad.process import gc_paused_for_good
 
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec import Struct
 
 from onnxpad.cli import match_command, repad_command, validate_command
-from onnxpad.cli.deliver import require_apart, target_of
 from onnxpad.cli.options import Format
+from onnxpad.cli.output import require_apart, target_of
 from onnxpad.errors import OutputError, UsageError
 from tests.support.rows import each_row
 

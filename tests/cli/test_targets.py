@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli.deliver import require_apart, target_of
 from onnxpad.cli.options import completed_codes, completed_targets
+from onnxpad.cli.output import require_apart, target_of
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
 from tests.support.rows import each_row
 
