@@ -53,12 +53,14 @@ class Assumption(enum.StrEnum):
 class Trust(enum.StrEnum):
     """Whose reading counts where the runtime and the specification disagree, or the defaults.
 
-    With `INITIALIZERS`, initializers that are also inputs count as constants.
+    With `INITIALIZERS`, initializers that are also inputs count as constants. `NAMES` has options
+    trust the names of dimensions.
     """
 
     SPEC = "spec"
     RUNTIME = "onnxruntime"
     INITIALIZERS = "initializers"
+    NAMES = "names"
 
     @property
     def option(self) -> str:

@@ -38,7 +38,7 @@ class Typed(Struct, frozen=True):
     """An option as it is typed on a command line, with what stands for its value in the help."""
 
     help: str
-    option: str
+    option: str = ""
     kind: Any = bool
     metavar: str | None = None
 
@@ -106,7 +106,9 @@ class Options(Struct, frozen=True, kw_only=True):
         check_choice("dynamic", self.dynamic, tuple(Dynamic))
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
-            force_setattr(self, "trust", Trust(self.trust))
+            names = self.trust == Trust.NAMES
+            force_setattr(self, "trust", None if names else Trust(self.trust))
+            force_setattr(self, "trust_dim_names", names or self.trust_dim_names)
 
     @property
     def engine(self) -> Trust | None:
@@ -122,7 +124,7 @@ class Options(Struct, frozen=True, kw_only=True):
     def targets(self) -> tuple[str, ...]:
         """The targets as they were named, each once."""
         given = (self.target,) if self.target and isinstance(self.target, str) else self.target
-        return tuple(dict.fromkeys(str(each) for each in given))
+        return tuple(dict.fromkeys(map(str, given)))
 
     @property
     def is_for_targets(self) -> bool:
@@ -149,10 +151,10 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, keywords: OptionKeywords) -> "Options":
         """Options of the keywords of a call."""
+        known = OptionKeywords.__annotations__
         for name in keywords:
-            if name not in OptionKeywords.__annotations__:
-                near = meant(name, [*OptionKeywords.__annotations__])
-                raise TypeError(f"there is no option {name!r}{near}")
+            if name not in known:
+                raise TypeError(f"there is no option {name!r}{meant(name, known)}")
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
 
     @classmethod
@@ -191,21 +193,18 @@ TYPED: Mapping[str, Typed] = {
         Dynamic,
     ),
     "shapes": Typed(
-        "Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
+        "Sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
         "Repeatable.",
         "--shape",
         _LIST,
         "[INPUT=]SIZES",
     ),
     "dims": Typed(
-        "Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
-        "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
+        "Size of a named dimension (height=224), or all sizes of a range (height=32..1024) or "
+        "the multiples of 32 in it (height=32..1024:32). Repeatable.",
         "--dim",
         _LIST,
         "NAME=SIZE",
-    ),
-    "trust_dim_names": Typed(
-        "Assume that dimensions of the same name have the same size.", "--trust-dim-names"
     ),
     "no_ceil": Typed(
         "Write pools that round up (ceil_mode) as pools that round down and have end pads, "
@@ -215,7 +214,7 @@ TYPED: Mapping[str, Typed] = {
     "trust": Typed(
         f"Where {RUNTIME} and the specification compute different things, write what this "
         "one computes. Without it such padding stays. Or take initializers that are also "
-        "inputs as constants.",
+        "inputs as constants, or dimensions of the same name to have the same size (names).",
         "--trust",
         Trust | None,
     ),
@@ -236,18 +235,12 @@ TYPED: Mapping[str, Typed] = {
         _LIST,
         "NAME",
     ),
-    "target_only": Typed(
-        f"With --target: {RUNTIME} need not run the result, so it may not be compared.",
-        "--target-only",
-    ),
 }
-"""How each option is typed on a command line, by its name in `Options`."""
+"""How an option is typed on a command line, by its name in `Options`; others have calls alone."""
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
     """Raises unless a choice is one of those that there are."""
     if choice not in choices:
-        raise UsageError(
-            f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"
-            + meant(choice, choices)
-        )
+        told = f"choose one of {', '.join(choices)}{meant(choice, choices)}"
+        raise UsageError(f"unknown {what} {choice!r}; {told}")

@@ -238,9 +238,8 @@ LEAVES: Final = (
     "api.validate", "report.documents.show_document",
     "report.ci",
     "report.diff", "report.manual",
-    "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
+    "cli.explain_command", "cli.rule_commands", "cli.configuration",
     "targets.toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",

@@ -36,8 +36,9 @@ def test_commands_take_each_by_its_name() -> None:
         for name in ("style", "dynamic"):
             assert found[name] is None  # so that it is known whether it was typed
             found[name] = listed[name].annotation.__metadata__[0].show_default
+        usual = asdict(Options())
         assert {name: found[name] or () for name in TYPED} == {
-            name: default or () for name, default in Options().keywords.items()
+            name: usual[name] or () for name in TYPED
         }
     typed = {
         "style": Style.PAD, "shapes": ["x=1,3"], "dims": ["n=2..4"], "no_ceil": True,
@@ -60,6 +61,8 @@ def test_an_option_that_there_is_not() -> None:
 def test_a_choice_has_its_value() -> None:
     asked = Options.from_mapping({"style": "pad", "trust": "spec"})
     assert asked.trust is Trust.SPEC
+    names = Options(trust=Trust.NAMES)
+    assert (names.trust, names.trust_dim_names) == (None, True)
     expected = Options(style="pad", trust=Trust.SPEC, dynamic="pad")
     assert replace(asked, dynamic="pad") == expected
     with pytest.raises(AttributeError):

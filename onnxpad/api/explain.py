@@ -57,7 +57,6 @@ def explain(
     only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
-    trust_dim_names: bool = False,
 ) -> Explanation:
     """Compare what each framework's convention pads and returns.
 
@@ -79,7 +78,6 @@ def explain(
         only: Names of conventions, to which the comparison is restricted.
         shapes: Sizes of the model's inputs, as for `fix`.
         dims: Sizes of the model's dimensions, as for `fix`.
-        trust_dim_names: As for `fix`.
 
     Returns:
         The answer of each convention, and which of them agree.
@@ -108,11 +106,8 @@ def explain(
     from onnxpad.process import gc_paused
 
     source, _ = kinds.source_of(model, "explain")
-    place = source, kinds.path_of(model), node
     with kinds.naming(source), gc_paused():
-        found, about = node_question(
-            *place, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
-        )
+        found, about = node_question(source, kinds.path_of(model), node, shapes=shapes, dims=dims)
     return _answered(_question(found, padding, output_padding), about, output_size, named)
 
 

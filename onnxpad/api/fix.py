@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import nullcontext
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import onnx
 from msgspec.structs import replace
 
 from onnxpad.api import Paged, kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
-from onnxpad.errors import RUNTIME, UsageError, ValidationError
-from onnxpad.file.external import ExternalData
+from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-class FixResult(FixReport, Paged, frozen=True, kw_only=True, dict=True):
+class FixResult(FixReport, Paged, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.
@@ -53,30 +50,27 @@ class FixResult(FixReport, Paged, frozen=True, kw_only=True, dict=True):
         return one_line(self, f"{headline(self)}{said}")
 
     @property
-    def ok(self) -> bool:
-        """Whether the model is unchanged, agrees with the original, or is a repair.
+    def failure(self) -> str:
+        """Why the model is not `ok`, in one line; empty if it is.
 
-        A repair (`validation.outcome` is `repaired`) could not be compared, for the original does
-        not run because of an operator that was changed; the specification certifies every change.
+        It is if it is unchanged, agrees with the original, or is a repair. A repair
+        (`validation.outcome` is `repaired`) could not be compared, for the original does not run
+        because of an operator that was changed; the specification certifies every change.
 
         A changed model is never ok without validation, or if nothing could be compared for another
         reason.
         """
-        return not self.changed or (self.validation is not None and self.validation.ok)
-
-    def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: The model differs, or nothing was compared; the message says which.
-        """
-        if self.ok:
-            return
+        if not self.changed or (self.validation is not None and self.validation.ok):
+            return ""
         if self.validation is None:
-            raise ValidationError("not validated: no validation was asked for")
+            return "not validated: no validation was asked for"
         from onnxpad.validation.result import why_not
 
-        raise ValidationError(why_not(self.validation))
+        return why_not(self.validation)
+
+    @property
+    def _refusal(self) -> str:
+        return self.failure if self.outcome is Outcome.INVALID else ""
 
     @cached_property
     def next(self) -> NextOption | None:
@@ -102,29 +96,6 @@ class FixResult(FixReport, Paged, frozen=True, kw_only=True, dict=True):
                 for_targets,
             )
 
-    @property
-    def model(self) -> onnx.ModelProto:
-        """The rewritten model, a new copy at each access; the original if nothing changed."""
-        return self._graph.model.to_proto()
-
-    def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
-        """The rewritten model as the kind of object that was given, always a new one.
-
-        It is an `onnx.ModelProto`, bytes, a graphsurgeon `Graph`, an `onnx_ir.Model` or a torch
-        `ONNXProgram`. Weights that are the same are not copied: the last three share them with the
-        model that was given.
-
-        Args:
-            keep_invalid: Whether to return a model whose validation failed, as for `save`.
-
-        Raises:
-            ValidationError: The validation failed.
-            UsageError: The model was given by its path.
-        """
-        self._refuse_invalid(keep_invalid)
-        with gc_paused():
-            return self._same_kind(self._graph.model)
-
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """The main graph before and after; long tensors lack their elements."""
         return self._graph.model.skeleton.light.graph, self._now.graph
@@ -137,48 +108,6 @@ class FixResult(FixReport, Paged, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _now(self) -> onnx.ModelProto:
         return self._graph.model.light_now()
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: ExternalData = "copy",
-        keep_invalid: bool = False,
-        progress: Progress | None = None,
-    ) -> tuple[Path, ...]:
-        """Write the model, whole or not at all.
-
-        An unchanged model is copied byte for byte, unless its external data is put inside.
-
-        Args:
-            path: The file to write. An existing one is replaced, also the model that was fixed.
-            external_data: How to keep the external data of the original available to a result in
-                another folder: `copy` copies its files beside the result. `inline` puts the data
-                inside the result, in any folder. A model that was given without a path keeps its
-                references as they are.
-            keep_invalid: Whether to write a model whose validation failed. A model that could not
-                be compared, or was not validated, is written in any case.
-            progress: Called with (step, done, total).
-
-        Returns:
-            The data files written beside the model.
-
-        Raises:
-            ValidationError: The validation failed; nothing is written.
-            UsageError: `external_data` is neither.
-            OutputError: A file cannot be written, or a different file has the name of a data file.
-        """
-        self._refuse_invalid(keep_invalid)
-        return self._graph.model.write(path, external_data=external_data, progress=progress)
-
-    def _refuse_invalid(self, keep_invalid: bool) -> None:
-        if self.validation is None or keep_invalid or self.validation.outcome != "failed":
-            return
-        from onnxpad.validation.result import why_not
-
-        raise ValidationError(
-            f"{why_not(self.validation)}; keep_invalid=True gives the model all the same"
-        )
 
 
 def fix(

@@ -38,16 +38,18 @@ def serialised(model: Any, kind: str = "onnx_ir.Model", saving: str = _SAVING) -
     """
     import onnx_ir
 
-    missing = next(_without_values(model), None)
-    if missing is not None:
-        raise ModelError(f"initializer {missing!r} of the {kind} has no values; give it some")
+    held = (pair for graph in _graphs(model) for pair in _initializers(graph).items())
+    for name, value in held:
+        if value.const_value is None:  # onnx_ir would leave it out
+            raise ModelError(f"initializer {name!r} of the {kind} has no values; give it some")
     tensors = list(_tensors(model))
     external = [each for each in tensors if isinstance(each, onnx_ir.ExternalTensor)]
-    require_room(
-        sum(each.nbytes for each in tensors if not isinstance(each, onnx_ir.ExternalTensor)),
-        kind,
-        saving,
-    )
+    size = sum(each.nbytes for each in tensors if not isinstance(each, onnx_ir.ExternalTensor))
+    if size >= LIMIT:
+        raise ModelError(
+            f"the {kind} holds {size / GIBIBYTE:.1f} GiB of weights in memory, and a serialised "
+            f"model at most 2 GiB; save it with {saving} and give the path"
+        )
     with _names_kept(tensors):
         data = serialised_export(lambda: onnx_ir.to_proto(model), kind)
     folders = {os.path.realpath(each.base_dir) for each in external}
@@ -69,8 +71,8 @@ def weights(model: Any) -> dict[str, Any]:
 def rebuilt(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
     """A model of onnx_ir with what `before` has beyond a serialised model.
 
-    Tensors that are the same are shared, so external, lazy and torch's own tensors stay what they
-    are. So are the values in all `meta` stores.
+    Weights that are the same are shared, so external, lazy and torch's own tensors stay what they
+    are. So are the values in the `meta` stores, but for those in bodies.
 
     Args:
         now: The rewritten model.
@@ -87,11 +89,11 @@ def rebuilt(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
     for tensor in _tensors(model):
         if isinstance(tensor, onnx_ir.ExternalTensor) and places:
             tensor.base_dir = next(iter(places))
-    kept = now.main.initializers
-    _keep(before.graph, model.graph, {name: each for name, each in known.items() if name in kept})
+    for name in known.keys() & now.main.initializers.keys() & model.graph.initializers.keys():
+        model.graph.initializers[name].const_value = known[name]
+    _keep(before.graph, model.graph)
     for name, function in model.functions.items():
         if name in before.functions:
-            function.meta.update(before.functions[name].meta)
             _keep(before.functions[name], function)
     return model
 
@@ -126,19 +128,6 @@ def program(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
         if hasattr(before, name):
             setattr(found, name, getattr(before, name))
     return found
-
-
-def require_room(size: int, kind: str, saving: str) -> None:
-    """Refuses weights that no serialised model can hold.
-
-    Raises:
-        ModelError: There are more than 2 GiB of them.
-    """
-    if size >= LIMIT:
-        raise ModelError(
-            f"the {kind} holds {size / GIBIBYTE:.1f} GiB of weights in memory, and a serialised "
-            f"model at most 2 GiB; save it with {saving} and give the path"
-        )
 
 
 def serialised_export(export: Callable[[], onnx.ModelProto], kind: str) -> bytes:
@@ -189,14 +178,6 @@ def _tensors(model: Any) -> Iterator[Any]:
                     yield from attribute.value
 
 
-def _without_values(model: Any) -> Iterator[str]:
-    """The names of initializers that onnx_ir would leave out, as they have no values."""
-    for graph in _graphs(model):
-        for name, value in _initializers(graph).items():
-            if value.const_value is None:
-                yield name
-
-
 @contextmanager
 def _names_kept(tensors: list[Any]) -> Iterator[None]:
     """Gives tensors their names back: onnx_ir names an initializer's as the initializer."""
@@ -209,51 +190,23 @@ def _names_kept(tensors: list[Any]) -> Iterator[None]:
                 tensor.name = name
 
 
-def _keep(before: Any, now: Any, same: Mapping[str, Any] | None = None) -> None:
-    """Shares what two graphs or functions both have: tensors, and what `meta` stores hold.
-
-    Args:
-        before: The graph or function that was given.
-        now: The rewritten one.
-        same: The tensors of initializers that are as they were, by name; others are compared.
-    """
-    import onnx_ir
-
-    for store, other in ((now, before), *_values(before, now)):
-        store.meta.update(other.meta)
-    for name, value in _initializers(now).items():
-        known = _initializers(before).get(name)
-        if same and name in same:
-            value.const_value = same[name]
-        elif known is not None and _equal(known.const_value, value.const_value):
-            value.const_value = known.const_value
-    producers = _producers(before)
-    for name, node in _producers(now).items():
-        known = producers.get(name)
-        if known is None or known.op_identifier() != node.op_identifier():
-            continue
-        node.meta.update(known.meta)
-        node.version = known.version
-        for attribute in node.attributes.values():
-            other = known.attributes.get(attribute.name)
-            if other is None or other.is_ref() or other.type != attribute.type:
-                continue
-            if attribute.type == onnx_ir.AttributeType.GRAPH:
-                _keep(other.value, attribute.value)
-            elif attribute.type == onnx_ir.AttributeType.GRAPHS:
-                for one, body in zip(other.value, attribute.value, strict=False):
-                    _keep(one, body)
-
-
-def _values(before: Any, now: Any) -> Iterator[tuple[Any, Any]]:
-    """The values of the same name in two graphs or functions, the new one first."""
+def _keep(before: Any, now: Any) -> None:
+    """Shares what the `meta` stores of two graphs or functions hold, and the versions of nodes."""
+    now.meta.update(before.meta)
     known = _named(before)
     for name, value in _named(now).items():
         if name in known:
-            yield value, known[name]
+            value.meta.update(known[name].meta)
+    producers = _producers(before)
+    for name, node in _producers(now).items():
+        other = producers.get(name)
+        if other is not None and other.op_identifier() == node.op_identifier():
+            node.meta.update(other.meta)
+            node.version = other.version
 
 
 def _named(graph: Any) -> Mapping[str, Any]:
+    """The values of a graph or function by name."""
     outputs = chain.from_iterable(node.outputs for node in graph)
     initializers = _initializers(graph).values()
     return {each.name: each for each in chain(graph.inputs, initializers, outputs) if each.name}
@@ -261,31 +214,5 @@ def _named(graph: Any) -> Mapping[str, Any]:
 
 def _producers(graph: Any) -> Mapping[str, Any]:
     """The nodes of a graph or function, by the first of their outputs that has a name."""
-    found = {}
-    for node in graph:
-        name = next((each.name for each in node.outputs if each.name), None)
-        if name:
-            found[name] = node
-    return found
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two tensors are the same, without reading data that lies in files."""
-    import onnx_ir
-
-    if one is None or other is None:
-        return False
-    if (one.dtype, one.shape) != (other.dtype, other.shape):
-        return False
-    if isinstance(one, onnx_ir.ExternalTensor) or isinstance(other, onnx_ir.ExternalTensor):
-        return _place(one) == _place(other)
-    if one.dtype == onnx_ir.DataType.STRING:
-        return list(one.string_data()) == list(other.string_data())
-    return bool(one.tobytes() == other.tobytes())
-
-
-def _place(tensor: Any) -> tuple[str, int, int | None] | None:
-    """Where the data of an external tensor lies; None for another one."""
-    if not hasattr(tensor, "location"):
-        return None
-    return os.fspath(tensor.location), tensor.offset or 0, tensor.length
+    named = ((next(filter(None, (each.name for each in node.outputs)), ""), node) for node in graph)
+    return {name: node for name, node in named if name}

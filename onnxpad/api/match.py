@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import onnx
+from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import FixResult, fix, graph_of
+from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
-from onnxpad.errors import ValidationError
-from onnxpad.file.external import ExternalData
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.graph import Graph
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
+    from onnxpad.frameworks.repadding.verdict import Outcome, Repadded
 
 
-class MatchResult(MatchReport, frozen=True, kw_only=True, dict=True):
+class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `match`: its report, and the model.
 
     Its fields are those of `onnxpad.report.MatchReport`.
     """
 
-    _fixed: FixResult
+    _graph: Graph
+    _same_kind: kinds.SameKind
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -39,11 +35,6 @@ class MatchResult(MatchReport, frozen=True, kw_only=True, dict=True):
         by = f" by {self.matching.by!r}" if self.matching.by else ""
         why = f": {self.reason}" if self.reason else ""
         return one_line(self, f"{self.outcome}{by}, {counted(len(self.changes), 'change')}{why}")
-
-    @property
-    def ok(self) -> bool:
-        """Whether the model reproduces the reference, as it was or with the padding found."""
-        return self.outcome in {"matched", "matches already"}
 
     @property
     def outcome(self) -> Outcome:
@@ -56,60 +47,23 @@ class MatchResult(MatchReport, frozen=True, kw_only=True, dict=True):
         return self.matching.changes
 
     @property
-    def distinguishable(self) -> tuple[Distinguishable, ...]:
-        """The operators whose padding decides at the sizes of the reference."""
-        return self.matching.distinguishable
-
-    @property
-    def tried(self) -> tuple[Tried, ...]:
-        """The conventions of the whole model that were tried."""
-        return self.matching.tried
-
-    @property
     def reason(self) -> str:
         """Why it is not matched, in one line; else empty."""
         return self.matching.reason
 
     @property
-    def first(self) -> str:
-        """The operator of the first recorded tensor out of reach; else empty."""
-        return self.matching.first
+    def failure(self) -> str:
+        """Why the reference is not reproduced, by the model as it was or as changed; else empty."""
+        return f"{self.outcome}: {self.reason}" if self.exit_code else ""
+
+    @property
+    def _refusal(self) -> str:
+        return "" if self.is_changed else self.failure
 
     @property
     def is_changed(self) -> bool:
         """Whether `model` has another padding: it is matched, or partly with `partial`."""
         return self.outcome == "matched" or (self.outcome == "partly matched" and self.partial)
-
-    @property
-    def model(self) -> onnx.ModelProto:
-        """The model with the padding found; the original if there is nothing to change."""
-        return self._fixed.model
-
-    def as_same_kind(self) -> Any:
-        """The model with the padding found, as the kind of object that was given."""
-        return self._fixed.as_same_kind()
-
-    def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: The reference is not reproduced; the message says why.
-        """
-        if not self.ok:
-            raise ValidationError(f"{self.outcome}: {self.reason}")
-
-    def save(
-        self, path: str | os.PathLike[str], *, external_data: ExternalData = "copy"
-    ) -> tuple[Path, ...]:
-        """Write the model with the padding found, whole or not at all, as `FixResult.save` does.
-
-        Raises:
-            ValidationError: The reference is not reproduced; nothing is written.
-            OutputError: A file cannot be written.
-        """
-        if not self.ok and not self.is_changed:
-            raise ValidationError(f"{self.outcome}: {self.reason}")
-        return self._fixed.save(path, external_data=external_data, keep_invalid=True)
 
 
 def match(
@@ -142,8 +96,7 @@ def match(
         atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their
             range in float32, or by a few times what the runtime's own optimiser changes.
         seconds: How long to search.
-        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
-            for a model with a Loop that no constant stops, else no limit.
+        run_timeout: As for `fix`.
         progress: Called with (step, done, total).
 
     Returns:
@@ -156,13 +109,12 @@ def match(
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
     require_timeout(run_timeout)
-    source, _ = kinds.source_of(model, "match")
+    source, same_kind = kinds.source_of(model, "match")
 
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
-    fixed = fix(model, validate=False)
-    graph = graph_of(fixed)
+    graph = graph_of(fix(model, validate=False))
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
             found = match_graph(
@@ -185,7 +137,8 @@ def match(
         seconds=time.perf_counter() - start,
         partial=partial,
         delivery=IN_MEMORY,
-        _fixed=fixed,
+        _graph=graph,
+        _same_kind=same_kind,
     )
     if not result.is_changed:
         graph.rollback(0)

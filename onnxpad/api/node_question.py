@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
-from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, few, meant
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import given_domain, recorded_sizes
@@ -19,13 +18,12 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph import Graph, Node, describe
 from onnxpad.padding.crops import Crops
-from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import Layout, PadOp, TransposedOp, WindowOp, operator_of
+from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, operator_of
 from onnxpad.semantics.rows import UnreadError
 
 
@@ -36,7 +34,6 @@ def node_question(
     *,
     shapes: Shapes | None = None,
     dims: Dims | None = None,
-    trust_dim_names: bool = False,
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 
@@ -46,31 +43,26 @@ def node_question(
         name: Name of the node, or of its first output, or its label in reports.
         shapes: Sizes of inputs.
         dims: Sizes of dimensions.
-        trust_dim_names: Whether dimensions of one name have one size.
 
     Raises:
         UsageError: There is no such node, it has no window, or its sizes are open.
         ModelError: The model cannot be read.
     """
     graph = Graph.read(source)
-    domain = given_domain(
-        graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded_sizes(graph)
-    )
+    domain = given_domain(graph, shapes, dims, recorded=recorded_sizes(graph))
     context, node = _found(contexts(graph, domain=domain), name)
-    read = _read(context, node)
-    label = context.label(node)
-    if read is None:
+    read, label = context.read(node), context.label(node)
+    if read is None or isinstance(read, PadOp):
         raise UsageError(
             f"node {label!r} is a {node.op}, which has no window; explain takes Conv, "
             "ConvTranspose, MaxPool, AveragePool and operators like them"
         )
     if isinstance(read, UnreadError):
         raise UsageError(f"node {label!r} ({node.op}) cannot be read: {read}")
-    windows = tuple(window for window in read.windows if isinstance(window, Window))
+    site = SiteReader(context.graph, context.analysis).of(read)
+    windows, found = site.windows, site.sizes
     if len(windows) != len(read.windows):
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
-    found = _extents(context, label, read.data, read.operator.layout, len(windows))
-    site = SiteReader(context.graph, context.analysis).of(read)
     data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
     size_text = " x ".join(map(_text, data))
     reads = f"node {label!r} reads {read.data.name!r} of {size_text}"
@@ -92,8 +84,10 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
     Slices and `Pad`s behind it crop, too. None where it is not known, or a `Pad` writes something
     else than the node's own padding stands for.
     """
-    if isinstance(site.op, TransposedOp) and (crop := _crop(context, site.op)) is not None:
-        return answer_of(crop, question)
+    if isinstance(site.op, TransposedOp):
+        behind, _ = Crops(context.graph, context.analysis, site.op).taking()
+        if behind.taken:
+            return answer_of(behind.form, question)
     is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
     if site.written is None or not is_alike:
         return None
@@ -103,12 +97,6 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
         padding = site.padding if site.is_transposed else replace(site.padding, pads=pads)
         padding = None if pads is None else padding
     return None if padding is None else answer_of(padding, question)
-
-
-def _crop(context: Context, op: TransposedOp) -> Padding | None:
-    """The form of a transposed convolution that has the crops behind it; None if it has none."""
-    taking, _ = Crops(context.graph, context.analysis, op).taking()
-    return taking.form if taking.taken else None
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
@@ -133,12 +121,6 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
     raise UsageError(f"there is no node {name!r}{near}")
 
 
-def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadError | None:
-    """Reads a node, or says why it cannot be read; None if it has no window."""
-    found = context.read(node)
-    return None if isinstance(found, PadOp) else found
-
-
 def _names(context: Context, node: Node) -> Iterator[str]:
     """The names that a node goes by."""
     yield describe(node)
@@ -158,23 +140,6 @@ def _op(read: WindowOp | TransposedOp, label: str) -> Op:
     if not row.pools:
         return "conv"
     return "avgpool" if row.counts is not None else "maxpool"
-
-
-def _extents(
-    context: Context, label: str, data: Tensor, layout: Layout, axes: int
-) -> tuple[Extent, ...]:
-    """The spatial sizes of a tensor, which may be open.
-
-    Raises:
-        UsageError: Its rank is not known.
-    """
-    shape = context.analysis.shape(data)
-    if shape is None or len(shape) != layout.rank(axes):
-        raise UsageError(
-            f"node {label!r} reads {data.name!r}, whose shape is not known; give op, size and "
-            "kernel instead"
-        )
-    return tuple(layout.spatial(shape))
 
 
 def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, ...]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import onnx
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import FixResult, fix, graph_of
+from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import (
     Dims,
     ModelSource,
@@ -22,11 +18,11 @@ from onnxpad.arguments import (
     require_positive,
     require_timeout,
 )
-from onnxpad.errors import RUNTIME, UsageError, ValidationError, meant
-from onnxpad.file.external import ExternalData
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
+from onnxpad.errors import RUNTIME, UsageError
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
+from onnxpad.options import check_choice
 from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:
@@ -35,13 +31,14 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 
-class RepadResult(RepadReport, frozen=True, kw_only=True, dict=True):
+class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `repad`: its report, and the model.
 
     Its fields are those of `onnxpad.report.RepadReport`.
     """
 
-    _fixed: FixResult
+    _graph: Graph
+    _same_kind: kinds.SameKind
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -55,69 +52,6 @@ class RepadResult(RepadReport, frozen=True, kw_only=True, dict=True):
     def is_changed(self) -> bool:
         """Whether any padding changed; else `model` is the original."""
         return bool(self.changes)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the result runs wherever the original does, and reproduces the reference."""
-        return not self.failure
-
-    def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: The result does not run or reproduce the reference; the message says
-                which.
-        """
-        if self.failure:
-            raise ValidationError(self.failure)
-
-    @property
-    def model(self) -> onnx.ModelProto:
-        """The model with the framework's padding; the original if nothing changed."""
-        return self._fixed.model
-
-    def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
-        """The model with the framework's padding, as the kind of object that was given.
-
-        Args:
-            keep_invalid: Whether to return a model that is not `ok`.
-
-        Raises:
-            ValidationError: It is not `ok`.
-            UsageError: The model was given by its path.
-        """
-        self._refuse_invalid(keep_invalid)
-        return self._fixed.as_same_kind()
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: ExternalData = "copy",
-        keep_invalid: bool = False,
-        progress: Progress | None = None,
-    ) -> tuple[Path, ...]:
-        """Write the model, whole or not at all, as `FixResult.save` does.
-
-        Args:
-            path: The file to write. An existing one is replaced.
-            external_data: As for `FixResult.save`.
-            keep_invalid: Whether to write a model that is not `ok`.
-            progress: Called with (step, done, total).
-
-        Returns:
-            The data files written beside the model.
-
-        Raises:
-            ValidationError: It is not `ok`; nothing is written.
-            OutputError: A file cannot be written.
-        """
-        self._refuse_invalid(keep_invalid)
-        return self._fixed.save(path, external_data=external_data, progress=progress)
-
-    def _refuse_invalid(self, keep_invalid: bool) -> None:
-        if self.failure and not keep_invalid:
-            raise ValidationError(f"{self.failure}; keep_invalid=True gives the model all the same")
 
 
 def repad(
@@ -154,8 +88,7 @@ def repad(
         reference: The framework's outputs, as for `validate`: the result is compared with them.
         rtol: Allowed difference from the reference, relative to each element.
         atol: Allowed absolute difference from it.
-        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
-            for a model with a Loop that no constant stops, else no limit.
+        run_timeout: As for `fix`.
         progress: Called with (step, done, total).
 
     Returns:
@@ -166,11 +99,12 @@ def repad(
         ModelError: The model cannot be read.
     """
     start = time.perf_counter()
-    framework = _framework(to)
+    check_choice("framework", to, tuple(FRAMEWORKS))
+    framework = FRAMEWORKS[to]
     names = _names(only)
     require_positive(rtol=rtol, atol=atol)
     require_timeout(run_timeout)
-    source, _ = kinds.source_of(model, "repad")
+    source, same_kind = kinds.source_of(model, "repad")
 
     from onnxpad.runtimes import pool
 
@@ -192,6 +126,10 @@ def repad(
             (rtol, atol),
             progress,
         )
+    notes = fixed.notes
+    if repaired and changes:
+        told = "it was compared with its padding written as numbers, as the specification has it"
+        notes += (f"{RUNTIME} does not run the original; {told}: {', '.join(repaired)}",)
     return RepadResult(
         name=kinds.name_of(source),
         to=framework.name,
@@ -202,28 +140,12 @@ def repad(
         difference=difference,
         validation=validation,
         declared=fixed.declared if changes else {},
-        notes=(*fixed.notes, *_repairs(repaired if changes else ())),
+        notes=notes,
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         delivery=IN_MEMORY,
-        _fixed=fixed,
-    )
-
-
-def _repairs(nodes: Sequence[str]) -> Iterator[str]:
-    """A line on operators that the runtime does not run as they were."""
-    if nodes:
-        yield (
-            f"{RUNTIME} does not run the original; it was compared with its padding written as "
-            f"numbers, as the specification has it: {', '.join(nodes)}"
-        )
-
-
-def _framework(to: object) -> Framework:
-    if isinstance(to, str) and to in FRAMEWORKS:
-        return FRAMEWORKS[to]
-    raise UsageError(
-        f"unknown framework {to!r}; choose one of {', '.join(FRAMEWORKS)}{meant(to, FRAMEWORKS)}"
+        _graph=graph,
+        _same_kind=same_kind,
     )
 
 

@@ -44,7 +44,6 @@ def show(
     *,
     shapes: Shapes | None = None,
     dims: Dims | None = None,
-    trust_dim_names: bool = False,
     trust: str | None = None,
     target: str | Sequence[str] = (),
 ) -> ShowResult:
@@ -58,7 +57,6 @@ def show(
             the model if empty.
         shapes: Sizes of inputs, as for `fix`.
         dims: Sizes of dimensions, as for `fix`.
-        trust_dim_names: As for `fix`.
         trust: As for `fix`.
         target: Runtimes, as for `fix`; each site is told as these take it.
 
@@ -73,15 +71,7 @@ def show(
     source, _ = kinds.source_of(model, "show")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
-        options = Options.of(
-            {
-                "shapes": shapes,
-                "dims": dims,
-                "trust_dim_names": trust_dim_names,
-                "trust": trust,
-                "target": target,
-            }
-        )
+        options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
         marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
         findings, fitted, problem = _checked(run)

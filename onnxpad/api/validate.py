@@ -25,13 +25,10 @@ from onnxpad.arguments import (
     require_timeout,
     shapes_given,
 )
-from onnxpad.errors import UsageError, ValidationError, counted, few
+from onnxpad.errors import UsageError, counted, few
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
-    Divergence,
     PaddingDifference,
-    Placement,
-    Run,
     Validation,
     parted,
     why_not,
@@ -47,7 +44,7 @@ _NAMED = 3
 """Nodes that fell back that are named."""
 
 
-class ValidationResult(ValidateReport, Paged, frozen=True):
+class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
 
     Its fields are those of `onnxpad.report.ValidateReport`.
@@ -57,18 +54,8 @@ class ValidationResult(ValidateReport, Paged, frozen=True):
         """The result in one line."""
         from onnxpad.report.text import counted, one_line
 
-        why = "" if self.ok else f": {failure(self)}"
-        return one_line(self, f"{self.outcome}, {counted(len(self.runs), 'run')}{why}")
-
-    @property
-    def padding(self) -> tuple[PaddingDifference, ...]:
-        """Window operators whose total padding differs in the two models."""
-        return self.validation.padding
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """Every run made, in order."""
-        return self.validation.runs
+        why = "" if self.ok else f": {self.failure}"
+        return one_line(self, f"{self.outcome}, {counted(len(self.validation.runs), 'run')}{why}")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -81,23 +68,14 @@ class ValidationResult(ValidateReport, Paged, frozen=True):
         return self.validation.notes
 
     @property
-    def placements(self) -> tuple[Placement, ...]:
-        """The provider of each node, for each model and each provider other than the CPU's."""
-        return self.validation.placements
-
-    @property
-    def divergence(self) -> Divergence | None:
-        """The first tensor that both models compute differently."""
-        return self.validation.divergence
-
-    def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: Something differs or was not compared; the message says what.
-        """
-        if not self.ok:
-            raise ValidationError(failure(self))
+    def failure(self) -> str:
+        """Why it is not `ok`, in one line; else empty."""
+        unproven = "; ".join(self.unproven)
+        if self.ok:
+            return ""
+        if self.validation.outcome == "nothing compared" and unproven:
+            return unproven
+        return why_not(self.validation) or unproven
 
 
 def validate(
@@ -135,8 +113,7 @@ def validate(
         dims: The same by name of the dimension: a size, or a range to draw from.
         rtol: Allowed difference relative to each element; by default enough for rounding.
         atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
-        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
-            for a model with a Loop that no constant stops, else no limit.
+        run_timeout: As for `fix`.
         progress: Called with (step, done, total).
 
     Returns:
@@ -155,9 +132,15 @@ def validate(
     require_timeout(run_timeout)
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
-    if inputs is not None or reference is not None:
-        _check_given([name for name, value in drawn.items() if value is not None])
-    samples, seed = _check_drawn(samples, seed)
+    about_drawing = [name for name, value in drawn.items() if value is not None]
+    drawing = inputs is None and reference is None
+    if about_drawing and not drawing:
+        raise UsageError(
+            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
+            "leave out one or the other"
+        )
+    samples = _whole("samples", 1 if samples is None else samples, least=1)
+    seed = _whole("seed", 0 if seed is None else seed, least=0)
 
     from onnxpad.runtimes import pool
 
@@ -169,7 +152,6 @@ def validate(
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
-    drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     graphs = [Graph.read(model) for model in models]
     domain, both, padding = _compared(graphs, shapes, dims)
@@ -211,14 +193,6 @@ def validate(
     )
 
 
-def failure(result: ValidationResult) -> str:
-    """Why a result is not ok, in one line; empty if it is ok."""
-    unproven = "; ".join(result.unproven)
-    if result.validation.outcome == "nothing compared" and unproven:
-        return unproven
-    return why_not(result.validation) or unproven
-
-
 def may_be_padding(original: Source, found: Validation) -> bool:
     """Whether the original computes something else than the reference, and padding may be why."""
     apart = any(
@@ -243,22 +217,16 @@ def match_command(
     atol: float | None,
 ) -> str:
     """The command that looks for the right padding, or the call if something is in memory."""
-    numbers = {"rtol": rtol, "atol": atol}
-    limits = {name: value for name, value in numbers.items() if value is not None}
-    sources = {"": model, "--reference": reference, "--inputs": inputs}
-    held = {option: each for option, each in sources.items() if each is not None}
-    paths = {
-        option: os.fspath(each)
-        for option, each in held.items()
-        if isinstance(each, str | os.PathLike)
-    }
-    if paths.keys() == held.keys():
-        words = [word for option, path in paths.items() for word in (option, path) if word]
-        words += [word for name, value in limits.items() for word in (f"--{name}", f"{value}")]
-        return shlex.join(["onnxpad", "match", *words])
-    named = [] if inputs is None else ["inputs=inputs"]
-    named += [f"{name}={value}" for name, value in limits.items()]
-    return f"onnxpad.match({', '.join(['model', 'reference', *named])})"
+    held = {"": model, "--reference": reference, "--inputs": inputs}
+    words, limits = [], {"--rtol": rtol, "--atol": atol}
+    for option, each in held.items():
+        if isinstance(each, str | os.PathLike):
+            words += [option, os.fspath(each)]
+        elif each is not None:
+            return f"onnxpad.match(model, reference{'' if inputs is None else ', inputs=inputs'})"
+    for option, number in limits.items():
+        words += [] if number is None else [option, str(number)]
+    return shlex.join(["onnxpad", "match", *filter(None, words)])
 
 
 def _check(
@@ -277,24 +245,13 @@ def _check(
     require_positive(rtol=rtol, atol=atol)
 
 
-def _check_given(about_drawing: Sequence[str]) -> None:
-    if about_drawing:
-        raise UsageError(
-            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
-            "leave out one or the other"
-        )
-
-
-def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
-    samples, seed = 1 if samples is None else samples, 0 if seed is None else seed
-    for name, value in (("samples", samples), ("seed", seed)):
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise UsageError(f"{name} has to be a whole number, not {value!r}")
-    if samples < 1:
-        raise UsageError(f"samples has to be 1 or more, not {samples}")
-    if seed < 0:
-        raise UsageError(f"seed has to be 0 or more, not {seed}")
-    return int(samples), int(seed)
+def _whole(name: str, value: object, *, least: int) -> int:
+    """A whole number."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise UsageError(f"{name} has to be a whole number, not {value!r}")
+    if value < least:
+        raise UsageError(f"{name} has to be {least} or more, not {value}")
+    return int(value)
 
 
 def _compared(

@@ -50,7 +50,7 @@ COMMANDS = {
         "Explain codes: what is found, why it matters, when a rewrite is exact.",
     ),
     "targets": ("rule_commands", "List the runtimes of which it is known what they take."),
-    "docs": ("docs_command", "Show the manual, page by page."),
+    "docs": ("rule_commands", "Show the manual, page by page."),
     "doctor": (
         "rule_commands",
         "Try the packages, providers and CUDA libraries here; say how to mend what fails.",
@@ -67,11 +67,7 @@ class _ByName(Mapping[str, Any]):
         function = getattr(importlib.import_module(f"onnxpad.cli.{module}"), name)
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(short_help=short_help)(function)
-        command = typer.main.get_command(alone)
-        rare = sorted(each.opts[0] for each in command.params if getattr(each, "hidden", False))
-        if rare:
-            command.epilog = f"Rarely needed, see `onnxpad docs commands`: {', '.join(rare)}"
-        return command
+        return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

@@ -4,40 +4,32 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from msgspec.structs import replace
 
 from onnxpad.cli.options import (
-    ADVANCED,
-    CHOSEN,
     HOW,
-    TARGETS,
     CheckFormat,
-    HtmlOption,
-    IsolatedOption,
-    QuietOption,
-    VerboseOption,
     configurations_of,
     options_given,
-    path,
-    takes_options,
+    takes,
     words_typed,
 )
 from onnxpad.cli.output import (
-    check_target,
     explained,
     report_beside,
     report_error,
+    require_page,
     screen,
     tell_page,
     write,
     write_page,
 )
-from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.cli.sizes import SharedSizes
+from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
-from onnxpad.options import TYPED, Options
+from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
@@ -46,74 +38,29 @@ if TYPE_CHECKING:
     from onnxpad.report.documents import View
 
 
-@takes_options(paths=(*HOW, *TARGETS, "strict"), fail_on=CHOSEN)
+@takes(*HOW, "select", "ignore")
 def check(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...", help="Models, or folders to search for them.", parser=path
-        ),
-    ],
-    convention: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
-            "pytorch, caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
-        ),
-    ] = None,
-    form: Annotated[
-        CheckFormat,
-        typer.Option(
-            "--format",
-            help="Format of the report: for people or programs (json), for code scanning (sarif), "
-            "or as annotations of GitHub Actions (github).",
-        ),
-    ] = CheckFormat.TEXT,
-    html: HtmlOption = None,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
-    fail_on: Annotated[
-        Severity | None,
-        typer.Option(
-            show_default=str(Severity.WARNING), help="The least severity that makes the check fail."
-        ),
-    ] = None,
-    exit_zero: Annotated[
-        bool,
-        typer.Option(
-            "--exit-zero",
-            help="Exit with 0 whatever is found.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = False,
-    statistics: Annotated[
-        bool,
-        typer.Option(
-            "--statistics",
-            help="Only count what is found, by code.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = False,
-    isolated: IsolatedOption = False,
+    paths: list[Path],
+    convention: str | None = None,
+    form: CheckFormat = CheckFormat.TEXT,
+    html: Path | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
+    fail_on: Severity | None = None,
     **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
-    Exit codes: 0 nothing at or above --fail-on, or --exit-zero; 1 findings at or above it; 2 bad
-    usage or an unreadable model (the others are still reported).
+    Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
+    unreadable model (the others are still reported).
     """
-    check_target(html, paths)
-    if statistics and form is not CheckFormat.TEXT:
-        raise UsageError(
-            f"--statistics is text: leave out --format {form}, or count its findings by code"
-        )
+    require_page(html, paths)
     typed = options_given(options)
     listed = [(argument, *_models(argument)) for argument in paths]
     models = {model for _, found, _ in listed for model in found}
-    applied = configurations_of(models, {**typed, "fail_on": fail_on}, isolated=isolated)
+    applied = configurations_of(models, {**typed, "fail_on": fail_on})
     fail_on = fail_on or Severity.WARNING
-    words = words_typed({**options, "shapes": None, "dims": None}) + ["--isolated"] * isolated
+    words = words_typed({**options, "shapes": None, "dims": None})
     sizes = SharedSizes(typed["shapes"], typed["dims"])
     user_options = _without_sizes(typed)
     own_options = {model: _without_sizes(own.options) for model, own in applied.items()}
@@ -133,7 +80,7 @@ def check(
         found = iter(tuple(found))
         sizes.require_used()
     place = screen()
-    lists = form is CheckFormat.TEXT and not statistics
+    lists = form is CheckFormat.TEXT
     view: View = "brief" if lists and not verbose else "full"
     files: list[FileReport] = []
     for file in found:
@@ -146,18 +93,12 @@ def check(
         tuple(files),
         convention or "",
         str(html or ""),
-        exit_zero=exit_zero,
         fix_command=fix_command(files, words, sizes),
     )
     if html is not None:
         from onnxpad.page.document_page import page_of
 
         write_page(html, page_of(report.document("full")))
-    if statistics:
-        from onnxpad.report.documents.check_document import statistics_group
-        from onnxpad.report.layout import by_path
-
-        write(by_path(statistics_group(report, quiet=quiet), place))
     if form not in _FOR_PEOPLE:
         write(_rendered(report, form))
         if form is not CheckFormat.JSON:
@@ -176,12 +117,12 @@ def check(
         _tell_elsewhere(report)
     elif lists:
         write(report.text(place, view))
-        tell_page(report.html)
+        tell_page(html)
     else:
         from onnxpad.report.layout import by_path
 
         write(by_path(report.document(view).groups[-1], place))
-        tell_page(report.html)
+        tell_page(html)
     return report.exit_code
 
 
@@ -199,7 +140,7 @@ def _rendered(report: "CheckReport", form: CheckFormat) -> str:
     return json_of(report)
 
 
-def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "SharedSizes") -> str:
+def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: SharedSizes) -> str:
     """A command to type for the rewrites that `fix` would make of models; empty without any.
 
     Args:
@@ -255,62 +196,6 @@ def _without_sizes(typed: Mapping[str, Any]) -> Options:
     """The options that are asked of each model alike."""
     others = {"shapes", "dims", "fail_on"}
     return Options.from_mapping({name: typed[name] for name in typed.keys() - others})
-
-
-class SharedSizes:
-    """Sizes for several models; each model gets those whose input or dimension it has."""
-
-    def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:
-        """Keeps the sizes given by `--shape` and `--dim`, by name."""
-        self.sizes = {("shapes", name): text for name, text in shapes.items()}
-        self.sizes |= {("dims", name): text for name, text in dims.items()}
-        self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.sizes}
-        self._taken: dict[str, list[str]] = {}
-        self._asked = 0
-
-    def words(self, model: str) -> list[str]:
-        """Those that a model took, as they are typed; without them where it was not asked."""
-        return self._taken.get(model, [])
-
-    def result_of(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
-        """The result of `ask` for one model, given only the sizes whose name it has."""
-        left = dict(self.sizes)
-        while True:
-            sizes: dict[str, dict[str, str]] = {"shapes": {}, "dims": {}}
-            for (kind, name), text in left.items():
-                sizes[kind][name] = text
-            try:
-                result = ask(model, **sizes)
-            except MismatchError as error:
-                if not error.missing:
-                    self._asked += 1
-                    raise
-                for key, told in error.missing.items():
-                    self._lacking[key].append(told)
-                    del left[key]
-            else:
-                self._asked += 1
-                self._taken[str(model)] = [
-                    word
-                    for (kind, name), text in left.items()
-                    for word in (TYPED[kind].option, f"{name}={text}" if name else text)
-                ]
-                return result
-
-    def require_used(self) -> None:
-        """Raises unless each name is in at least one of the models that could be read.
-
-        Raises:
-            UsageError: A name is in none of them.
-        """
-        for (kind, name), errors in self._lacking.items():
-            if not errors or len(errors) < self._asked:
-                continue
-            if self._asked == 1:
-                raise UsageError(errors[0])
-            lacks = f"{'an input' if kind == 'shapes' else 'a dimension'} {name!r}"
-            lacks = lacks if name else "a single input, which a shape without a name is about"
-            raise UsageError(f"none of the {self._asked} models has {lacks}")
 
 
 def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:

@@ -14,6 +14,7 @@ from msgspec import defstruct
 from msgspec.structs import replace
 
 from onnxpad.arguments import codes_given, sizes_by_name
+from onnxpad.cli.sizes import SIZES, with_sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Style, Unasked
@@ -26,22 +27,20 @@ Value = str | tuple[str, ...] | Mapping[str, str]
 """The value of a key for one model."""
 
 IGNORED = "per-file-ignores"
-SIZES = {"shapes": "--shape", "dims": "--dim"}
-"""Keys that give sizes, each with the option whose texts it takes."""
 
 
-def _require_target(folder: Path, name: str) -> None:
+def _require(folder: Path, key: str, text: str) -> None:
+    """Raises UsageError unless there is what a text of a key names."""
+    from onnxpad.facts.recorded import shape_of, sizes_of
     from onnxpad.targets.known_targets import load
 
-    load(_target(folder, name))
-
-
-def _require_sizes(option: str, text: str) -> None:
-    from onnxpad.facts.recorded import shape_of, sizes_of
-
-    read = shape_of if option == "--shape" else sizes_of
-    for each in sizes_by_name(option, [text]).items():
-        read(*each)
+    if key == "target":
+        load(_target(folder, text))
+    elif key in SIZES:
+        for name, sizes in sizes_by_name(SIZES[key], [text]).items():
+            (shape_of if key == "shapes" else sizes_of)(name, sizes)
+    else:
+        _chosen("", [text])
 
 
 def _chosen(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
@@ -68,26 +67,19 @@ Keys = defstruct(
 """Every key, and what its value is."""
 
 
-def _problems(folder: Path, said: Any) -> Iterator[Problem]:
+def _problems(folder: Path, table: Mapping[str, Any]) -> Iterator[Problem]:
     """Names that there are none of, each with its place."""
-    is_code = partial(_chosen, "")
-    for key in ("select", "ignore"):
-        yield from _refused(is_code, (key,), getattr(said, key))
-    yield from _refused(partial(_require_target, folder), ("target",), said.target)
-    for pattern, texts in said.per_file_ignores.items():
-        yield from _refused(is_code, (IGNORED, pattern), texts)
-    for key, option in SIZES.items():
-        for pattern, texts in getattr(said, key).items():
-            yield from _refused(partial(_require_sizes, option), (key, pattern), texts)
-
-
-def _refused(require: Callable[[str], object], at: Place, texts: Any) -> Iterator[Problem]:
-    """Problems of texts, each of which a function refuses by an error."""
-    for each in _tuple(texts):
-        try:
-            require(each)
-        except UsageError as error:
-            yield at, f"{at[-1]!r}: {error}"
+    for key, value in table.items():
+        if key in {"style", "fail-on"}:
+            continue
+        parts = value.items() if isinstance(value, dict) else [(None, value)]
+        for pattern, texts in parts:
+            place = (key,) if pattern is None else (key, pattern)
+            for text in _tuple(texts):
+                try:
+                    _require(folder, key, text)
+                except UsageError as error:
+                    yield place, f"{place[-1]!r}: {error}"
 
 
 class Configuration:
@@ -120,7 +112,7 @@ class Configuration:
         return found
 
     def applied(self, model: Path, typed: Mapping[str, Any]) -> "Applied | None":
-        """As `options.configuration_of`."""
+        """As `options.configurations_of`, for one."""
         said = {
             key: value
             for key, value in self.said(model).items()
@@ -166,43 +158,24 @@ class Applied:
         Raises:
             MismatchError: A size contradicts the model, or one that is typed is of nothing in it.
         """
-        left = {
+        sizes = {
             (key, name): text
             for key in SIZES
             for name, text in cast("Mapping[str, str]", self._said.get(key, {})).items()
         }
+        try:
+            result, lacking = with_sizes(partial(ask, *models), sizes, **keywords)
+        except MismatchError as error:
+            if error.missing or not sizes:
+                raise
+            told = f"{self._path}: {error}; a size that is typed goes before those of the file"
+            raise MismatchError(told) from error
+        said = {key: value for key, value in self._said.items() if key not in SIZES}
         unused: dict[str, dict[str, str]] = {}
-        while True:
-            sizes = {key: dict(keywords.get(key) or {}) for key in SIZES}
-            for (key, name), text in left.items():
-                sizes[key][name] = text
-            try:
-                result = ask(*models, **{**keywords, **sizes})
-            except MismatchError as error:
-                if lacking := error.missing.keys() & left.keys():
-                    for key, name in lacking:
-                        unused.setdefault(key, {})[name] = left.pop((key, name))
-                elif left and not error.missing:
-                    told = f"{self._path}: {error}; --isolated leaves out what the file gives"
-                    raise MismatchError(told) from error
-                else:
-                    raise
-            else:
-                return replace(result, config=self._configured(left, unused))
-
-    def _configured(
-        self,
-        sizes: Mapping[tuple[str, str], str],
-        unused: Mapping[str, Mapping[str, str]],
-    ) -> Configured:
-        """The configuration that held, as a report tells it."""
-        given = {
-            key: {name: text for (kind, name), text in sizes.items() if kind == key}
-            for key in SIZES
-        }
-        said = {key: given.get(key, value) for key, value in self._said.items()}
-        options = {key: value for key, value in said.items() if value != {}}
-        return Configured(str(self._path), options, unused)
+        for (key, name), text in sizes.items():
+            kept = unused if (key, name) in lacking else said
+            cast("dict[str, dict[str, str]]", kept).setdefault(key, {})[name] = text
+        return replace(result, config=Configured(str(self._path), said, unused))
 
 
 def read(path: Path) -> Configuration | None:
@@ -217,9 +190,14 @@ def read(path: Path) -> Configuration | None:
     table = _within(toml.tables_in(shown, text), place)
     if table is None:
         return None
-    check = partial(_problems, shown.parent)
-    known = Keys.__struct_encode_fields__
-    toml.parsed(shown, text, Keys, check, under=place, known=known)
+    toml.parsed(
+        shown,
+        text,
+        Keys,
+        lambda _: _problems(shown.parent, table),
+        under=place,
+        known=Keys.__struct_encode_fields__,
+    )
     return Configuration(shown, table)
 
 

@@ -1,84 +1,26 @@
 """`onnxpad explain`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from onnxpad.cli.options import (
-    ADVANCED,
-    Format,
-    FormatOption,
-    options_given,
-    path,
-    takes_options,
-)
-from onnxpad.cli.output import painter, write
+from onnxpad.cli.options import Format, options_given, takes
+from onnxpad.cli.output import painter, told
 
 
-@takes_options(output_padding=("shapes", "dims", "trust_dim_names"))
+@takes("shapes", "dims", only="conventions, with commas between them.")
 def explain(
-    model: Annotated[
-        Path | None,
-        typer.Argument(metavar="[MODEL]", help="A model with the node to explain.", parser=path),
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The node of the model, or a pattern.")
-    ] = None,
-    op: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OP",
-            help="conv, maxpool, avgpool or convtranspose.",
-        ),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(metavar="N[xN...]", help="Elements of the data on each axis, as 224x160."),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(metavar="N[xN...]", help="Size of the window: one number, or one per axis."),
-    ] = None,
-    stride: Annotated[
-        str | None,
-        typer.Option(metavar="N[xN...]", help="The same for the stride.  [default: 1]"),
-    ] = None,
-    dilation: Annotated[
-        str | None,
-        typer.Option(metavar="N[xN...]", help="The same for the dilation.  [default: 1]"),
-    ] = None,
-    padding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[xN...]",
-            help="The padding on both sides, for conventions that leave it to the user.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    output_padding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[xN...]",
-            help="What a convtranspose appends to its output.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    output_size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[xN...]", help="Say which padding gives this output size, and who writes it."
-        ),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Only these conventions, with commas between them.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    form: FormatOption = Format.TEXT,
+    model: Path | None = None,
+    node: str | None = None,
+    op: str | None = None,
+    size: str | None = None,
+    kernel: str | None = None,
+    stride: str | None = None,
+    dilation: str | None = None,
+    padding: str | None = None,
+    output_padding: str | None = None,
+    output_size: str | None = None,
+    only: list[str] | None = None,
+    form: Format = Format.TEXT,
     **options: Any,
 ) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
@@ -105,12 +47,11 @@ def explain(
         only=only or (),
         **options_given(options),
     )
-    if form is Format.JSON:
-        from onnxpad.report.json import json_of
 
-        write(json_of(found))
-    else:
+    def text() -> str:
         from onnxpad.report.layout import Screen
 
-        write(found.text(Screen(paint=painter())))
+        return str(found.text(Screen(paint=painter())))
+
+    told(found, form, text)
     return found.exit_code

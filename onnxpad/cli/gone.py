@@ -4,6 +4,20 @@ GONE: dict[tuple[str, str], str] = {
     ("docs", "--html"): "onnxpad docs PAGE, which prints a page as Markdown",
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("fix", "--check"): "onnxpad check, or onnxpad fix --diff, which writes nothing",
+    ("fix", "--external-data"): "onnxpad.fix(MODEL).save(FILE, external_data='inline') in Python",
+    ("fix", "--isolated"): "options, which go before those of a configuration",
+    ("fix", "--keep-invalid"): "onnxpad.fix(MODEL).save(FILE, keep_invalid=True) in Python",
+    ("fix", "--run-timeout"): "onnxpad.fix(MODEL, run_timeout=SECONDS) in Python",
+    ("fix", "--target-only"): "onnxpad.fix(MODEL, target=NAME, target_only=True) in Python",
+    ("fix", "--trust-dim-names"): "--trust names",
+    ("check", "--exit-zero"): "|| test $? = 1 behind the command",
+    ("check", "--statistics"): "the last line of the report, or --format json",
+    ("match", "--external-data"): "onnxpad.match(...).save(FILE, external_data='inline') in Python",
+    ("match", "--run-timeout"): "onnxpad.match(..., run_timeout=SECONDS) in Python",
+    ("repad", "--external-data"): "onnxpad.repad(...).save(FILE, external_data='inline') in Python",
+    ("repad", "--run-timeout"): "onnxpad.repad(..., run_timeout=SECONDS) in Python",
+    ("validate", "--run-timeout"): "onnxpad.validate(..., run_timeout=SECONDS) in Python",
+    ("explain", "--trust-dim-names"): "--dim NAME=SIZE for each dimension",
     ("rules", ""): "onnxpad rule",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
     ("ignore", ""): "per-file-ignores in onnxpad.toml, or --ignore CODE",
@@ -13,7 +27,7 @@ GONE: dict[tuple[str, str], str] = {
 }
 """What serves instead, by the command and its option, or "" for the command itself."""
 
-VALUES = {"junit": "sarif, github or json", "link": "copy or inline"}
+VALUES = {"junit": "sarif, github or json"}
 """What serves instead of values of options."""
 
 

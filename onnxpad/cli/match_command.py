@@ -1,67 +1,27 @@
 """`onnxpad match`."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from msgspec.structs import replace
+from onnxpad.cli.options import Format, takes
+from onnxpad.cli.output import called, delivered, require_apart, target_of, text_of, told, with_bar
 
-from onnxpad.cli.fix_command import require_apart, target_of
-from onnxpad.cli.options import (
-    ADVANCED,
-    AbsoluteOption,
-    ExternalData,
-    ExternalDataOption,
-    Format,
-    FormatOption,
-    QuietOption,
-    RelativeOption,
-    RunTimeoutOption,
-    VerboseOption,
-    path,
+
+@takes(
+    model="It stays as it is.",
+    reference="Inner tensors by the model's names for them make the search surer.",
 )
-from onnxpad.cli.output import called, report_error, screen, write
-
-
 def match(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model, which stays as it is.", parser=path)
-    ],
-    reference: Annotated[
-        Path,
-        typer.Option(
-            metavar="PATH",
-            help="A framework's inputs and outputs: .npz, or a folder of ONNX test data. Inner "
-            "tensors by the model's names for them make the search surer.",
-            parser=path,
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the model found.", parser=path),
-    ] = None,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="The inputs, if the reference has only outputs.", parser=path
-        ),
-    ] = None,
-    partial: Annotated[
-        bool,
-        typer.Option(
-            "--partial",
-            help="Write also a padding that explains only a part of the difference.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = False,
-    seconds: Annotated[float, typer.Option(help="How long to search.")] = 120.0,
-    rtol: RelativeOption = None,
-    atol: AbsoluteOption = None,
-    run_timeout: RunTimeoutOption = None,
-    external_data: ExternalDataOption = ExternalData.COPY,
-    verbose: VerboseOption = False,
-    form: FormatOption = Format.TEXT,
-    quiet: QuietOption = False,
+    model: Path,
+    reference: Path,
+    output: Path | None = None,
+    inputs: Path | None = None,
+    partial: bool = False,
+    seconds: float = 120.0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    verbose: bool = False,
+    form: Format = Format.TEXT,
+    quiet: bool = False,
 ) -> int:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
@@ -77,11 +37,9 @@ def match(
         require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
-    from onnxpad.report import Delivery
 
     result = called(
-        api.match,
-        None,
+        with_bar(api.match, quiet=quiet),
         model,
         reference,
         inputs=inputs,
@@ -89,21 +47,14 @@ def match(
         rtol=rtol,
         atol=atol,
         seconds=seconds,
-        run_timeout=run_timeout,
-        quiet=quiet,
     )
-    data: tuple[Path, ...] = ()
-    written = target is not None and (result.ok or result.is_changed)
-    if target is not None and written:
-        data = result.save(target, external_data=external_data.value)
-    delivery = Delivery(written=str(target) if written else "", data=tuple(map(str, data)))
-    report = replace(result, delivery=delivery)
-    if form is Format.JSON:
-        from onnxpad.report.json import json_of
-
-        write(json_of(report))
-    elif not (quiet and report.is_quiet_success):
-        write(report.text(screen(), "full" if verbose else "brief"))
-    if not result.ok:
-        report_error(f"{result.outcome}: {result.reason}")
+    is_written = target is not None and (result.ok or result.is_changed)
+    report = delivered(result, target, is_written=is_written, quiet=quiet)
+    told(
+        report,
+        form,
+        lambda: text_of(report, verbose=verbose),
+        quiet=quiet,
+        error=result.failure,
+    )
     return report.exit_code

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they are parsed.
+"""The options of all commands, each told once, and how they are parsed.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
@@ -7,14 +7,14 @@ import enum
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.options import TYPED, Options, Unasked
+from onnxpad.errors import RUNTIME
+from onnxpad.options import TYPED, Options, Typed, Unasked
 
 if TYPE_CHECKING:
     from onnxpad.cli.configuration import Applied, Configuration
@@ -38,25 +38,6 @@ class CheckFormat(enum.StrEnum):
     GITHUB = "github"
 
 
-class ExternalData(enum.StrEnum):
-    """Choices for external data; the same values as `file.external.ExternalData`."""
-
-    COPY = "copy"
-    INLINE = "inline"
-
-
-def completed(values: str) -> Callable[[str], list[str]]:
-    """A function that lists values of an option for a shell: that of this name in `completion`."""
-
-    def listed(incomplete: str) -> list[str]:
-        from onnxpad.cli import completion
-
-        found: list[str] = getattr(completion, values)(incomplete)
-        return found
-
-    return listed
-
-
 def path(text: str) -> Path:
     """A path as given; an empty one, which `Path` takes for the working folder, is an error."""
     if not text:
@@ -64,139 +45,190 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-ADVANCED = "Advanced"
-"""The panel of a help's options that fewer people need; hidden ones are named below it."""
+FILES, OPERATOR, PADDING, RUNS, REPORT = "Files", "Operator", "Padding", "Runs", "Report"
+_NUMBERS = "N[xN...]"
+_TABLE: Mapping[str, Mapping[str, Typed]] = {
+    "": {
+        "model": Typed("The model.", metavar="MODEL"),
+        "paths": Typed("Models, or folders to search for them.", metavar="PATH..."),
+        "original": Typed("The model to compare with.", metavar="ORIGINAL"),
+        "rewritten": Typed("The model to check; or give --reference.", metavar="[REWRITTEN]"),
+        "codes": Typed(
+            "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
+            metavar="[CODE]...",
+        ),
+        "names": Typed(
+            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
+            metavar="[NAME]...",
+        ),
+        "page": Typed("The page to show; without it, all are listed.", metavar="[PAGE]"),
+    },
+    FILES: {
+        "output": Typed(
+            "Where to write; replaces a file of that name.", "--output -o", metavar="FILE"
+        ),
+        "in_place": Typed("Replace the model."),
+        "inputs": Typed(
+            "Inputs to run on: .npz, .npy, or a folder of ONNX test data.", metavar="PATH"
+        ),
+        "reference": Typed(
+            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of ONNX test "
+            "data.",
+            metavar="PATH",
+        ),
+        "keep_invalid": Typed("Write the result although it is invalid."),
+        "partial": Typed("Write also a padding that explains only a part of the difference."),
+    },
+    OPERATOR: {
+        "node": Typed("The node of the model, or a pattern.", metavar="NAME"),
+        "op": Typed("conv, maxpool, avgpool or convtranspose.", metavar="OP"),
+        "size": Typed("Elements of the data on each axis, as 224x160.", metavar=_NUMBERS),
+        "kernel": Typed("Size of the window: one number, or one per axis.", metavar=_NUMBERS),
+        "stride": Typed("The same for the stride.  [default: 1]", metavar=_NUMBERS),
+        "dilation": Typed("The same for the dilation.  [default: 1]", metavar=_NUMBERS),
+        "padding": Typed(
+            "The padding on both sides, for conventions that leave it to the user.",
+            metavar=_NUMBERS,
+        ),
+        "output_padding": Typed("What a convtranspose appends to its output.", metavar=_NUMBERS),
+        "output_size": Typed(
+            "Say which padding gives this output size, and who writes it.", metavar=_NUMBERS
+        ),
+    },
+    PADDING: {
+        "to": Typed(
+            "tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, coreml-top-left, "
+            "onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
+            metavar="FRAMEWORK",
+        ),
+        "only": Typed("Only these", metavar="NAMES"),
+        "convention": Typed(
+            "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
+            "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
+            metavar="NAME",
+        ),
+        **TYPED,
+    },
+    RUNS: {
+        "no_validate": Typed("Do not run the models to compare them."),
+        "provider": Typed(
+            "cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
+            f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
+            metavar="PROVIDER",
+        ),
+        "no_fallback": Typed("Fail where nodes fall back to the CPU."),
+        "samples": Typed("How many inputs to draw.  [default: 1]"),
+        "seed": Typed("The seed of the first; the next count up.  [default: 0]"),
+        "seconds": Typed("How long to search."),
+        "rtol": Typed("Allowed difference, relative to each element."),
+        "atol": Typed("Allowed difference, absolute."),
+    },
+    REPORT: {
+        "form": Typed("Format of the report.", "--format"),
+        "html": Typed(
+            "Also write the report as a page with pictures, which needs no other file.",
+            metavar="FILE",
+        ),
+        "quiet": Typed(
+            "No progress bar, and no report unless something needs attention. JSON is written all "
+            "the same.",
+            "--quiet -q",
+        ),
+        "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
+        "diff": Typed(
+            "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
+        ),
+        "fail_on": Typed("The least severity that makes the check fail."),
+        "schema": Typed("Print the JSON Schema of the reports of --format json."),
+    },
+}
+"""Every argument and option of a command by its parameter, in the groups of a help.
 
-InputsOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="Inputs to run both models on: .npz, .npy, or a folder of ONNX test data.",
-        parser=path,
-        rich_help_panel=ADVANCED,
-    ),
-]
-RelativeOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Allowed difference, relative to each element.",
-        rich_help_panel=ADVANCED,
-    ),
-]
-AbsoluteOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Allowed difference, absolute.",
-        rich_help_panel=ADVANCED,
-    ),
-]
-KeepInvalidOption = Annotated[
-    bool,
-    typer.Option(
-        "--keep-invalid", help="Write the result although validation failed.", hidden=True
-    ),
-]
-ExternalDataOption = Annotated[
-    ExternalData,
-    typer.Option(
-        help="When the result is written to another folder, copy the files of weights beside "
-        "the model. inline puts the weights inside the result, in any folder.",
-        hidden=True,
-    ),
-]
-RunTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        hidden=True,
-        metavar="SECONDS",
-        help="Give up a run of a model, or opening it, after so long.  [default: 60 for a model "
-        "with a Loop that no constant stops]",
-    ),
-]
-IsolatedOption = Annotated[
-    bool,
-    typer.Option(
-        "--isolated",
-        hidden=True,
-        help="Read no configuration (onnxpad.toml, pyproject.toml).",
-    ),
-]
-QuietOption = Annotated[
-    bool,
-    typer.Option(
-        "--quiet",
-        "-q",
-        help="No progress bar, and no report unless something needs attention. JSON is written "
-        "all the same.",
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", help="Everything: every change, proof, reason and run."),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--html",
-        metavar="FILE",
-        help="Also write the report as a page with pictures, which needs no other file.",
-        parser=path,
-    ),
-]
-
+The first group are the arguments.
+"""
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
-TARGETS = ("target", "target_only")
-"""Options that say for which runtimes."""
-HOW = tuple(name for name in TYPED if name not in (*CHOSEN, *TARGETS, "strict"))
-"""Options that say what is written, and those of the sizes."""
+HOW = tuple(name for name in TYPED if name not in CHOSEN)
+"""Options that say what is written, for which runtimes and sizes."""
 
 
-def takes_options(**places: Sequence[str]) -> Callable[[Command], Command]:
-    """A decorator for a command whose last parameter takes options of `Options` by name.
+def completed_codes(incomplete: str) -> list[str]:
+    """The codes of findings, for a shell; where some are given, with commas, those and one more."""
+    from onnxpad.rewrite.registry import every_code
+
+    given, comma, last = incomplete.rpartition(",")
+    return [f"{given}{comma}{code}" for code in every_code() if code.startswith(last)]
+
+
+def completed_targets(incomplete: str) -> list[str]:
+    """The targets, for a shell."""
+    from onnxpad.targets.known_targets import known
+
+    return [each for each in known() if each.startswith(incomplete)]
+
+
+_COMPLETED = dict.fromkeys(("select", "ignore", "codes"), completed_codes) | dict.fromkeys(
+    ("target", "names"), completed_targets
+)
+
+
+def takes(*options: str, **more: str) -> Callable[[Command], Command]:
+    """A decorator for a command: tells its arguments and options, as the table has them.
+
+    Help lists them by the groups of the table.
 
     Args:
-        places: By parameter of the command, the options that its help lists after it.
+        options: Those of `Options` that the command takes as further keywords.
+        more: By parameter, what the help says of it beside the table.
     """
 
     def decorated(command: Command) -> Command:
         signature = inspect.signature(command)
-        *own, _ = signature.parameters.values()
-        listed = ([each, *map(_parameter, places.get(each.name, ()))] for each in own)
-        vars(command)["__signature__"] = signature.replace(parameters=[*chain(*listed)])
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        every = [*own, *map(_option, options)]
+        told = [
+            _parameter(each, group, more.get(each.name, ""))
+            for group, names in _TABLE.items()
+            for each in every
+            if each.name in names
+        ]
+        vars(command)["__signature__"] = signature.replace(parameters=told)
         return command
 
     return decorated
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    """An option as a parameter of a command."""
-    typed, usual = TYPED[name], getattr(Options(), name)
-    kind, shown = typed.kind, cast("bool | str", True)
+def _option(name: str) -> inspect.Parameter:
+    """An option of `Options` as a parameter of a command."""
+    kind, usual = TYPED[name].kind, getattr(Options(), name)
     if isinstance(usual, Unasked):  # so that it is known whether it was typed
-        kind, shown, usual = kind | None, str(usual), ()
-    option = typer.Option(
-        typed.option,
-        show_default=shown,
-        help=typed.help,
-        metavar=typed.metavar,
-        rich_help_panel=None if name in _FIRST else ADVANCED,
-        hidden=name in _RARE,
-        autocompletion=completed(_COMPLETED[name]) if name in _COMPLETED else None,
-    )
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None if usual == () else usual,
-        annotation=Annotated[kind, option],
-    )
+        kind = kind | None
+    default = None if usual == () or isinstance(usual, Unasked) else usual
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-_FIRST = {"style", "dynamic", "shapes", "dims", "target"}
-"""Options that most people need."""
-_RARE = {"symmetric_transpose", "trust_dim_names", "target_only"}
-_COMPLETED = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
+def _parameter(own: inspect.Parameter, group: str, more: str) -> inspect.Parameter:
+    """A parameter of a command with what the table says of it."""
+    told, name = _TABLE[group][own.name], own.name
+    kind = own.annotation
+    how: dict[str, Any] = {
+        "help": f"{told.help} {more}".rstrip(),
+        "metavar": told.metavar,
+        "parser": path if {Path, list[Path]} & {kind, *get_args(kind)} else None,
+        "autocompletion": _COMPLETED.get(name),
+    }
+    if group:
+        usual = getattr(Options(), name) if name in TYPED else None
+        said: Any = typer.Option(
+            *(told.option or f"--{name.replace('_', '-')}").split(),
+            show_default=str(usual) if isinstance(usual, Unasked) else True,
+            rich_help_panel=group,
+            **how,
+        )
+    else:
+        said = typer.Argument(**how)
+    place = own.KEYWORD_ONLY if group else own.POSITIONAL_OR_KEYWORD
+    return own.replace(kind=place, annotation=Annotated[kind, said])
 
 
 def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,41 +299,30 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     return tuple(sorted(code for code in known if code.startswith(chosen)))
 
 
-def configuration_of(model: Path, typed: Mapping[str, Any], *, isolated: bool) -> "Applied | None":
-    """The part of the configuration nearest to a model that is about it, and for a command.
+def configurations_of(models: Iterable[Path], typed: Mapping[str, Any]) -> "dict[Path, Applied]":
+    """The parts of configurations that are about models, and for a command.
 
     The nearest is looked for upward from the model's folder, and then from the working folder.
 
     Args:
-        model: The model, which need not be there.
+        models: The models, which need not be there.
         typed: The options that the command takes, by name; what was not typed is None, False,
             empty, or `Unasked`.
-        isolated: Whether to read no configuration.
 
     Returns:
-        What holds; None if there is no configuration, or nothing in it is for this command.
+        What holds, by model; none where there is nothing.
 
     Raises:
         UsageError: A configuration cannot be read, or is not as it should be.
     """
-    return configurations_of([model], typed, isolated=isolated).get(model)
-
-
-def configurations_of(
-    models: Iterable[Path], typed: Mapping[str, Any], *, isolated: bool
-) -> "dict[Path, Applied]":
-    """The same for several models; each has the configuration that is nearest to it."""
-    applied, known = dict[Path, "Applied"](), Known()
-    for model in () if isolated else models:
-        found = _nearest(model, known)
-        said = None if found is None else found.applied(model, typed)
-        if said is not None:
-            applied[model] = said
-    return applied
+    known: Known = {}
+    found = {model: _nearest(model, known) for model in models}
+    applied = {model: each.applied(model, typed) for model, each in found.items() if each}
+    return {model: each for model, each in applied.items() if each}
 
 
 Known = dict[Path, "Configuration | None"]
-"""The configuration that holds in each folder."""
+"""The configuration in each folder."""
 
 
 def _nearest(model: Path, known: Known) -> "Configuration | None":
@@ -310,22 +331,12 @@ def _nearest(model: Path, known: Known) -> "Configuration | None":
         here, place = Path.cwd(), Path(os.path.normpath(model.absolute()))
     except OSError:  # the working folder was removed
         return None
-    return _above(place.parent, known) or _above(here, known)
-
-
-def _above(folder: Path, known: Known) -> "Configuration | None":
-    """The configuration in a folder, or else the nearest in those above it."""
-    passed, found = list[Path](), None
-    for each in (folder, *folder.parents):
-        if each in known:
-            found = known[each]
-            break
-        passed.append(each)
-        found = _configuration_in(each)
-        if found is not None:
-            break
-    known.update(dict.fromkeys(passed, found))
-    return found
+    for folder in (*place.parents, here, *here.parents):
+        if folder not in known:
+            known[folder] = _configuration_in(folder)
+        if (found := known[folder]) is not None:
+            return found
+    return None
 
 
 _TABLES = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))

@@ -1,32 +1,14 @@
-"""`onnxpad rule`, `targets` and `doctor`."""
+"""`onnxpad rule`, `targets`, `doctor` and `docs`."""
 
 from collections.abc import Collection, Sequence
-from typing import Annotated
 
-import typer
-
-from onnxpad.cli.options import (
-    Format,
-    FormatOption,
-    VerboseOption,
-    completed,
-    expand_codes,
-)
-from onnxpad.cli.output import screen, write
+from onnxpad.cli.options import Format, expand_codes, takes
+from onnxpad.cli.output import document_text, write, write_report
 from onnxpad.errors import UsageError, meant
 
 
-def rule(
-    codes: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CODE]...",
-            autocompletion=completed("codes"),
-            help="Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
-        ),
-    ] = None,
-    form: FormatOption = Format.TEXT,
-) -> int:
+@takes()
+def rule(codes: list[str] | None = None, form: Format = Format.TEXT) -> int:
     """Explain codes (what is found, why it matters, when it is exact) and words of reports.
 
     Without any, all codes are listed. What is no code is looked up in the glossary of the manual,
@@ -37,22 +19,17 @@ def rule(
     pages = catalogue()
     words, rest = _words(codes, pages.keys()) if codes else ([], list(pages))
     chosen = [pages[code] for code in expand_codes("", rest, pages.keys())]
-    if form is Format.JSON:
-        from onnxpad.report.json import RulePages, json_of
+    from onnxpad.report.json import RulePages
 
-        write(json_of(RulePages(chosen, dict(words))))
-        return 0
-    from onnxpad.report.documents.rule_documents import (
-        rule_document,
-        rules_document,
-        words_document,
-    )
-    from onnxpad.report.layout import text_of
+    def text() -> str:
+        from onnxpad.report.documents import rule_documents as made
 
-    told = rule_document if codes else rules_document
-    documents = [told(chosen)] * bool(chosen or not words)
-    documents += [words_document(words)] * bool(words)
-    write("\n".join(text_of(each, screen()) for each in documents))
+        told = made.rule_document if codes else made.rules_document
+        documents = [told(chosen)] * bool(chosen or not words)
+        documents += [made.words_document(words)] * bool(words)
+        return "\n".join(map(document_text, documents))
+
+    write_report(RulePages(chosen, dict(words)), form, text)
     return 0
 
 
@@ -93,17 +70,9 @@ def _entry(text: str, known: Collection[str]) -> tuple[str, str] | None:
     return entry_of(text)
 
 
+@takes()
 def targets(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            autocompletion=completed("targets"),
-            help="Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
-        ),
-    ] = None,
-    form: FormatOption = Format.TEXT,
-    verbose: VerboseOption = False,
+    names: list[str] | None = None, form: Format = Format.TEXT, verbose: bool = False
 ) -> int:
     """List the runtimes of which it is known what they make of padding, or explain some.
 
@@ -115,20 +84,20 @@ def targets(
 
     named = {name: load(name) for name in names or ()}
     found = [*named.values()] or every()
-    if form is Format.JSON:
-        from onnxpad.report.json import TargetList, json_of
+    from onnxpad.report.json import TargetList
 
-        write(json_of(TargetList(found, in_full=bool(names))))
-    else:
+    def text() -> str:
         from onnxpad.report.documents.target_documents import target_document, targets_document
-        from onnxpad.report.layout import text_of
 
-        document = target_document(named, in_full=verbose) if named else targets_document(found)
-        write(text_of(document, screen()))
+        told = target_document(named, in_full=verbose) if named else targets_document(found)
+        return document_text(told)
+
+    write_report(TargetList(found, in_full=bool(names)), form, text)
     return 0
 
 
-def doctor(form: FormatOption = Format.TEXT) -> int:
+@takes()
+def doctor(form: Format = Format.TEXT) -> int:
     """List versions, execution providers and CUDA libraries, and try which of them work.
 
     Exit codes: 0 onnxpad works, at least on the CPU; 1 it does not, and each cause has a cure.
@@ -137,13 +106,41 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
 
     found = examine()
     code = int(not found.ok)
-    if form is Format.JSON:
-        from onnxpad.report.json import json_of
 
-        write(json_of(found, code))
-    else:
+    def text() -> str:
         from onnxpad.report.documents.rule_documents import doctor_document
-        from onnxpad.report.layout import text_of
 
-        write(text_of(doctor_document(found), screen()))
+        return document_text(doctor_document(found))
+
+    write_report(found, form, text, code)
     return code
+
+
+@takes()
+def docs(page: str | None = None, schema: bool = False) -> int:
+    """Show a page of the manual, or list its pages.
+
+    Exit codes: 0 shown, 2 no page of that name.
+    """
+    from onnxpad.report.manual import page_names, page_text, without_links
+
+    if schema:
+        if page not in {None, "json"}:
+            raise UsageError("--schema prints the schema alone: leave out the rest")
+        from onnxpad.report.json_schema import schema_json
+
+        write(schema_json())
+    elif page is None:
+        from onnxpad.report.documents.rule_documents import index_document
+        from onnxpad.report.manual import index
+
+        write(document_text(index_document(index())))
+    else:
+        name = page.lower().removesuffix(".md")
+        if name not in page_names():
+            told = f"{page!r} is no page of the manual, which onnxpad docs lists"
+            if name.startswith("pad") and name[3:].isdigit():
+                raise UsageError(f"{told}; onnxpad rule {name.upper()} explains a code")
+            raise UsageError(f"{told}{meant(page, page_names())}")
+        write(without_links(page_text(name)))
+    return 0

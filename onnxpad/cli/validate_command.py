@@ -1,113 +1,31 @@
 """`onnxpad validate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
 from msgspec.structs import replace
 
-from onnxpad.arguments import sizes_by_name
-from onnxpad.cli.options import (
-    ADVANCED,
-    AbsoluteOption,
-    Format,
-    FormatOption,
-    HtmlOption,
-    IsolatedOption,
-    QuietOption,
-    RelativeOption,
-    RunTimeoutOption,
-    VerboseOption,
-    configuration_of,
-    path,
-)
-from onnxpad.cli.output import (
-    called,
-    check_target,
-    report_error,
-    screen,
-    tell_page,
-    write,
-    write_page,
-)
-from onnxpad.errors import RUNTIME
+from onnxpad.cli.options import Format, options_given, takes
+from onnxpad.cli.output import called, require_page, text_of, told, with_bar
 
 
+@takes("shapes", "dims")
 def validate(
-    original: Annotated[
-        Path, typer.Argument(metavar="ORIGINAL", help="The model to compare with.", parser=path)
-    ],
-    rewritten: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[REWRITTEN]", help="The model to check; or give --reference.", parser=path
-        ),
-    ] = None,
-    provider: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PROVIDER",
-            help="cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
-            f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
-        ),
-    ] = None,
-    no_fallback: Annotated[
-        bool, typer.Option("--no-fallback", help="Fail where nodes fall back to the CPU.")
-    ] = False,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Inputs to use: .npz, .npy, or a folder of ONNX test data (input_0.pb).",
-            parser=path,
-        ),
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A framework's inputs and outputs: .npz, or such a folder.",
-            parser=path,
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            help="How many inputs to draw.  [default: 1]",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="The seed of the first; the next count up.  [default: 0]",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[INPUT=]SIZES",
-            help="Draw an input of these sizes, such as input=1,3,224,224 or 1x3x224x224; ? leaves "
-            "one open. Repeatable.",
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SIZE",
-            help="Draw with this size of a named dimension (height=224), or with sizes from a "
-            "range (height=32..1024, height=32..1024:32 for multiples of 32). Repeatable.",
-        ),
-    ] = None,
-    rtol: RelativeOption = None,
-    atol: AbsoluteOption = None,
-    run_timeout: RunTimeoutOption = None,
-    form: FormatOption = Format.TEXT,
-    html: HtmlOption = None,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
-    isolated: IsolatedOption = False,
+    original: Path,
+    rewritten: Path | None = None,
+    provider: list[str] | None = None,
+    no_fallback: bool = False,
+    inputs: Path | None = None,
+    reference: Path | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    form: Format = Format.TEXT,
+    html: Path | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
+    **options: Any,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
@@ -120,42 +38,32 @@ def validate(
     """
     from onnxpad.api import validate as api
 
-    check_target(html, [original, rewritten, inputs, reference])
-    typed = {
-        "shapes": sizes_by_name("--shape", shape or ()),
-        "dims": sizes_by_name("--dim", dim or ()),
-    }
-    applied = None
-    if inputs is None and reference is None:  # else nothing is drawn
-        applied = configuration_of(original, typed, isolated=isolated)
+    require_page(html, [original, rewritten, inputs, reference])
+    typed = options_given(options)
+    is_drawn = inputs is None and reference is None  # else sizes of a configuration are not asked
     result = called(
-        api.validate,
-        applied,
+        with_bar(api.validate, quiet=quiet),
         original,
         rewritten,
+        **({"typed": typed} if is_drawn else typed),
         providers=provider or ("cpu",),
         fallback=not no_fallback,
         inputs=inputs,
         reference=reference,
         samples=samples,
         seed=seed,
-        **typed,
         rtol=rtol,
         atol=atol,
-        run_timeout=run_timeout,
-        quiet=quiet,
     )
     report = replace(result, html=str(html or ""))
-    if html is not None:
-        write_page(html, report.to_html())
-    if form is Format.JSON:
-        from onnxpad.report.json import json_of
-
-        write(json_of(report))
-    elif not (quiet and report.is_quiet_success):
-        write(report.text(screen(), "full" if verbose else "brief"))
-        tell_page(report.html)
-    if not result.ok:
-        what = "validation failed: " if report.outcome == "failed" else ""
-        report_error(f"{what}{api.failure(result)}")
+    what = "validation failed: " if report.outcome == "failed" else ""
+    error = "" if result.ok else f"{what}{result.failure}"
+    told(
+        report,
+        form,
+        lambda: text_of(report, verbose=verbose),
+        quiet=quiet,
+        html=html,
+        error=error,
+    )
     return report.exit_code

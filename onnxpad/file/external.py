@@ -387,7 +387,7 @@ def write_whole(files: Mapping[Path, Content]) -> None:
     *_, last = files
     temporaries: list[Path] = []
     made: list[Path] = []  # what is taken back, unless the last file is there
-    path = last
+    path, filled = last, 0
     try:
         for path, content in files.items():
             target = path.resolve()
@@ -396,11 +396,12 @@ def write_whole(files: Mapping[Path, Content]) -> None:
             # Noted before it is made, so that an interrupt in between does not leave it behind.
             temporaries.append(target.with_name(_temporary_name(target.name)))
             _fill(temporaries[-1], content, mode)
+            filled += 1
             if path is not last:
                 _place(temporaries[-1], target, made)
         temporaries[-1].replace(target)
     except BaseException as error:
-        is_whole = len(temporaries) == len(files) and not temporaries[-1].exists()
+        is_whole = filled == len(files) and not temporaries[-1].exists()
         for each in [*temporaries, *([] if is_whole else reversed(made))]:
             with suppress(OSError):
                 each.rmdir() if each.is_dir() else each.unlink()
@@ -414,8 +415,7 @@ def write_whole(files: Mapping[Path, Content]) -> None:
 def _fill(temporary: Path, chunks: Content, mode: int | None) -> None:
     """Writes a temporary file to the disk."""
     with temporary.open("xb") as file:
-        for chunk in chunks:
-            file.write(chunk)
+        file.writelines(chunks)
         file.flush()
         if mode is not None:
             temporary.chmod(mode)

@@ -253,7 +253,6 @@ class CheckReport(Struct, Report, frozen=True):
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
         html: Path of the page written; empty if none was asked for.
-        exit_zero: Whether findings leave the exit code at 0.
         fix_command: What to type for the rewrites that `fix` would make; empty if there are none,
             and of a call from a program.
     """
@@ -264,7 +263,6 @@ class CheckReport(Struct, Report, frozen=True):
     files: tuple[FileReport, ...]
     convention: str = ""
     html: str = ""
-    exit_zero: bool = False
     fix_command: str = ""
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
@@ -278,7 +276,7 @@ class CheckReport(Struct, Report, frozen=True):
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
         if any(file.error for file in self.files):
             return 2
-        return int(self.fails and not self.exit_zero)
+        return int(self.fails)
 
     @property
     def fails(self) -> bool:

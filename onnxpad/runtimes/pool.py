@@ -118,7 +118,7 @@ class Worker:
                 self._ready = True
             if limit is not None and not or_closed(self._connection.poll, min(limit, _LONGEST)):
                 self.end()
-                raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
+                raise LimitError(f"did not end within {limit:g} s (run_timeout)")
             well, answer = or_closed(self._connection.recv)
         except ClosedError:
             raise self._crash() from None

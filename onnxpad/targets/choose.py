@@ -169,7 +169,7 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     if not options.targets:
-        raise UsageError("--target-only needs a --target that it is about")
+        raise UsageError("target_only needs a target that it is about")
     return tuple(dict.fromkeys(map(load, options.targets)))
 
 

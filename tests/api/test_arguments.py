@@ -117,7 +117,7 @@ def test_sizes_without_a_name_are_those_of_the_only_input(shapes: Any) -> None:
     assert result.declared == {"image": (1, 1, 64, 64)}
     assert result.changed
     assert onnxpad.check(model(SAME), shapes=shapes).failing()
-    assert "64x64" in onnxpad.validate(RAW, RAW, shapes=shapes).runs[0].inputs
+    assert "64x64" in onnxpad.validate(RAW, RAW, shapes=shapes).validation.runs[0].inputs
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,6 @@ def test_an_error_of_a_long_name_is_short() -> None:
         (["fix", "NET", "--no-validte"], "--no-validate"),
         (["fix", "NET", "--style", "fodl"], "fold"),
         (["fix", "NET", "--dynamic", "autopad"], "auto-pad"),
-        (["fix", "NET", "--external-data", "coppy"], "copy"),
         (["fix", "NET", "--format=jsn"], "json"),
         (["fix", "NET", "--dim", "heigth=3"], "height"),
         (["check", "NET", "--dim", "Width=3"], "width"),

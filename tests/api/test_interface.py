@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 import onnxpad
-from onnxpad.api.validate import _check_drawn, _unproven
-from onnxpad.errors import OnnxpadError, UsageError
+from onnxpad.api.validate import _unproven
+from onnxpad.errors import OnnxpadError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm
 from onnxpad.options import Options
 from onnxpad.padding.padding import Padding
@@ -26,7 +26,7 @@ from tests.support import parsed, site_form
 from tests.support.rows import each_row
 
 MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
-SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
+SIZES = {"shapes": None, "dims": None}
 RUNS = {"run_timeout": None, "progress": None}
 NEAR = {"rtol": None, "atol": None}
 
@@ -132,14 +132,6 @@ def test_what_an_option_cannot_be(call: str, options: dict[str, Any], says: str)
     }  # fmt: skip
     with pytest.raises(OnnxpadError, match=says):
         getattr(onnxpad, call)(MODEL, **{**required.get(call, {}), **options})
-
-
-def test_samples_and_seeds() -> None:
-    assert _check_drawn(None, None) == (1, 0)
-    assert _check_drawn(1, 0) == (1, 0)
-    assert _check_drawn(7, 3) == (7, 3)
-    with pytest.raises(UsageError):
-        _check_drawn(0, 0)
 
 
 def test_what_was_asked_for_and_not_compared() -> None:

@@ -103,7 +103,7 @@ def test_one_convention_for_all(opset: int) -> None:
     }  # fmt: skip
     assert found.matching.before > 0.01
     assert found.matching.after < 1e-5
-    assert {each.node for each in found.distinguishable} == {"conv0", "conv1"}
+    assert {each.node for each in found.matching.distinguishable} == {"conv0", "conv1"}
     onnxpad.validate(found.model, reference=recorded(right)).raise_for_failure()
 
 
@@ -381,14 +381,16 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     right.graph.initializer[1].CopyFrom(numpy_helper.from_array(weight, "w1"))
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
     assert found.outcome == "partly matched"
-    assert min(each.error for each in found.tried) > 0.1, "by all that is recorded, not by c0"
-    assert found.first == "Conv conv1"
+    assert min(each.error for each in found.matching.tried) > 0.1, (
+        "by all that is recorded, not by c0"
+    )
+    assert found.matching.first == "Conv conv1"
     assert [(change.node, change.after) for change in found.changes] == [
         ("conv0", "pads H 0+1, W 0+1")
     ]
     found = onnxpad.match(network(END, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
     assert found.outcome != "matched"
-    assert found.first == "Conv conv1"
+    assert found.matching.first == "Conv conv1"
     assert "conv0" not in {change.node for change in found.changes}
     right = network(END, END, BOTH)
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "a1"))

@@ -12,19 +12,18 @@ from onnxpad.report import IN_MEMORY
 from tests.support.rows import each_row
 
 
-class Fixed:
-    """What is used of the result of `fix`."""
-
-    model = "model"
+class Graph:
+    """What is used of the graph of a result."""
 
     def __init__(self) -> None:
         self.saved: list[Any] = []
+        self.model = self
 
-    def as_same_kind(self) -> str:
-        return "of its kind"
+    def to_proto(self) -> str:
+        return "model"
 
-    def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
-        self.saved.append((path, options))
+    def write(self, path: Path, **options: Any) -> tuple[Path, ...]:
+        self.saved.append((path, options["external_data"]))
         return (Path("data"),)
 
 
@@ -47,14 +46,14 @@ def test_a_result_by_its_outcome(outcome: str, partial: bool, ok: bool, changed:
         outcome=outcome, changes=("c",), distinguishable=("d",), tried=("t", "u"), reason="why",
         first="Conv c", by="keras" if changed else "",
     )  # fmt: skip
-    fixed: Any = Fixed()
+    graph: Any = Graph()
     result = MatchResult(
         name="m", reference="r", inputs="", matching=found, seconds=1.0, partial=partial,
-        delivery=IN_MEMORY, _fixed=fixed,
+        delivery=IN_MEMORY, _graph=graph, _same_kind=graph.to_proto,
     )  # fmt: skip
     assert (result.ok, result.is_changed) == (ok, changed)
-    assert (result.changes, result.distinguishable, result.tried) == changes
-    assert (result.reason, result.first, result.model) == ("why", "Conv c", "model")
+    assert (result.changes, result.matching.distinguishable, result.matching.tried) == changes
+    assert (result.reason, result.matching.first, result.model) == ("why", "Conv c", "model")
     by = " by 'keras'" if changed else ""
     assert repr(result) == f"<MatchResult: {outcome}{by}, 1 change: why>"
     if ok:
@@ -64,8 +63,8 @@ def test_a_result_by_its_outcome(outcome: str, partial: bool, ok: bool, changed:
             result.raise_for_failure()
     if ok or changed:
         assert result.save("out", external_data="inline") == (Path("data"),)
-        assert fixed.saved == [("out", {"external_data": "inline", "keep_invalid": True})]
+        assert graph.saved == [("out", "inline")]
     else:
-        with pytest.raises(ValidationError, match=f"^{outcome}: why$"):
+        with pytest.raises(ValidationError, match=f"^{outcome}: why; keep_invalid=True"):
             result.save("out")
-        assert fixed.saved == []
+        assert graph.saved == []

@@ -1,9 +1,7 @@
 """`run_timeout`: what becomes of runs that do not end, and which models have a limit without it."""
 
-import json
 import signal
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.validation import lab
 from onnxpad.validation.lab import Execution, Result
 from onnxpad.validation.lab import ask as asking
-from tests.support import onnxpad_runs, parsed
+from tests.support import parsed
 from tests.support.rows import each_row
 
 LOOP = """Loop (n, k, z) <body = t (int64 i, bool c, float[1,1,H,W] s) => (bool d, float[1,1,H,W] o)
@@ -48,22 +46,26 @@ def test_an_original_that_does_not_end_is_not_compared() -> None:
     assert [change.code for change in result.changes] == ["PAD201"]
     assert result.validation is not None
     assert result.validation.outcome == "nothing compared"
-    why = "original model: did not end within 0.1 s (--run-timeout)"
+    why = "original model: did not end within 0.1 s (run_timeout)"
     assert result.validation.reason == why
     assert not result.ok
     with pytest.raises(onnxpad.ValidationError):
         result.raise_for_failure()
     for given in ({}, {"inputs": FED}):
         found = onnxpad.validate(ENDLESS, ENDING, run_timeout=0.1, **given)  # type: ignore[arg-type]
-        assert (found.outcome, found.validation.reason, found.runs) == ("nothing compared", why, ())
+        assert (found.outcome, found.validation.reason, found.validation.runs) == (
+            "nothing compared",
+            why,
+            (),
+        )
 
 
 def test_a_result_that_does_not_end_has_failed() -> None:
     assert onnxpad.validate(ENDING, ENDING, inputs=FED).ok  # a worker is there, and warm
     found = onnxpad.validate(ENDING, ENDLESS, run_timeout=0.25, inputs=FED)
     assert found.outcome == "failed"
-    (run,) = found.runs
-    assert "--run-timeout" in run.note
+    (run,) = found.validation.runs
+    assert "run_timeout" in run.note
 
 
 def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,24 +83,6 @@ def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.Monk
     monkeypatch.setattr(lab, "ask", ask)
     assert onnxpad.validate(ENDING, ENDING, run_timeout=9, inputs=FED).ok
     assert limits == [("off", 9), ("off", 9), ("off", 27), ("full", 9), ("full", 9)]
-
-
-def test_the_commands_say_so(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    onnx.save(ENDLESS, path)
-    fixed = onnxpad_runs("fix", path, "--run-timeout", 0.1, "--format", "json")
-    assert fixed.exit_code == 5
-    assert "--run-timeout" in json.loads(fixed.stdout)["validation"]["reason"]
-    again = onnxpad_runs("validate", path, tmp_path / "m.fixed.onnx", "--run-timeout", 0.1)
-    assert again.exit_code == 5
-    assert "did not end within 0.1 s" in again.stderr
-    np.savez(tmp_path / "r.npz", **FED, y=np.ones((1, 1, 5, 5), np.float32))  # type: ignore[arg-type]
-    found = onnxpad_runs("match", path, "--reference", tmp_path / "r.npz", "--run-timeout", 0.1)
-    assert found.exit_code == 3
-    other = onnxpad_runs("repad", path, "--to", "valid", "--run-timeout", 0.1)
-    assert other.exit_code == 0
-    wrong = onnxpad_runs("fix", path, "--run-timeout", 0)
-    assert (wrong.exit_code, "run_timeout has to be a positive number" in wrong.stderr) == (2, True)
 
 
 SCAN = """g (float[3,2] x) => (float[3,2] y) { y = Scan <num_scan_inputs = 1, body = t (float[2] a)

@@ -54,7 +54,7 @@ def drawn(result: onnxpad.ValidationResult) -> list[tuple[int, ...]]:
     """The shapes of the inputs that were drawn."""
     return [
         tuple(map(int, run.inputs.split(",")[0].rpartition(" ")[2].split("x")))
-        for run in result.runs
+        for run in result.validation.runs
         if run.optimisation == "off" and not run.inputs.endswith("all negative")
     ]
 
@@ -68,18 +68,20 @@ class TestLibrary:
         result = onnxpad.validate(KERAS, fixed, samples=2, seed=7)
         assert result.ok
         result.raise_for_failure()
-        assert [run.optimisation for run in result.runs] == ["off"] * 3 + ["full"] * 3
-        assert all(c.equal and c.ulp == 0 and c.cosine == 1 for c in result.runs[0].comparisons)
-        seeds = [run.inputs.partition("seed ")[2] for run in result.runs]
+        assert [run.optimisation for run in result.validation.runs] == ["off"] * 3 + ["full"] * 3
+        assert all(
+            c.equal and c.ulp == 0 and c.cosine == 1 for c in result.validation.runs[0].comparisons
+        )
+        seeds = [run.inputs.partition("seed ")[2] for run in result.validation.runs]
         assert seeds == ["7", "8", "7, all negative"] * 2
-        assert all(seconds > 0 for run in result.runs for seconds in run.seconds)
+        assert all(seconds > 0 for run in result.validation.runs for seconds in run.seconds)
 
     def test_a_wrong_rewrite_is_named(self, wrong: Path) -> None:
         result = onnxpad.validate(KERAS, wrong)
         assert not result.ok
         with pytest.raises(ValidationError):
             result.raise_for_failure()
-        found = result.divergence
+        found = result.validation.divergence
         assert found is not None
         assert "(MaxPool)" in found.producers[0]
         assert found.attributes[0] != found.attributes[1]
@@ -147,7 +149,7 @@ class TestLibrary:
             repaired = onnxpad.fix(model, validate=False).model
             alone = onnxpad.validate(model, repaired, samples=3)
             alone.raise_for_failure()
-            assert all(run.against == "original evaluated by onnx" for run in alone.runs)
+            assert all(run.against == "original evaluated by onnx" for run in alone.validation.runs)
             referred = onnxpad.validate(model, repaired, reference=reference)
             referred.raise_for_failure()
             assert any("was not compared with the reference" in line for line in referred.warnings)
@@ -192,7 +194,7 @@ class TestLibrary:
         result.raise_for_failure()
         sizes = [
             tuple(map(int, run.inputs.split(",")[0].rpartition(" ")[2].split("x")[1:3]))
-            for run in result.runs
+            for run in result.validation.runs
             if run.optimisation == "off"
         ]
         sides = {side for size in sizes for side in size}
@@ -302,7 +304,7 @@ class TestCulprits:
         """The first line of the text, before it is wrapped, and the operators of the table."""
         result = onnxpad.validate(*models)
         line = " ".join(str(result).partition("\n\n")[0].split())
-        return line, [each.nodes[0] for each in result.padding], result
+        return line, [each.nodes[0] for each in result.validation.padding], result
 
     def test_padding_that_no_window_reads_is_no_difference(self) -> None:
         given = judged("pads = [1, 1, 0, 0]")

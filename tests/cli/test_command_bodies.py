@@ -8,8 +8,8 @@ import pytest
 from msgspec import Struct
 
 from onnxpad.cli import match_command, repad_command, validate_command
-from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import Format
+from onnxpad.cli.output import require_apart, target_of
 from onnxpad.errors import OutputError, UsageError
 from tests.support.rows import each_row
 
@@ -95,21 +95,22 @@ def test_match(
     model.touch()
     calls.answer("match")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    calls.result = Result(
+        ok=ok, failure="" if ok else "why", is_changed=changed, is_quiet_success=ok, saved=saved
+    )
     code = match_command.match(
         model, tmp_path / "r", target if output else None, tmp_path / "i",
-        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, run_timeout=7.0, form=form, quiet=quiet,
+        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
     )  # fmt: skip
     assert calls.given == (model, tmp_path / "r")
     assert calls.options == {
         "inputs": tmp_path / "i", "partial": changed, "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
-        "run_timeout": 7.0,
     }  # fmt: skip
     written = output and (ok or changed)
-    assert saved == ([(target, {"external_data": "copy"})] if written else [])
+    assert saved == ([(target, {"keep_invalid": False})] if written else [])
     out, err = capsys.readouterr()
     told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
-    assert (out, err) == (told, "" if ok else "error: outcome: reason\n")
+    assert (out, err) == (told, "" if ok else "error: why\n")
     assert code == (0 if ok else 3)
     if told:
         delivery = calls.reports[-1].delivery
@@ -141,10 +142,12 @@ def test_repad(
     form = Format.JSON if quiet and changed else Format.TEXT
     calls.answer("repad")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    calls.result = Result(
+        ok=ok, failure="" if ok else "failure", is_changed=changed, is_quiet_success=ok, saved=saved
+    )
     code = repad_command.repad(
         model, "keras", ["n"] if ok else None, target if output else None, in_place,
-        tmp_path / "r", tmp_path / "i", 0.5, 0.25, 7.0, keep,
+        tmp_path / "r", tmp_path / "i", keep, 0.5, 0.25,
         form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
@@ -153,13 +156,12 @@ def test_repad(
     assert calls.options.pop("dims")
     assert calls.options == {
         "inputs": tmp_path / "i", "reference": tmp_path / "r", "rtol": 0.5, "atol": 0.25,
-        "run_timeout": 7.0,
     }  # fmt: skip
     written = (ok or keep) and (changed or output)
     place = model if in_place else target
-    assert saved == ([(place, {"external_data": "copy", "keep_invalid": keep})] if written else [])
+    assert saved == ([(place, {"keep_invalid": keep})] if written else [])
     out, err = capsys.readouterr()
-    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT\n"
+    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
     assert (out, err, code) == (told, "" if ok else "error: failure\n", 0 if ok else 3)
     if told:
         delivery = calls.reports[-1].delivery
@@ -187,17 +189,16 @@ def test_validate(
     (tmp_path / "page.html").unlink(missing_ok=True)
     calls.reports.clear()
     calls.answer("validate")
-    calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
-    calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
+    calls.result = Result(ok=ok, outcome=outcome, failure="why", is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
-        quiet=quiet, verbose=page, no_fallback=page,
+        quiet=quiet, verbose=page, no_fallback=page, shapes=None, dims=None,
     )  # fmt: skip
     assert calls.given == (one, other)
     assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
     assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
-    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol", "run_timeout"))
+    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol"))
     assert calls.options == {**nothing, "samples": 2, "seed": 3, "fallback": not page}
     out, err = capsys.readouterr()
     silent = quiet and ok
@@ -229,7 +230,13 @@ def test_a_page_does_not_replace_what_is_given(calls: Calls, tmp_path: Path) -> 
         calls.result = Result()
         with pytest.raises((UsageError, OutputError)):
             validate_command.validate(
-                arguments[0], arguments[1], inputs=arguments[2], reference=arguments[3], html=given
+                arguments[0],
+                arguments[1],
+                inputs=arguments[2],
+                reference=arguments[3],
+                html=given,
+                shapes=None,
+                dims=None,
             )
 
 

@@ -137,13 +137,12 @@ class TestWhichFileHolds:
         wrote("onnxpad.toml", 'style = "pad"')
         assert config_of("exported/up/up/up/a.onnx") == "onnxpad.toml"
 
-    def test_isolated_reads_none(self) -> None:
+    def test_each_command_reads_it(self) -> None:
         wrote("onnxpad.toml", "no toml")
         for command in ("fix", "check", "show", "validate", "repad"):
             more = ("--to", "keras") if command == "repad" else ()
             models = ["model.onnx"] * (1 + (command == "validate"))
             assert error_line(onnxpad_runs(command, *models, *more)).startswith("onnxpad.toml:1: ")
-            assert onnxpad_runs(command, *models, *more, "--isolated").exit_code in {0, 1}
 
     def test_the_library_reads_none(self) -> None:
         wrote("onnxpad.toml", "no toml")
@@ -282,14 +281,12 @@ class TestCodes:
         assert onnxpad_runs("check", "model.onnx").exit_code == 1
         wrote("onnxpad.toml", 'ignore = ["PAD1", "PAD2"]')
         assert onnxpad_runs("check", "model.onnx").exit_code == 0
-        assert onnxpad_runs("check", "model.onnx", "--isolated").exit_code == 1
 
     def test_quiet_tells_a_configuration_that_may_have_come_with_a_model(self) -> None:
         wrote("exported/onnxpad.toml", 'style = "symmetric"')
         said = "configured for 2 models by exported/onnxpad.toml: style symmetric"
         for words in (("-q",), ("-q", "--format", "github")):
             assert said in onnxpad_runs("check", "exported", *words).stdout
-        assert "configured" not in onnxpad_runs("check", "exported", "-q", "--isolated").stdout
 
     def test_each_model_fails_by_its_own_severity(self) -> None:
         wrote("exported/onnxpad.toml", 'fail-on = "error"')
@@ -310,21 +307,13 @@ class TestFormats:
         wrote("onnxpad.toml", 'ignore = "PAD1"')
         result = onnxpad_runs("check", "model.onnx", "--format", "sarif")
         assert "configured" not in result.stdout
-        words = ("check", "model.onnx", "--format", "sarif", "--isolated")
-        assert onnxpad_runs(*words).stderr == ""
+        assert "configured" in result.stderr
 
-    @pytest.mark.parametrize("words", ["--format github", "--statistics"])
-    def test_what_people_read_has_it_on_stdout(self, words: str) -> None:
+    def test_what_people_read_has_it_on_stdout(self) -> None:
         wrote("onnxpad.toml", 'ignore = "PAD1"')
-        result = onnxpad_runs("check", "model.onnx", *words.split())
+        result = onnxpad_runs("check", "model.onnx", "--format", "github")
         assert result.stderr == ""
         assert result.stdout.count("note: configured by onnxpad.toml: ") == 1
-
-    def test_the_command_to_type_has_the_same_configuration(self) -> None:
-        wrote("onnxpad.toml", 'style = "pad"')
-        said = onnxpad_runs("check", "model.onnx").stdout.replace("\xa0", " ")
-        said = onnxpad_runs("check", "model.onnx", "--isolated").stdout.replace("\xa0", " ")
-        assert "--isolated" in said
 
 
 class TestSizes:
@@ -340,10 +329,9 @@ class TestSizes:
         fix = ("fix", "--diff", "--no-validate")
         assert ran(*fix, "model.onnx")["declared"] == {"x": [1, 2, 9, 8]}
         assert ran(*fix, "model.onnx", "--dim", "height=11")["declared"] == {"x": [1, 2, 11, 8]}
-        assert "declared" in ran(*fix, "model.onnx", "--isolated")
         told = error_line(onnxpad_runs(*fix, "exported/a.onnx"))
         assert told.startswith("onnxpad.toml: ")
-        assert "--isolated" in told
+        assert "typed" in told
         wrote("onnxpad.toml", "[dims]", '"*" = "height=9"', '"b*" = ["height=32..64:32"]')
         config = ran(*fix, "exported/deep/b.onnx")["config"]
         assert config["options"] == {"dims": {"height": "32..64:32"}}
@@ -383,8 +371,6 @@ class TestSizes:
         wrote("onnxpad.toml", 'dims."*" = "height=10"')
         (run, *_) = ran("validate", "model.onnx", "model.onnx")["validation"]["runs"]
         assert "10" in run["inputs"]
-        onnxpad_runs("fix", "model.onnx", "--isolated")
-        assert "config" in ran("validate", "model.onnx", "model.fixed.onnx")
 
 
 def test_a_great_many_sizes_that_a_model_lacks_are_found_in_one_run() -> None:
@@ -464,7 +450,7 @@ class TestWhatIsRefused:
     )
     def test_what_cannot_be_read(self, make: Callable[[Path], object]) -> None:
         make(Path("onnxpad.toml"))
-        assert onnxpad_runs("check", "model.onnx", "--isolated").exit_code == 1
+        assert error_line(onnxpad_runs("check", "model.onnx"))
 
     @pytest.mark.parametrize(
         "make",

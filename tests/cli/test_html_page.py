@@ -24,16 +24,16 @@ def test_only_a_page_is_replaced(content: bytes, is_page: bool, tmp_path: Path) 
     page = tmp_path / "page.html"
     page.write_bytes(content)
     if is_page:
-        output.check_target(page, ())
+        output.require_page(page, ())
     else:
         with pytest.raises(UsageError):
-            output.check_target(page, ())
+            output.require_page(page, ())
     assert page.read_bytes() == content
 
 
 def test_pages_that_can_be_written(tmp_path: Path) -> None:
-    output.check_target(None, (tmp_path,))
-    output.check_target(tmp_path / "new.html", (None, tmp_path / "model.onnx"))
+    output.require_page(None, (tmp_path,))
+    output.require_page(tmp_path / "new.html", (None, tmp_path / "model.onnx"))
     output.write_page(tmp_path / "new.html", "<html>")
     assert (tmp_path / "new.html").read_text() == "<html>"
 
@@ -60,4 +60,4 @@ def test_pages_that_cannot(
     monkeypatch.setattr("os.access", lambda path, mode: path.name != "folder")
     page = Path("-") if name == "-" else tmp_path / name
     with pytest.raises(error):
-        output.check_target(page, (None, model, gone))
+        output.require_page(page, (None, model, gone))

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli import completion
-from onnxpad.cli.fix_command import _is_written, require_apart, target_of
+from onnxpad.cli.options import completed_codes, completed_targets
+from onnxpad.cli.output import require_apart, target_of
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
-from onnxpad.report import Outcome
 from tests.support.rows import each_row
 
 
@@ -84,18 +83,10 @@ def test_a_result_does_not_replace_arrays(folder: Path) -> None:
             require_apart(same, None, model)
 
 
-def test_which_results_are_written() -> None:
-    ways = [(asked, keep) for asked in (False, True) for keep in (False, True)]
-    assert [
-        [_is_written(outcome, is_named=asked, keep_invalid=keep) for asked, keep in ways]
-        for outcome in (Outcome.UNCHANGED, Outcome.FIXED, Outcome.INVALID)
-    ] == [[False, False, True, True], [True] * 4, [False, True, False, True]]
-
-
 def test_what_is_completed() -> None:
-    assert completion.codes("PAD90") == ["PAD901", "PAD903"]
-    assert completion.codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]
-    assert completion.targets("openv") == ["openvino"]
+    assert completed_codes("PAD90") == ["PAD901", "PAD903"]
+    assert completed_codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]
+    assert completed_targets("openv") == ["openvino"]
 
 
 class _Handler:

@@ -37,8 +37,8 @@ def test_fixed_models_agree_on_cuda(path: Path, tmp_path: Path) -> None:
     fixed = tmp_path / path.name
     result.save(fixed)
     found = onnxpad.validate(path, fixed, providers=["cuda", "cpu"])
-    assert found.validation.ok, found.runs
-    for place in found.placements:
+    assert found.validation.ok, found.validation.runs
+    for place in found.validation.placements:
         assert place.nodes > len(place.elsewhere)
 
 
@@ -47,7 +47,7 @@ def test_padding_leaves_no_convolution_to_the_cpu(path: Path, tmp_path: Path) ->
     result = onnxpad.fix(path)
     fixed = tmp_path / path.name
     result.save(fixed)
-    places = onnxpad.validate(path, fixed, providers=["cuda"]).placements
+    places = onnxpad.validate(path, fixed, providers=["cuda"]).validation.placements
     before, after = (
         {
             name
@@ -70,8 +70,8 @@ def test_a_wrong_rewrite_differs_on_cuda() -> None:
                 attribute.ints[:] = [attribute.ints[i] for i in (2, 3, 0, 1)]
     found = onnxpad.validate(path, wrong, providers=["cuda"])
     assert not found.ok
-    assert found.divergence is not None
-    assert "(Conv)" in found.divergence.producers[0]
+    assert found.validation.divergence is not None
+    assert "(Conv)" in found.validation.divergence.producers[0]
 
 
 def test_auto_uses_cuda_and_says_so() -> None:

@@ -40,7 +40,7 @@ def saying(text: str, model: onnx.ModelProto = OPEN) -> onnx.ModelProto:
 
 def drawn(result: onnxpad.ValidationResult) -> set[str]:
     """The shapes that a validation fed."""
-    return {run.inputs.split()[2].rstrip(",") for run in result.runs}
+    return {run.inputs.split()[2].rstrip(",") for run in result.validation.runs}
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_validate_draws_nothing_else(rewritten: onnx.ModelProto) -> None:
     assert drawn(found) == {"1x2x32x2", "2x2x64x4", "1x2x1024x64"}
     note = f"sizes drawn as the models' metadata says: {TOLD}"
     assert note in found.notes
-    assert found.padding == ()
+    assert found.validation.padding == ()
     bare = onnx.ModelProto()
     bare.CopyFrom(rewritten)
     del bare.metadata_props[:]

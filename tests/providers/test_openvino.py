@@ -35,9 +35,9 @@ def test_a_model_agrees_with_itself(path: Path) -> None:
         assert any("does not run" in line for line in found.warnings)
         return
     assert found.ok, found
-    assert {place.provider for place in found.placements} == {NAME}
+    assert {place.provider for place in found.validation.placements} == {NAME}
     # What it computes otherwise than the CPU is told of the original, and is no failure.
-    apart = [run for run in found.runs if run.subject == "original" and not run.ok]
+    apart = [run for run in found.validation.runs if run.subject == "original" and not run.ok]
     assert bool(apart) <= any("differ in output" in line for line in found.warnings)
 
 
@@ -69,8 +69,11 @@ def test_planted_faults_are_found_and_named(path: Path) -> None:
     for kind, model, node in faulty(path):
         found = onnxpad.validate(path, model, providers=["openvino"])
         assert found.validation.outcome == "failed", kind
-        assert found.divergence is not None, kind
-        assert found.divergence.tensor in node.output, (kind, found.divergence)
+        assert found.validation.divergence is not None, kind
+        assert found.validation.divergence.tensor in node.output, (
+            kind,
+            found.validation.divergence,
+        )
 
 
 def command(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -98,7 +101,7 @@ def test_float32_is_demanded_and_told() -> None:
     path = next(each for each in EXPORTED if each.stem == "mobilenet_keras")
     found = onnxpad.validate(path, path, providers=["openvino"])
     assert any("INFERENCE_PRECISION_HINT" in note for note in found.notes)
-    assert max(each.max_abs for run in found.runs for each in run.comparisons) < 1e-4
+    assert max(each.max_abs for run in found.validation.runs for each in run.comparisons) < 1e-4
 
 
 def test_it_is_listed_and_chosen_by_name() -> None:

@@ -54,7 +54,7 @@ def test_a_crash_is_an_error_and_the_session_goes_on(crash: str) -> None:
 @pytest.mark.parametrize("original", [PLAIN, CRASHING], ids=["alone", "alike"])
 def test_the_model_and_the_level_are_told(original: onnx.ModelProto, crash: str) -> None:
     found = onnxpad.validate(original, CRASHING, inputs=FATAL)
-    exact, *_, deployed = found.runs
+    exact, *_, deployed = found.validation.runs
     assert exact.ok
     assert exact.optimisation == "off"
     assert deployed.optimisation == "full"
@@ -184,8 +184,10 @@ class TestMade:
     def test_a_whole_validation(self, name: str) -> None:
         found = onnxpad.validate(named("g"), named(name))
         assert not found.ok
-        assert found.runs
-        assert {run.note for run in found.runs} == {f"the rewritten model does not run: {TOLD}"}
+        assert found.validation.runs
+        assert {run.note for run in found.validation.runs} == {
+            f"the rewritten model does not run: {TOLD}"
+        }
         found = onnxpad.validate(named(name), named(name))
         assert any(TOLD in warning for warning in found.warnings)
 

@@ -624,7 +624,7 @@ def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> N
     assert nodes(onnxpad.fix(before, target=target()).model) == ["Conv(pads=[2,2,2,2])"]
     alone = onnxpad.fix(before, target=target(), target_only=True)
     assert not alone.changed
-    with pytest.raises(UsageError, match="--target-only needs a --target"):
+    with pytest.raises(UsageError, match="target_only needs a target"):
         onnxpad.fix(before, target_only=True)
 
 

@@ -129,7 +129,7 @@ class _Session:
         if "crashes" in self._does:
             raise CrashError("onnxruntime crashed (SIGSEGV)")
         if "late" in self._does:
-            raise LimitError("did not end within 1 s (--run-timeout)")
+            raise LimitError("did not end within 1 s (run_timeout)")
         run = next(self._runs)
         if "odd" in self._does and any(value.size % 2 for value in feeds.values()):
             raise EngineError("it takes even sizes alone")

@@ -85,10 +85,10 @@ class TestOutputsThatTellNothing:
         model = classifier(ending)
         found = onnxpad.validate(model, misplaced(model))
         assert found.outcome == "failed"
-        assert all(each.equal for run in found.runs for each in run.comparisons)
-        assert found.divergence is not None
-        assert found.divergence.tensor == "Conv__71:0"
-        assert len(found.padding) == 5
+        assert all(each.equal for run in found.validation.runs for each in run.comparisons)
+        assert found.validation.divergence is not None
+        assert found.validation.divergence.tensor == "Conv__71:0"
+        assert len(found.validation.padding) == 5
         with pytest.raises(ValidationError):
             found.raise_for_failure()
 
@@ -300,8 +300,8 @@ class TestNames:
         assert "'input'" in str(found.notes)
         wrong = onnxpad.validate(model, misplaced(other))
         assert wrong.outcome == "failed"
-        assert wrong.divergence is not None
-        assert wrong.divergence.tensor == "Conv__71:0"
+        assert wrong.validation.divergence is not None
+        assert wrong.validation.divergence.tensor == "Conv__71:0"
         assert onnxpad.validate(model, other, inputs=KERAS.with_suffix(".npz")).ok
         assert onnxpad.validate(model, other, reference=KERAS.with_suffix(".npz")).ok
 
@@ -411,7 +411,7 @@ class TestPadding:
         given += ", int64[8] h = {0,1,1,0,0,1,1,0}, int64[8] n = {0,0,-1,0,0,0,-1,0}"
         inputs = options.pop("inputs", "float[1, 2, 9, 8] x") + ", float[3, 2, 3, 3] w"
         models = [one(body, inputs=inputs, initializers=given) for body in (before, after)]
-        return [each.pads for each in onnxpad.validate(*models).padding]
+        return [each.pads for each in onnxpad.validate(*models).validation.padding]
 
     @pytest.mark.parametrize(
         ("before", "after"),
@@ -487,7 +487,7 @@ class TestPadding:
         ]
         found = onnxpad.validate(*models, **given)
         assert found.ok
-        assert not found.padding
+        assert not found.validation.padding
 
     def test_sites_are_listed_though_the_numbers_agree(self) -> None:
         # which end the windows pass does not change the greatest element of all
@@ -497,7 +497,9 @@ class TestPadding:
         ]
         found = onnxpad.validate(*models)
         assert found.ok
-        assert [each.pads for each in found.padding] == [("[0, 0, 1, 1]", "[1, 1, 0, 0]")]
+        assert [each.pads for each in found.validation.padding] == [
+            ("[0, 0, 1, 1]", "[1, 1, 0, 0]")
+        ]
 
     def test_open_sizes(self) -> None:
         same = 'y = Conv <auto_pad = "{}", strides = [2,2]> (x, w)'

@@ -43,8 +43,8 @@ def validated(before: str, after: str) -> onnxpad.ValidationResult:
 def test_an_input_that_is_another_one_is_named(before: str, said: str) -> None:
     result = validated(before, WRONG)
     assert not result.ok
-    assert result.divergence is not None
-    assert result.divergence.operands == (said,)
+    assert result.validation.divergence is not None
+    assert result.validation.divergence.operands == (said,)
     assert f"  which differ  {said}" in result.text(UNBROKEN).splitlines()
     assert said in html.unescape(re.sub("<[^>]*>", "", result.to_html()))
 
@@ -54,5 +54,5 @@ def test_an_input_that_is_the_same_is_not_named() -> None:
     text = MODEL.replace("{amounts}", RIGHT)
     other = onnx.parser.parse_model(text.replace(node, 'y = Pad <mode = "edge"> (x, a)'))
     result = onnxpad.validate(onnx.parser.parse_model(text), other)
-    assert result.divergence is not None
-    assert result.divergence.operands == ()
+    assert result.validation.divergence is not None
+    assert result.validation.divergence.operands == ()

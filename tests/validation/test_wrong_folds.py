@@ -42,11 +42,11 @@ def test_an_uneven_pad_on_the_wrong_side_is_found_and_named(
 
     found = onnxpad.validate(path, edited(onnxpad.fix(path, validate=False).model, conv, exchanged))
     assert found.outcome == "failed"
-    assert found.divergence is not None
-    assert found.divergence.producers == (f"{conv} (Conv)", f"{conv} (Conv)")
-    assert f"pads={wrong}" in found.divergence.attributes[1]
-    (difference,) = found.padding
-    assert difference.nodes == found.divergence.producers
+    assert found.validation.divergence is not None
+    assert found.validation.divergence.producers == (f"{conv} (Conv)", f"{conv} (Conv)")
+    assert f"pads={wrong}" in found.validation.divergence.attributes[1]
+    (difference,) = found.validation.padding
+    assert difference.nodes == found.validation.divergence.producers
 
 
 def test_a_fold_into_a_pool_that_rounds_up_is_found_and_named() -> None:
@@ -59,6 +59,6 @@ def test_a_fold_into_a_pool_that_rounds_up_is_found_and_named() -> None:
     folded.graph.node.remove(pad)
     found = onnxpad.validate(path, folded)
     assert found.outcome == "failed"
-    assert found.divergence is not None
-    assert found.divergence.producers == ("node_max_pool2d_1 (MaxPool)",) * 2
-    assert found.divergence.values == ("1x16x4x5", "1x16x4x4")
+    assert found.validation.divergence is not None
+    assert found.validation.divergence.producers == ("node_max_pool2d_1 (MaxPool)",) * 2
+    assert found.validation.divergence.values == ("1x16x4x5", "1x16x4x4")

@@ -11,7 +11,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.documents import Document, Group, Table, View
+from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
     configurations,
@@ -115,27 +115,6 @@ def finding_text(finding: Finding) -> str:
     text += f"; exact for {shown(finding.sizes)}" if finding.sizes else ""
     assumed = ", ".join(map(shown, finding.assumptions))
     return f"{text}; assumes: {assumed}" if assumed else text
-
-
-def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
-    """The number of findings by code, most first, and how many of them are fixable.
-
-    Args:
-        report: The report.
-        quiet: Whether only what fails the check is counted.
-    """
-    found = [
-        each
-        for file in report.files
-        for each in (file.failing(report.fail_on) if quiet else file.findings)
-    ]
-    codes = grouped(sorted(found, key=lambda each: each.code), lambda each: each.code)
-    rows = []
-    for group in sorted(codes, key=lambda group: -len(group)):
-        fixable = sum(each.fixable for each in group)
-        many = f"{fixable:,} fixable" * bool(fixable)
-        rows.append((f"{len(group):,}", marked(group[0].code, "strong"), many))
-    return Group("", [Table(("", "", ""), rows)] if rows else [])
 
 
 def _lines(found: Sequence[Finding]) -> Iterator[str]:
