@@ -35,7 +35,7 @@ Feeds = dict[str, Array]
 OFF, DEPLOYED = LEVELS[0], LEVELS[-1]
 UNDONE: Final = {
     Reason.KERNEL_CRASHES, Reason.INFINITE_DATA, Reason.SHAPE_REFUSED,  # what onnxruntime would run
-    Reason.WINDOW_IN_PADDING, Reason.FILL_WINS, Reason.FILL_DIFFERS, Reason.NOT_CERTIFIED,
+    Reason.WINDOW_IN_PADDING, Reason.FILL_WINS, Reason.FILL_DIFFERS, Reason.CROPS,
 }  # fmt: skip
 """Why a change may be taken back, as is known only when it is made: a refusal, and no defect."""
 INPUTS: Final[tuple[tuple[int | None, Data], ...]] = (
