@@ -107,7 +107,8 @@ def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -
     elif done.in_memory and asks:
         told = f"Not written yet: save(path{', keep_invalid=True' * invalid}) writes it"
     else:
-        told = "Nothing written" + "; --keep-invalid writes it all the same" * invalid
+        told = "Nothing written"
+        told += "; in Python, save(path, keep_invalid=True) writes it all the same" * invalid
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
         names = few(map(shown, done.data), NODES_A_REASON)
