@@ -569,7 +569,10 @@ def _compared(
         if draw not in found:
             return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")
         for name in names:
-            seen = compare(name, expected[draw][name], found[draw][name])
+            one, other = expected[draw][name], found[draw][name]
+            if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+                return ProbeResult(True, 0, f"not probed: {name} is no tensor")
+            seen = compare(name, one, other)
             if not seen.equal:
                 detail = seen.detail or f"max abs difference {seen.max_abs:g}"
                 return ProbeResult(False, len(expected), f"{name}: {detail}, on {draw.label}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import onnx
 
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, is_external
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.runtimes.sessions import Answer, Array, Value, evaluated_by_onnx
+from onnxpad.runtimes.sessions import Answer, Array, evaluated_by_onnx
 
 _EXACT = frozenset({
     "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
@@ -47,10 +48,12 @@ def answers(
     return evaluated_by_onnx(model, names, fed)
 
 
-def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Value]:
-    """The outputs of a small model, right except for rounding; empty if it is not evaluated."""
+def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The tensors that a small model gives, but for rounding; empty if it is not evaluated."""
     work = sum(data.size for data in feeds.values()) * len(model.graph.node)
     if work > _MOST_WORK or any(map(is_external, model.graph.initializer)):
         return {}
     found = answers(model, [each.name for each in model.graph.output], [feeds], _ROUNDED)
-    return {} if isinstance(found, EngineError) or isinstance(found[0], EngineError) else found[0]
+    if isinstance(found, EngineError) or isinstance(found[0], EngineError):
+        return {}
+    return {name: value for name, value in found[0].items() if isinstance(value, np.ndarray)}

@@ -133,6 +133,22 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
                 )
 
 
+def require_same_names(original: Interface, rewritten: Interface) -> None:
+    """Raises if each model has inputs, or outputs, of names that the other one lacks.
+
+    Raises:
+        UsageError: Both lists of names.
+    """
+    for kind in ("inputs", "outputs"):
+        one, other = ([each.name for each in getattr(m, kind)] for m in (original, rewritten))
+        ours, theirs = [e for e in one if e not in other], [e for e in other if e not in one]
+        if ours and theirs:
+            raise UsageError(
+                f"the models have different {kind}: {_listed(ours)} in the original, "
+                f"{_listed(theirs)} in the rewritten model; give them the same names"
+            )
+
+
 def _role(each: Input | Output) -> str:
     return _INPUT if isinstance(each, Input) else _OUTPUT
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import RUNTIME, few
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.runtimes.sessions import CPU, Array, Source, Value
+from onnxpad.runtimes.sessions import CPU, Array, Source
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.align import nearest
 from onnxpad.validation.branches import Entered
@@ -101,15 +101,10 @@ class Case(Struct, frozen=True):
     def _compared(self, name: str) -> Comparison | None:
         """One output; None if the type of the reference cannot hold what the model gives."""
         value, other, how = self.expected.outputs[name], self.found.outputs[name], ""
-        tolerance, moved = self.tolerance, tuple[Value, ...]()
+        tolerance, moved = self.tolerance, tuple[Array, ...]()
         if self.against not in self.lab.sources:
             tolerance = replace(tolerance, factor=_OTHER_ENGINE)
-        if (
-            self.against == "reference"
-            and isinstance(value, np.ndarray)
-            and isinstance(other, np.ndarray)
-            and (fit := nearest(value, other)) is not None
-        ):
+        if self.against == "reference" and (fit := nearest(value, other)) is not None:
             # Only a framework's output can have another layout, or a type of fewer bits.
             value, how = fit.array, fit.how
             if value.dtype.kind == other.dtype.kind == "f":
@@ -119,7 +114,8 @@ class Case(Struct, frozen=True):
                 if np.any(finite & ~np.isfinite(other)):
                     return None
         if self.level == "full" and self.against == "original":
-            moved = value, self.result("original").outputs.get(name)
+            own = self.result("original").outputs
+            moved = (value, own[name]) if name in own else ()
         noise = self.expected.noise.get(name, self.found.noise.get(name, 0.0))
         return replace(compare(name, value, other, tolerance, noise, moved), alignment=how)
 
@@ -128,14 +124,15 @@ class Case(Struct, frozen=True):
         ours, found = self.result("original").outputs, self.found.outputs
 
         def suffered(seen: Comparison) -> bool:
-            exact, before = self.expected.outputs[seen.output], ours.get(seen.output)
+            exact, before = self.expected.outputs[seen.output], ours[seen.output]
             own = compare(seen.output, exact, before, self.tolerance, seen.noise)
             near = seen.dtype in _HALVES and seen.max_rel <= _QUANTA and not own.ok
             return (near and 2 * own.max_abs >= seen.max_abs) or alike(
                 seen.output, exact, before, found[seen.output], self.tolerance, seen.noise
             )
 
-        return [each for each in run.comparisons if not each.ok and not suffered(each)]
+        wrong = [each for each in run.comparisons if not each.ok]
+        return [each for each in wrong if each.output not in ours or not suffered(each)]
 
     def in_favour(self, referred: Mapping[str, Run]) -> str:
         """Why a difference without optimisation is in the rewritten model's favour; else empty.
@@ -207,6 +204,7 @@ class Judgement:
         self._divergence: Divergence | None = None
         self._loose = dict[tuple[str, str], bool]()  # by provider and output of the original
         self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
+        self._lost = list[str]()  # those that are sequences, maps or empty
         self._compared = set[Draw | None]()  # the inputs of which a run is evidence
 
     def judge(self, provider: str) -> None:
@@ -218,6 +216,10 @@ class Judgement:
         if ours[-1].late:
             self.leave_out(f"original model: {ours[-1].error}", provider)
             return
+        if not ours[-1].error:
+            self._lost = [e.name for e in lab.model.outputs if e.name not in ours[-1].outputs]
+            for name in self._lost:
+                self.leave_out(f"output {name!r} is no tensor", output=True)
         if provider != CPU:
             self._compare_across(provider)
         found = [self._plain(provider, sample) for sample in range(len(lab.draws))]
@@ -488,7 +490,7 @@ class Judgement:
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if given and all(map(is_discrete, given))]
         loose = [name for (_, name), is_loose in self._loose.items() if is_loose]
-        mute, lacking = [*dict.fromkeys((*flat, *chosen, *loose))], flat
+        mute, lacking = [*dict.fromkeys((*flat, *chosen, *loose, *self._lost))], flat
         if mute and lab.subject == "rewritten":
             draws = [each.draw for each in cases if each is not None and each.against == "original"]
             parting, agreeing, untold = of_changed_operators(
@@ -531,8 +533,7 @@ def _names(run: Run) -> list[str]:
     return [each.output for each in run.comparisons]
 
 
-def _is_few(value: Value) -> bool:
+def _is_few(value: Array) -> bool:
     """Whether an output is a few truths, strings, or integers that quantised models have not."""
-    if not isinstance(value, np.ndarray) or value.size > _FEW:
-        return False
-    return value.dtype.kind in "bOSU" or (value.dtype.kind in "iu" and value.itemsize > 1)
+    kind = value.dtype.kind
+    return value.size <= _FEW and (kind in "bOSU" or (kind in "iu" and value.itemsize > 1))

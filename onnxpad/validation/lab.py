@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, product, repeat
 from pathlib import Path
 
+import numpy as np
 import onnx
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,7 +20,6 @@ from onnxpad.runtimes.sessions import (
     Array,
     Session,
     Source,
-    Value,
     folder_of,
     load_failure,
     open_session,
@@ -46,12 +46,12 @@ MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes
 
 
 class Result(Struct, frozen=True):
-    """The result of one run: outputs by name, or why there are none, in one line.
+    """The result of one run: tensors by name, or why there are none, in one line.
 
     `noise` is the greatest difference between two runs, by output, where it was measured.
     """
 
-    outputs: Mapping[str, Value]
+    outputs: Mapping[str, Array]
     seconds: float
     error: str = ""
     noise: Mapping[str, float] = field(default_factory=dict)
@@ -114,7 +114,9 @@ def ask(
 def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
     """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        return Result(*session.timed(inputs.feeds, outputs))
+        found, seconds = session.timed(inputs.feeds, outputs)
+        tensors = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        return Result(tensors, seconds)
     except LimitError:
         raise
     except EngineError as error:
@@ -129,8 +131,8 @@ def _failed(error: EngineError) -> Result:
 def _noise(first: Result, second: Result) -> dict[str, float]:
     """The greatest difference between two runs, by output; 0.0 where it is not finite."""
     apart = {}
-    for name, value in first.outputs.items():
-        found = compare(name, value, second.outputs.get(name))
+    for name in first.outputs.keys() & second.outputs.keys():
+        found = compare(name, first.outputs[name], second.outputs[name])
         apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
     return apart
 
@@ -319,7 +321,7 @@ class Lab:
         draws: Sequence[Draw],
         provider: str = CPU,
         level: Optimisation = "off",
-    ) -> list[dict[str, Value]] | None:
+    ) -> list[dict[str, Array]] | None:
         """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
 
         A model that draws numbers runs anew for each set, so that it draws the same.

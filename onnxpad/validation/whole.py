@@ -16,10 +16,14 @@ from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, requir
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.draw import UndrawableError, outline, pinned
-from onnxpad.validation.given import Arrays, matched_inputs, require_within
+from onnxpad.validation.given import (
+    Arrays,
+    matched_inputs,
+    require_same_names,
+    require_within,
+)
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
-from onnxpad.validation.names import paired, renamed
 from onnxpad.validation.result import Validation, not_validated
 
 _HINT = "; --inputs has it run on others, --reference also compares with a framework's outputs"
@@ -59,25 +63,21 @@ def validate_models(
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
         UsageError: The inputs or the reference cannot be read, or do not fit the model; or the
-            models name their inputs differently and these cannot be matched; or a size of the
-            inputs given is outside of `limits`.
+            models name their inputs or outputs differently; or a size of the inputs given is
+            outside of `limits`.
     """
     for provider in providers:
         if provider != CPU:
             require_provider(provider)
     folder = folder_of(original) if folder is None else folder
     sources = {"original": with_bodies(original)}
-    by_order = list[str]()
     try:
         model = outline(read_proto(sources["original"]))
         model = replace(model, inputs=pinned(model.inputs, shapes or {}))
         if rewritten is not None:
             sources["rewritten"] = with_bodies(rewritten)
             other = outline(read_proto(sources["rewritten"]))
-            names, by_order = paired(model, other)
-            if names:
-                sources["rewritten"] = renamed(sources["rewritten"], names)
-                other = outline(read_proto(sources["rewritten"]))
+            require_same_names(model, other)
             ranks = {(each.name, len(each.shape)) for each in model.inputs}
             theirs = {e.name: e.shape for e in other.inputs if (e.name, len(e.shape)) in ranks}
             known, random = pinned(model.inputs, theirs, sizes), model.random or other.random
@@ -92,8 +92,7 @@ def validate_models(
     if model.random:
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, progress)
-    remarks = [*notes, *by_order, *found.notes]
-    judgement = Judgement(lab, tolerance or Tolerance(), found.expected, remarks)
+    judgement = Judgement(lab, tolerance or Tolerance(), found.expected, [*notes, *found.notes])
     sites = list[Entered]()
     runs = ""
     if uncompared:
