@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 from msgspec import Struct, field
 from msgspec.structs import replace
 from onnx import TensorProto
@@ -22,10 +23,9 @@ from onnx.helper import get_attribute_value
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, few
-from onnxpad.file.proto_walk import bodies, unfolds, walked
+from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
-from onnxpad.validation.channels import channels, inlined
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
@@ -33,11 +33,6 @@ _SIZES = (
     *((1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 16000, 16000), (1, 1, 1)),
 )
 """Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
-
-_LONG = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8000, 16000, 32000, 64000)
-"""Guesses for one open size of a signal, all others being 1: windows need many elements."""
-
-_SIGNAL = 3  # axes of a signal at most: the batch, channels and time
 
 _STEPS = (2, 4, 8, 16, 32)
 """How far sizes are moved for models that take no other parity, such as those that halve theirs."""
@@ -47,23 +42,15 @@ _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
 _MOST_STEERED = 64  # draws, or values, for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
-_OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
+_MOST_INLINED = 10_000  # nodes
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
-
-_INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
-    ("Gather", 1): (0, 0),
-    ("GatherElements", 1): (0, 0),
-    ("EmbedLayerNormalization", 0): (2, 0),
-    ("EmbedLayerNormalization", 1): (4, 0),
-}
-"""(operator, input of indices): (the input indexed, the axis if no attribute names one)."""
 
 _CARRIERS = frozenset({
     "Cast", "Clip", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad",
     "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
 })  # fmt: skip
-"""Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
+"""Operators that pass integers on unchanged, to what they are compared with downstream."""
 
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
@@ -75,14 +62,13 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    Indices have an upper `bound` (exclusive); `sizes` are those admitted for open dimensions, by
-    name; `compared` are the constants that integers are compared with.
+    `sizes` are those admitted for open dimensions, by name; `compared` are the constants that
+    integers are compared with.
     """
 
     name: str
     elem_type: int
     shape: tuple[int | str, ...]
-    bound: int | None = None
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
     compared: tuple[int, ...] = ()
 
@@ -165,21 +151,7 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
     uses = _Uses(model)
-    inputs = [uses.input(value) for value in _fed(model.graph)]
-    if not any(_opens_channels(each.shape) for each in inputs):
-        return tuple(inputs)
-    known = channels(model)
-    return tuple(
-        replace(each, shape=tuple(known.get(str(dim), dim) for dim in each.shape))
-        for each in inputs
-    )
-
-
-def _opens_channels(shape: Sequence[int | str]) -> bool:
-    """Whether channels may be open: not if the others are, and one that may be theirs is not."""
-    opened = sum(isinstance(size, str) for size in shape[1:])
-    fixed = any(isinstance(size, int) for size in (*shape[1:2], *shape[-1:]))
-    return opened > 0 and not (fixed and opened == len(shape) - 2)
+    return tuple(map(uses.input, _fed(model.graph)))
 
 
 def pinned(
@@ -221,8 +193,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
     For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large. Without such limits, all have a size that is not open at last,
-    then one after the other grows, the rest being 1 or a batch that is not open.
+    unless the last is very large.
     """
     inputs = tuple(inputs)
     first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
@@ -237,14 +208,6 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
         guesses.append(sizes)
-    if not limited:
-        fixed = [(axis, dim) for _, axis, dim in _axes(inputs) if isinstance(dim, int) and dim]
-        signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL)
-        lengths = first.keys() & {dim for shape in signals for dim in shape} - batches
-        bases = 1, *(size for axis, size in fixed if axis == 0)
-        guesses += [dict.fromkeys(first, size) for _, size in fixed]
-        longer = product(bases, _LONG, sorted(lengths))
-        guesses += [{**dict.fromkeys(first, base), dim: size} for base, size, dim in longer]
     seen: list[dict[str, int]] = []
     for sizes in guesses:
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
@@ -340,10 +303,10 @@ def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[d
 
 
 def steered(first: Draw, values: Mapping[str, Array], *, again: bool = False) -> Draw:
-    """A draw with other values, perhaps of inputs that have a default and are not in it."""
+    """A draw with other values of some inputs."""
     if not values:
         return first
-    feeds = {n: np.full_like(first.feeds.get(n, v), v.flat[0]) for n, v in values.items()}
+    feeds = {n: np.full_like(first.feeds[n], v.flat[0]) for n, v in values.items()}
     told = (f"{name} {data.flat[0]}" for name, data in values.items())
     how = ", ".join((first.drawn[1], *told))
     return described({**first.feeds, **feeds}, how, again=again)
@@ -373,7 +336,7 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     for each in inputs:
         data = _data(each, first.feeds[each.name].shape, _generator(each, seed, 1))
         is_signed = "float" in data.dtype.name or data.dtype == np.int8
-        if is_signed and each.bound is None and data.size:
+        if is_signed and data.size:
             data, below = _negative(data), True
         feeds[each.name] = data
     if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
@@ -429,24 +392,21 @@ def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Normally distributed floats; integers below the bound, else such as they are compared with.
+    """Normally distributed floats; integers such as they are compared with.
 
     Else whole bytes, or 0 and 1.
     """
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
-    dtype, end = numpy_type(each), 2
-    if dtype.kind in "iu":
+    dtype = numpy_type(each)
+    if dtype.kind in "iu" and each.compared:
+        others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
+        return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize == 1:
         limits = np.iinfo(dtype)
-        if each.bound is not None:
-            end = min(each.bound, int(limits.max) + 1)
-        elif each.compared:
-            others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
-            return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
-        elif dtype.itemsize == 1:
-            return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.kind in "biu":
-        return np.asarray(generator.integers(0, end, shape)).astype(dtype)
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
     real = np.asarray(generator.standard_normal(shape))
     if dtype.kind == "c":
         return (real + 1j * generator.standard_normal(shape)).astype(dtype)
@@ -460,17 +420,6 @@ def _negative(data: Array) -> Array:
         return np.asarray(below.astype(data.dtype))
     wide = data.astype(np.float32)
     return np.asarray(-np.abs(wide) - np.float32(0.5)).astype(data.dtype)
-
-
-def overridable(model: onnx.ModelProto) -> list[tuple[Input, Array]]:
-    """Single bools, and numbers that are compared with others, that have a default, with that."""
-    if model.ir_version < _OVERRIDABLE:
-        return []
-    uses, small = _Uses(model), filter(_is_one, model.graph.initializer)
-    held = {each.name: onnx.numpy_helper.to_array(each) for each in small}
-    found = [uses.input(each) for each in model.graph.input if each.name in held]
-    choosing = (e for e in found if e.compared or e.elem_type == TensorProto.BOOL)
-    return [(each, held[each.name]) for each in choosing]
 
 
 def _is_one(tensor: onnx.TensorProto) -> bool:
@@ -519,23 +468,14 @@ class _Uses:
                 self._constants |= {tensor.name: tensor for tensor in body.initializer}
             if node.output and (held := constant_of(node)) is not None:
                 self._constants[node.output[0]] = held
-        values = (*model.graph.value_info, *model.graph.input)
-        self._shapes = {value.name: _shape(value) or () for value in values}
-        self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
 
     def input(self, value: onnx.ValueInfoProto) -> Input:
         """What is to be fed for an input of the model; of an unknown rank, one axis."""
         name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
         if not kind:
             raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-        bounds, compared = list[int](), dict[int, None]()
+        compared = dict[int, None]()
         for node, index in self._reached(name):
-            if (node.op_type, index) in _INDICES:
-                data, axis = _INDICES[node.op_type, index]
-                indexed = dict(enumerate(self._shapes.get(node.input[data], ())))
-                axis = next((each.i for each in node.attribute if each.name == "axis"), axis)
-                size = indexed.get(axis + len(indexed) * (axis < 0))
-                bounds += [size] if isinstance(size, int) else []
             other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
             if (held := self._constants.get(other)) is not None and _is_one(held):
                 number = onnx.numpy_helper.to_array(held).reshape(())
@@ -545,7 +485,6 @@ class _Uses:
             name,
             kind,
             (f"{name}[0]",) if shape is None else shape,
-            max(1, min(bounds)) if bounds else None,
             compared=tuple(compared),
         )
 
@@ -558,6 +497,16 @@ class _Uses:
                 if node.op_type in _CARRIERS and (index == 0 or node.op_type == "Concat"):
                     waiting += [each for each in node.output if each not in seen]
                     seen.update(node.output)
+
+
+def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the bodies of its functions in place of their calls, unless they are many."""
+    if not model.functions or unfolded(model) > _MOST_INLINED:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # malformed, or over 2 GiB
+        return model
 
 
 def constant_of(node: onnx.NodeProto) -> TensorProto | None:

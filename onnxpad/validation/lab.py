@@ -26,12 +26,12 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.validation.channels import inlined
 from onnxpad.validation.compare import compare
 from onnxpad.validation.draw import (
     Draw,
     Interface,
     draw,
+    inlined,
     other_choices,
     other_data,
     size_choices,

@@ -328,20 +328,3 @@ def test_other_constants_are_drawn_at_each_size(seed: int, size: int | None) -> 
     assert (checked.ok, found.exit_code) == (True, 0)
     # At one size only one side runs, and the other is named.
     assert any("_branch of If 'y'" in line for line in checked.uncompared) is bool(size)
-
-
-@pytest.mark.parametrize(
-    ("default", "inputs", "condition"),
-    [(np.bool_(True), "bool c", ""), (np.int64(7), "int64 rate", RATE)],
-    ids=["bool", "rate"],
-)
-def test_what_has_a_default_and_steers_is_drawn(
-    default: np.generic, inputs: str, condition: str
-) -> None:
-    model = sides(condition, inputs, 0, 0)
-    name = inputs.split()[1]
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(default), name))
-    found = onnxpad.fix(model)
-    assert (found.validation.outcome, found.exit_code) == ("passed", 0)  # type: ignore[union-attr]
-    model.ir_version = 3  # where none can be fed
-    assert onnxpad.fix(model).exit_code == 5
