@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from onnxpad.runtimes.sessions import Array
+from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.result import Comparison
 
 _DEFAULTS = {
@@ -176,6 +176,11 @@ def misfit(before: Array, after: Array) -> str:
     if before.shape == after.shape or gathers:
         return ""
     return f"has shape {shape_text(after.shape)}, was {shape_text(before.shape)}"
+
+
+def tensors(values: Mapping[str, Value]) -> dict[str, Array]:
+    """The tensors among values by name, without sequences, maps and empty ones."""
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def shape_text(shape: Sequence[int | str]) -> str:

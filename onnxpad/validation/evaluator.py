@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import onnx
 
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, is_external
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Answer, Array, evaluated_by_onnx
+from onnxpad.validation.compare import tensors
 
 _EXACT = frozenset({
     "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
@@ -56,4 +56,4 @@ def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, A
     found = answers(model, [each.name for each in model.graph.output], [feeds], _ROUNDED)
     if isinstance(found, EngineError) or isinstance(found[0], EngineError):
         return {}
-    return {name: value for name, value in found[0].items() if isinstance(value, np.ndarray)}
+    return tensors(found[0])

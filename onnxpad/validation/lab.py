@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, product, repeat
 from pathlib import Path
 
-import numpy as np
 import onnx
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.validation.compare import compare
+from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import (
     Draw,
     Interface,
@@ -115,8 +114,7 @@ def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -
     """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
         found, seconds = session.timed(inputs.feeds, outputs)
-        tensors = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
-        return Result(tensors, seconds)
+        return Result(tensors(found), seconds)
     except LimitError:
         raise
     except EngineError as error:
