@@ -579,8 +579,7 @@ def _compared(
 def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
     if isinstance(answers_or_error, EngineError):
         return {}, answers_or_error
-    answered: dict[Draw, dict[str, Array]] = {}
-    complaint = None
+    answered, complaint = {}, None
     for draw, answer in zip(draws, answers_or_error, strict=True):
         if isinstance(answer, EngineError):
             complaint = complaint or answer
