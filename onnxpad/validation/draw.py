@@ -40,17 +40,11 @@ _STEPS = (2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
-_MOST_STEERED = 64  # draws, or values, for what decides that
+_MOST_STEERED = 128  # draws, or values, for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 _MOST_INLINED = 10_000  # nodes
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
-
-_CARRIERS = frozenset({
-    "Cast", "Clip", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad",
-    "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
-})  # fmt: skip
-"""Operators that pass integers on unchanged, to what they are compared with downstream."""
 
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
@@ -62,8 +56,8 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    `sizes` are those admitted for open dimensions, by name; `compared` are the constants that
-    integers are compared with.
+    `sizes` are those admitted for open dimensions, by name; `compared` are the whole numbers that
+    anything in the model is compared with.
     """
 
     name: str
@@ -150,8 +144,34 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
-    uses = _Uses(model)
-    return tuple(map(uses.input, _fed(model.graph)))
+    kept = {tensor.name for tensor in model.graph.initializer}
+    kept |= {sparse.values.name for sparse in model.graph.sparse_initializer}
+    numbers = _compared(inlined(model))
+    return tuple(_input(value, numbers) for value in model.graph.input if value.name not in kept)
+
+
+def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
+    """The whole numbers that something is compared with, also in bodies."""
+    constants = {each.name: each for each in model.graph.initializer}
+    nodes = [*walked(model.graph.node)]
+    for node in nodes:
+        constants |= {each.name: each for body in bodies(node) for each in body.initializer}
+        if node.output and (held := constant_of(node)) is not None:
+            constants[node.output[0]] = held
+    read = (name for node in nodes if node.op_type in _COMPARISONS for name in node.input)
+    ones = (constants[name] for name in read if name in constants)
+    near = [each for each in ones if math.prod(each.dims) == 1 and not each.external_data]
+    numbers = [onnx.numpy_helper.to_array(each).reshape(()) for each in near]
+    whole = [n for n in numbers if n.dtype.kind in "iuf" and float(n).is_integer()]
+    return tuple({int(n): None for n in whole if abs(n) < _ENDLESS})
+
+
+def _input(value: onnx.ValueInfoProto, compared: tuple[int, ...]) -> Input:
+    """What is to be fed for an input of the model; of an unknown rank, one axis."""
+    name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
+    if not kind:
+        raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
+    return Input(name, kind, (f"{name}[0]",) if shape is None else shape, compared=compared)
 
 
 def pinned(
@@ -286,16 +306,13 @@ def _generator(each: Input, *seed: int) -> np.random.Generator:
 
 
 def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Values, by name, for the bools and whole numbers that may decide what runs; not too many.
-
-    Those come first that numbers are compared with, then their neighbours.
-    """
+    """Values, by name, for the bools and whole numbers that may decide what runs; not too many."""
     values = dict[str, list[Array]]()
     for each in inputs:
         data, dtype = feeds[each.name], numpy_type(each)
         if dtype.kind in "biu" and 0 < data.size <= _MOST_CHOOSING:
-            near = [n + step for step in (0, -1, 1) for n in each.compared]
-            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*near, *range(4)))
+            near = [n + step for n in each.compared for step in (0, 1)]
+            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
             fit = [n for n in chosen if np.array(n).astype(dtype) == n]
             values[each.name] = [np.full_like(data, n) for n in fit]
     for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
@@ -392,16 +409,10 @@ def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Normally distributed floats; integers such as they are compared with.
-
-    Else whole bytes, or 0 and 1.
-    """
+    """Normally distributed floats, whole bytes, and other integers of 0 and 1."""
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
     dtype = numpy_type(each)
-    if dtype.kind in "iu" and each.compared:
-        others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
-        return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
     if dtype.kind in "iu" and dtype.itemsize == 1:
         limits = np.iinfo(dtype)
         return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
@@ -420,17 +431,6 @@ def _negative(data: Array) -> Array:
         return np.asarray(below.astype(data.dtype))
     wide = data.astype(np.float32)
     return np.asarray(-np.abs(wide) - np.float32(0.5)).astype(data.dtype)
-
-
-def _is_one(tensor: onnx.TensorProto) -> bool:
-    """Whether a constant is one element, and in the file."""
-    return math.prod(tensor.dims) == 1 and not tensor.external_data
-
-
-def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    kept = {tensor.name for tensor in graph.initializer}
-    kept |= {sparse.values.name for sparse in graph.sparse_initializer}
-    return [value for value in graph.input if value.name not in kept]
 
 
 def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
@@ -452,51 +452,6 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
         else dim.dim_param or f"{value.name}[{axis}]"
         for axis, dim in enumerate(kind.shape.dim)
     )
-
-
-class _Uses:
-    """What tensors of a model are used for, also in its bodies and functions."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        model = inlined(model)
-        self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
-        self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
-        for node in walked(model.graph.node):
-            for index, name in enumerate(node.input):
-                self._readers.setdefault(name, []).append((node, index))
-            for body in bodies(node):
-                self._constants |= {tensor.name: tensor for tensor in body.initializer}
-            if node.output and (held := constant_of(node)) is not None:
-                self._constants[node.output[0]] = held
-
-    def input(self, value: onnx.ValueInfoProto) -> Input:
-        """What is to be fed for an input of the model; of an unknown rank, one axis."""
-        name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
-        if not kind:
-            raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-        compared = dict[int, None]()
-        for node, index in self._reached(name):
-            other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
-            if (held := self._constants.get(other)) is not None and _is_one(held):
-                number = onnx.numpy_helper.to_array(held).reshape(())
-                whole = number.dtype != object and float(number).is_integer()
-                compared |= {int(number): None} if whole and abs(number) < _ENDLESS else {}
-        return Input(
-            name,
-            kind,
-            (f"{name}[0]",) if shape is None else shape,
-            compared=tuple(compared),
-        )
-
-    def _reached(self, name: str) -> Iterator[tuple[onnx.NodeProto, int]]:
-        """Readers of a tensor, and of what passes its integers on, with the number of the input."""
-        waiting, seen = [name], {name}
-        for tensor in waiting:  # it grows
-            for node, index in self._readers.get(tensor, ()):
-                yield node, index
-                if node.op_type in _CARRIERS and (index == 0 or node.op_type == "Concat"):
-                    waiting += [each for each in node.output if each not in seen]
-                    seen.update(node.output)
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
