@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import product, zip_longest
 
-import numpy as np
 import onnx
 from onnx import numpy_helper
 
@@ -54,6 +53,23 @@ class _Nodes:
                 seen |= fresh
                 waiting += fresh
         return seen
+
+    def operand(self, name: str) -> tuple[str, object]:
+        """An input of a node in words, and the constant that it is, else None."""
+        node = self.made.get(name)
+        held = self.held.get(name) if node is None else constant_of(node)
+        if held is None:
+            made = "an input of the model" if node is None else f"computed by {self.label(name)}"
+            return made if name else "absent", None
+        text = f"a constant {[*held.dims]}"
+        if is_external(held):
+            return text, text
+        with suppress(ValueError, TypeError, KeyError, IndexError):  # damaged
+            values = numpy_helper.to_array(held)
+            is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
+            text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
+            return text, (text, values.tobytes())
+        return text, text
 
     def label(self, name: str) -> str:
         """The node of a tensor in words, such as `Conv_12 (Conv)`."""
@@ -219,33 +235,11 @@ def _operands(
 ) -> Iterator[str]:
     """A line for each input of a node that is a constant in one model alone, or another one."""
     for one, other in zip_longest(before, after, fillvalue=""):
-        (first, held), (second, others) = _operand(ours, one), _operand(theirs, other)
+        (first, held), (second, others) = ours.operand(one), theirs.operand(other)
         if held != others:
             name = one if one == other else f"{one or 'none'}, rewritten {other or 'none'}"
             more = " (other numbers)" if first == second else ""
             yield f"{name}: {first} in the original, {second} rewritten{more}"
-
-
-def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
-    """An input of a node in words, and its type, shape and numbers if it is a constant; else None.
-
-    Numbers are left out of those in files, or in a damaged tensor.
-    """
-    node = nodes.made.get(name)
-    held = nodes.held.get(name) if node is None else constant_of(node)
-    if held is None:
-        made = "an input of the model" if node is None else f"computed by {nodes.label(name)}"
-        return made if name else "absent", None
-    kind, shape, numbers = "unknown", [*held.dims], b""
-    with suppress(ValueError):
-        kind = onnx.TensorProto.DataType.Name(held.data_type).lower()
-    text = f"a constant {kind} {shape}"
-    with suppress(ValueError, TypeError, KeyError, IndexError):
-        values = np.asarray([] if is_external(held) else numpy_helper.to_array(held))
-        numbers = values.tobytes()
-        if values.size <= _SHORT and values.dtype.kind in "biuf" and not is_external(held):
-            text = f"constant {values.tolist()}"
-    return text, (kind, shape, numbers)
 
 
 def _attributes(node: onnx.NodeProto) -> str:
