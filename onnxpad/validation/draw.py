@@ -79,7 +79,6 @@ class Interface(Struct, frozen=True):
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
-        pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
     """
@@ -88,7 +87,6 @@ class Interface(Struct, frozen=True):
     nodes: int
     quantised: bool
     outputs: tuple[Output, ...] = ()
-    pads: bool = False
     inner: frozenset[str] = frozenset()
     random: bool = False
 
@@ -130,7 +128,6 @@ def outline(model: onnx.ModelProto) -> Interface:
         len(operators),
         not _QUANTISERS.isdisjoint(operators),
         outputs,
-        not {"Pad", "MaxPool"}.isdisjoint(operators),
         frozenset(name for node in model.graph.node for name in node.output if name),
         bool(drawn(model)),
     )

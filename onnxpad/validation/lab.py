@@ -192,11 +192,6 @@ class Lab:
         """The levels of optimisation to run at; the last is the nearest to what is deployed."""
         return ("off",) if self.model.nodes > MOST_NODES else ("off", "full")
 
-    def draws_for(self, level: Optimisation) -> list[Draw]:
-        """The inputs to run on; negative data at full optimisation only if there is padding."""
-        every = level == "off" or self.model.pads
-        return [each for each in self.draws if every or not each.again]
-
     def unloaded(self, source: Source) -> str:
         """Why the runtime does not load a model at the last level; empty if it does."""
         return load_failure(source, self.folder, self.levels[-1])
@@ -270,14 +265,14 @@ class Lab:
         return found, why
 
     def add(self, draws: Sequence[Draw]) -> None:
-        """Run on further inputs too; those with other data of an earlier draw stay the last."""
+        """Run on further inputs too."""
         if draws:
-            self.draws = tuple(sorted((*self.draws, *draws), key=lambda each: each.again))
+            self.draws = (*self.draws, *draws)
             self._known.clear()
 
     def plan(self, providers: Sequence[str]) -> None:
         """Count the runs that are to come, if each is made once."""
-        runs = sum(len(self.draws_for(level)) for level in self.levels)
+        runs = len(self.draws) * len(self.levels)
         known = sum(map(len, self._known.values()))
         self._planned = self._made + len(self.sources) * len(providers) * runs - known
 
@@ -292,7 +287,7 @@ class Lab:
                 with pool.longer(times):
                     results, places = ask(
                         self.sources[name],
-                        self.draws_for(level),
+                        self.draws,
                         provider,
                         level,
                         folder=self.folder,

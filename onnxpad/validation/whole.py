@@ -242,7 +242,7 @@ class Judgement:
             self._warnings.append(f"full optimisation not tried: {why}")
             self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
             return
-        for sample in range(len(lab.draws_for("full"))):
+        for sample in range(len(lab.draws)):
             self._runs += self._optimised(provider, sample, cases[sample])
 
     def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
@@ -307,7 +307,7 @@ class Judgement:
 
     def _runs_alone(self, runs: Sequence[Run]) -> bool:
         """Whether the rewritten model runs at every level, and the original nowhere."""
-        wanted = sum(len(self._lab.draws_for(level)) for level in self._lab.levels)
+        wanted = len(self._lab.draws) * len(self._lab.levels)
         alone = all(run.excused == (run.optimisation == "off") for run in runs)
         return alone and 0 < len(runs) == wanted
 
@@ -591,7 +591,7 @@ def validate_models(
             ranks = {(each.name, len(each.shape)) for each in model.inputs}
             theirs = {e.name: e.shape for e in other.inputs if (e.name, len(e.shape)) in ranks}
             known, random = pinned(model.inputs, theirs, sizes), model.random or other.random
-            model = replace(model, inputs=known, pads=model.pads or other.pads, random=random)
+            model = replace(model, inputs=known, random=random)
     except UndrawableError as error:
         subject = "original" if rewritten is None else "rewritten"
         return not_validated(str(error), subject=subject)

@@ -41,7 +41,7 @@ def said(line: str) -> str:
     except ModelError:
         return f"{asked}  =>  refused"
     fed = pinned(found.inputs, {}, dict(map(_limit, limits.split())))
-    marks = [word for word in ("quantised", "pads", "random") if getattr(found, word)]
+    marks = [word for word in ("quantised", "random") if getattr(found, word)]
     parts = [f"{found.nodes} nodes", *marks, f"inner {' '.join(sorted(found.inner))}"]
     parts += [f"{each.name} {each.elem_type} {_shape(each.shape)}" for each in fed]
     choices = [*size_choices(fed)]

@@ -167,16 +167,6 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
     assert [[shape[axis] // least % 2 for axis in (2, 3)] for shape in shapes] == [[0, 0], [1, 1]]
 
 
-def test_other_data_of_a_draw_stay_behind_what_is_added() -> None:
-    """Full optimisation runs on those before alone, which have the same places."""
-    model = parsed("g (float[4] x) => (float[4] y) { y = Relu (x) }", opset=21)
-    lab = Lab({"original": model}, outline(model), None)
-    lab.prepare((CPU,), 1, 0)
-    first, other = lab.draws
-    lab.add((added := draw(describe(model), {}, 5),))
-    assert (lab.draws, lab.draws_for("full")) == ((first, added, other), [first, added])
-
-
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
     model = parsed(text.format("N,H"), opset=21)
