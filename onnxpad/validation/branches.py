@@ -75,7 +75,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
-                again = (steered(first, each, again=True) for each in values)
+                again = (steered(first, each) for each in values)
                 further = steered_sizes(inputs, values)
                 other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
                 asked = chain(draws, found, again, other_sizes)

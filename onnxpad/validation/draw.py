@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -302,41 +302,33 @@ def _generator(each: Input, *seed: int) -> np.random.Generator:
     return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
 
 
-def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
     """Values, by name, for the bools and whole numbers that may decide what runs; not too many."""
-    values = dict[str, list[Array]]()
+    values = dict[str, list[int]]()
     for each in inputs:
-        data, dtype = feeds[each.name], numpy_type(each)
-        if dtype.kind in "biu" and 0 < data.size <= _MOST_CHOOSING:
+        dtype = numpy_type(each)
+        if dtype.kind in "biu" and 0 < feeds[each.name].size <= _MOST_CHOOSING:
             near = [n + step for n in each.compared for step in (0, 1)]
-            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
-            fit = [n for n in chosen if np.array(n).astype(dtype) == n]
-            values[each.name] = [np.full_like(data, n) for n in fit]
+            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
+            values[each.name] = [n for n in chosen if np.array(n).astype(dtype) == n]
     for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
         yield dict(zip(values, some, strict=True))
 
 
-def steered(first: Draw, values: Mapping[str, Array], *, again: bool = False) -> Draw:
+def steered(first: Draw, values: Mapping[str, int]) -> Draw:
     """A draw with other values of some inputs."""
     if not values:
         return first
-    feeds = {n: np.full_like(first.feeds[n], v.flat[0]) for n, v in values.items()}
-    told = (f"{name} {data.flat[0]}" for name, data in values.items())
+    feeds = {name: np.full_like(first.feeds[name], value) for name, value in values.items()}
+    told = (f"{name} {data.flat[0]}" for name, data in feeds.items())
     how = ", ".join((first.drawn[1], *told))
-    return described({**first.feeds, **feeds}, how, again=again)
+    return described({**first.feeds, **feeds}, how, again=first.again)
 
 
 def steered_sizes(
-    inputs: Sequence[Input], values: Iterable[dict[str, Array]] | None = None, seed: int = 0
-) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
-    """Each of some values that may decide what runs with all guesses of sizes; not too many.
-
-    Without values these are all that fit what is drawn of the first sizes.
-    """
-    if values is None:
-        choices = islice(size_choices(inputs), 1)  # none where no memory holds the data
-        feeds = (draw(inputs, sizes, seed).feeds for sizes in choices)
-        values = chain.from_iterable(steerings(inputs, each) for each in feeds)
+    inputs: Sequence[Input], values: Iterable[dict[str, int]]
+) -> Iterable[tuple[dict[str, int], dict[str, int]]]:
+    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
     return islice(product(values, size_choices(inputs)), _MOST_STEERED)
 
 

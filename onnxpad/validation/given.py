@@ -154,7 +154,6 @@ class _Given:
     ) -> None:
         self.title, self.sets = _sets(source, title)
         self._model, self._notes, self._layout = model, notes, layout
-        self._by_order = dict[str, str]()  # arrays taken by order, in words
 
     def note(self, text: str) -> None:
         """Adds a note unless it is there already."""
@@ -182,9 +181,7 @@ class _Given:
         for (name, array), each in zip(left.items(), lacking, strict=True):
             found[each.name] = array
             if each in wanted:
-                taken = f"{name!r} taken as {_role(each)} {each.name!r}, by order"
-                self._by_order[each.name] = taken
-                self.note(taken)
+                self.note(f"{name!r} taken as {_role(each)} {each.name!r}, by order")
         return {each.name: found[each.name] for each in wanted if each.name in found}
 
     def draw(self, found: Mapping[str, Array]) -> Draw:
@@ -199,11 +196,9 @@ class _Given:
             raise UsageError(f"{self.title} {said}")
         array = self._typed(each, found[each.name])
         if (fit := aligned(array, each.shape)) is None:
-            taken = self._by_order.get(each.name)
             raise UsageError(
                 f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, but the "
                 f"model declares {shape_text(each.shape)}"
-                + (f" ({taken}; give the arrays the model's names)" if taken else "")
             )
         self._layout |= {each.name: fit.how} if fit.how else {}
         return np.ascontiguousarray(fit.array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, product, repeat
+from itertools import chain, islice, product, repeat
 from pathlib import Path
 
 import onnx
@@ -36,6 +36,7 @@ from onnxpad.validation.draw import (
     size_choices,
     steered,
     steered_sizes,
+    steerings,
 )
 from onnxpad.validation.result import Placement
 
@@ -231,7 +232,7 @@ class Lab:
         inputs = self.model.inputs
         found: list[tuple[Draw, Result]] = []
         taken: list[Mapping[str, int]] = []
-        steering: Mapping[str, Array] = {}  # without which the model does not run
+        steering: Mapping[str, int] = {}  # without which the model does not run
         why = ""
 
         def runs(session: Session, fed: Draw) -> bool:
@@ -244,19 +245,21 @@ class Lab:
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
-                fresh = size_choices(inputs)
+                fresh, firsts = size_choices(inputs), [*islice(size_choices(inputs), 1)]
                 for number in range(max(2, samples)):
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    further = () if number else steered_sizes(inputs, seed=seed)
-                    for values, sizes in chain(zip(repeat(steering), asked), further):
+                    fed = (draw(inputs, each, seed).feeds for each in firsts if not number)
+                    further = chain.from_iterable(steerings(inputs, each) for each in fed)
+                    last = steered_sizes(inputs, further)
+                    for values, sizes in chain(zip(repeat(steering), asked), last):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []
                             break
-                if found and (last := other_data(inputs, found[0][0], seed)) is not None:
-                    runs(session, steered(last, steering, again=True))
+                if found and (more := other_data(inputs, found[0][0], seed)) is not None:
+                    runs(session, steered(more, steering))
         except LimitError:
             if not found:
                 raise
@@ -314,8 +317,8 @@ class Lab:
         draws: Sequence[Draw],
         provider: str = CPU,
         level: Optimisation = "off",
-    ) -> list[dict[str, Array]] | None:
-        """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
+    ) -> list[dict[str, Array]]:
+        """Tensors of a model, also inner ones, for each set of inputs; none if the runtime fails.
 
         A model that draws numbers runs anew for each set, so that it draws the same.
         """
@@ -329,7 +332,7 @@ class Lab:
             outputs=tensors,
         )
         failed = any(result.error for result in results)
-        return None if failed else [{**result.outputs} for result in results]
+        return [] if failed else [{**result.outputs} for result in results]
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""

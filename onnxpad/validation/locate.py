@@ -198,11 +198,10 @@ def restless(
 
     It computes them again in one session, unless it draws numbers, and afresh in another one.
     """
-    times = 1 if lab.model.random else 2
-    runs = lab.values("original", names, [draw] * times, level=level) or []
-    fresh = (runs and lab.values("original", names, [draw], level=level)) or []
-    pairs = ((name, runs[0][name], other[name]) for other in [*runs[1:], *fresh] for name in names)
-    seen = [compare(*pair, tolerance) for pair in pairs]
+    runs = lab.values("original", names, [draw] * (1 if lab.model.random else 2), level=level)
+    fresh = runs and lab.values("original", names, [draw], level=level)
+    others = [*runs[1:], *fresh] if fresh else []
+    seen = [compare(name, runs[0][name], e[name], tolerance) for e in others for name in names]
     return {each.output: each for each in seen if not each.ok}
 
 
