@@ -223,15 +223,16 @@ class Judgement:
         if ours[-1].late:
             self.leave_out(f"original model: {ours[-1].error}", provider)
             return
-        if not ours[-1].error:
-            self._lost = [e.name for e in lab.model.outputs if e.name not in ours[-1].outputs]
-            for name in self._lost:
-                self.leave_out(f"output {name!r} is no tensor", output=True)
         if provider != CPU:
             self._compare_across(provider)
         found = [self._plain(provider, sample) for sample in range(len(lab.draws))]
         plain = [run for runs, _ in found for run in runs]
         cases = [case for _, case in found]
+        given = next((case.expected.outputs for case in cases if case is not None), None)
+        if given is not None:
+            self._lost = [e.name for e in lab.model.outputs if e.name not in given]
+            for name in self._lost:
+                self.leave_out(f"output {name!r} is no tensor", output=True)
         self._note_compared(found)
         self._runs += plain
         mine = [run for run in plain if run.subject == lab.subject]
