@@ -30,7 +30,7 @@ ORDER: Final = (
     # By one table of meaning, which the proof goes by too: it knows no pass.
     "graph", "semantics", "facts", "proof",
     # Running models: it knows no pass either.
-    "runtimes", "validation.channels", "validation", "probe",
+    "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
     "runtimes.onnxruntime.neighbours",

@@ -113,24 +113,6 @@ def test_small_shares_may_differ_by_roundings_of_one() -> None:
     assert onnxpad.validate(model(0), model(0, "0, 0, 2, 2")).outcome == "failed"
 
 
-def test_a_long_signal_beside_a_single_state_is_drawn() -> None:
-    model = parsed("""<ir_version: 9, opset_import: ["" : 17]>
-        g (float[N, T] x, float[2, M, 4] state) => (float[a, b, c] y, float[d, e] z)
-        <int64[1] one = {1}, int64[1] first = {0}, int64[6] p = {0, 0, 2, 0, 0, 1}>
-        {
-          u = Unsqueeze (x, one)
-          q = Pad (u, p)
-          y = Conv (q, w)
-          s = ReduceSum <keepdims = 0> (state, first)
-          r = ReduceSum <keepdims = 1> (x, one)
-          t = Transpose (r)
-          z = MatMul (t, s)
-        }""")
-    weight = onnx.numpy_helper.from_array(np.ones((1, 1, 200), np.float32), "w")
-    model.graph.initializer.append(weight)
-    assert onnxpad.fix(model).ok
-
-
 def test_given_inputs_are_run_in_place_of_drawn_ones() -> None:
     given = {"x": np.zeros((1, 2, 9, 8), np.float32)}
     result = onnxpad.fix(FOLDS, inputs=given)

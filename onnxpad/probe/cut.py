@@ -36,11 +36,11 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
-from onnxpad.runtimes.sessions import Answer, Array, Value, answers
+from onnxpad.runtimes.sessions import Answer, Array, answers
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, gathering, operator_of
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.validation import evaluator
-from onnxpad.validation.compare import compare
+from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import Draw
 
 # Most elements of a tensor in a cut.
@@ -487,7 +487,7 @@ _SMALL = 1 << 12
 
 _SEEDS = 3
 
-_Runs = tuple[dict[Draw, dict[str, Value]], EngineError | None]
+_Runs = tuple[dict[Draw, dict[str, Array]], EngineError | None]
 """The outputs for each of the inputs that a model ran on, and the first error."""
 _Inputs = tuple[tuple[tuple[str, int], tuple[int, ...]], ...]
 """Names and element types, with shapes."""
@@ -579,13 +579,12 @@ def _compared(
 def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
     if isinstance(answers_or_error, EngineError):
         return {}, answers_or_error
-    answered: dict[Draw, dict[str, Value]] = {}
-    complaint = None
+    answered, complaint = {}, None
     for draw, answer in zip(draws, answers_or_error, strict=True):
         if isinstance(answer, EngineError):
             complaint = complaint or answer
         else:
-            answered[draw] = answer
+            answered[draw] = tensors(answer)  # what a cut computes is nothing else
     return answered, complaint
 
 

@@ -53,8 +53,7 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     """The array with its axes arranged to fit a shape.
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
-    last axis to axis 1 or back (NHWC and NCHW, of any rank); both. None if two ways of one kind
-    give other elements.
+    last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
 
     >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
@@ -63,14 +62,11 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
     >>> aligned(np.zeros((1, 3)), (1, 4)) is None
     True
     """
-    plain, moved = [Arrangement(array, array.shape)], [*_moved(array, shape)]
-    for some in (plain, moved):
+    for some in ([Arrangement(array, array.shape)], [*_moved(array, shape)]):
         ways = [each for each in some if fits(each.array.shape, shape)]
-        ways = ways or [way for each in some for way in _resized(each, shape)]
+        ways += [way for each in some for way in _resized(each, shape)]
         if ways:
-            first, *others = ways
-            same = all(_same_order(first.array, other.array) for other in others)
-            return first if same else None
+            return ways[0]
     return None
 
 
@@ -82,7 +78,7 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
     """
     fit = aligned(array, other.shape)
     moved = [each for each in _moved(array, other.shape) if each.array.shape == other.shape]
-    if not moved or other.dtype.kind not in "iuf" or (fit and fit.moved):
+    if not moved or other.dtype.kind not in "iuf":
         return fit
     return min([fit, *moved] if fit else moved, key=lambda way: distance(way.array, other))
 
@@ -125,11 +121,3 @@ def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
         for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
             if base.ndim > 2 and len(shape) > 1 and isinstance(shape[axis], int):
                 yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
-
-
-def _same_order(one: Array, other: Array) -> bool:
-    """Whether two views of one array have the same elements at the same places."""
-    return one.shape == other.shape and all(
-        size == 1 or stride == also
-        for size, stride, also in zip(one.shape, one.strides, other.strides, strict=True)
-    )

@@ -7,7 +7,7 @@ the model says so (a Gather beyond the end, which no shape inference sees).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 
@@ -17,12 +17,11 @@ from msgspec import Struct
 
 from onnxpad.file.proto_walk import named_bodies
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
-from onnxpad.runtimes.sessions import Array, Session, folder_of, open_session
+from onnxpad.runtimes.sessions import Session, folder_of, open_session
 from onnxpad.validation.draw import (
     Draw,
     Input,
     draw,
-    overridable,
     steered,
     steered_sizes,
     steerings,
@@ -64,7 +63,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
-    first, values = lab.draws[0], [*_values(lab.draws[0], inputs, *models.values())]
+    first, values = lab.draws[0], [*steerings(inputs, lab.draws[0].feeds)]
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}
         entered = dict[Place, Draw | None].fromkeys(other)
@@ -76,7 +75,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
-                again = (steered(first, each, again=True) for each in values)
+                again = (steered(first, each) for each in values)
                 further = steered_sizes(inputs, values)
                 other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
                 asked = chain(draws, found, again, other_sizes)
@@ -91,18 +90,6 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
             if at not in inner
         ]
     return tuple(found), sites
-
-
-def _values(
-    first: Draw, inputs: Sequence[Input], original: onnx.ModelProto, rewritten: onnx.ModelProto
-) -> Iterator[dict[str, Array]]:
-    """Values for all that may steer both models, also for inputs that have a default."""
-    steering, feeds = [*inputs], {**first.feeds}
-    for each, data in overridable(original) if inputs else ():
-        if any(each.name == value.name for value in rewritten.graph.input):
-            steering.append(each)
-            feeds[each.name] = data
-    return steerings(steering, feeds)
 
 
 def _with_failures(model: onnx.ModelProto, places: Sequence[Place]) -> onnx.ModelProto:

@@ -1,12 +1,9 @@
-"""Compares two values of one output, bit for bit and within a tolerance.
-
-Values are those that `sessions.Session.run` returns.
-"""
+"""Compares two values of one output, bit for bit and within a tolerance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,80 +64,93 @@ class Tolerance(Struct, frozen=True):
 
 def compare(
     output: str,
-    before: Value,
-    after: Value,
+    before: Array,
+    after: Array,
     tolerance: Tolerance = Tolerance(),
     noise: float = 0.0,
-    moved: Sequence[Value] = (),
+    moved: Sequence[Array] = (),
 ) -> Comparison:
     """How `after` differs from `before`.
 
     Floats may differ within the tolerance. Other types must be equal unless a tolerance is given
     explicitly. NaN and infinities must be at the same places.
     """
+    shape, dtype = shape_text(before.shape), before.dtype.name
     if detail := misfit(before, after):
-        shape, dtype = "", ""
-        if isinstance(before, np.ndarray):
-            shape, dtype = shape_text(before.shape), before.dtype.name
         return Comparison(
             output, False, math.nan, math.nan, detail, ok=False, shape=shape, dtype=dtype
         )
-    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        with np.errstate(all="ignore"):
-            return _compare_tensors(output, before, after, tolerance, noise, moved)
-    parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
-    return Comparison(
-        output,
-        equal=all(part.equal for part in parts),
-        max_abs=float(np.max([part.max_abs for part in parts], initial=0.0)),
-        max_rel=float(np.max([part.max_rel for part in parts], initial=0.0)),
-        detail=next((f"{part.output}: {part.detail}" for part in parts if part.detail), ""),
-        ok=all(part.ok for part in parts),
-        ulp=max((part.ulp for part in parts if part.ulp is not None), default=None),
-        special=sum(part.special for part in parts),
-        differing=sum(part.differing for part in parts),
-    )
+    a, b = _number(before).reshape(-1), _number(after).reshape(-1)
+    places = np.flatnonzero(_unequal(a, b))
+    equal, special, worst, scale = not len(places), 0, 0, _greatest(a)
+    within, max_abs, detail = equal, 0.0 if equal else math.nan, ""
+    if a.dtype.kind in "iufc" and not equal:
+        gap = np.abs(deviation(a, b))[places]
+        special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
+        limits = allowed(before, tolerance, moved).reshape(-1)[places]
+        within = not special and bool(np.all(gap <= limits + 2 * noise))
+        max_abs = math.nan if special else float(gap.max())
+    if not within:
+        sides = f", NaN or infinity on one side in {special} places" if special else ""
+        detail = (
+            f"{a[places[0]]} became {b[places[0]]} at {list(_place(places[0], before))}{sides} "
+            f"({len(places)} of {a.size} elements differ)"
+        )
+    with np.errstate(all="ignore"):
+        return Comparison(
+            output,
+            equal=equal,
+            max_abs=max_abs,
+            max_rel=0.0 if equal else max_abs / scale if scale else max_abs * math.inf,
+            detail=detail,
+            ok=within,
+            shape=shape,
+            dtype=dtype,
+            ulp=_ulp(before, after),
+            cosine=1.0 if equal and scale and a.dtype.kind in "iuf" else _cosine(a, b, scale),
+            argmax=_argmax(before.shape, a, b),
+            special=special,
+            worst=() if equal else _place(places[worst], before),
+            noise=noise,
+            differing=len(places),
+            elements=before.size,
+        )
 
 
 def alike(
     output: str,
-    exact: Value,
-    moved: Value,
-    found: Value,
+    exact: Array,
+    moved: Array,
+    found: Array,
     tolerance: Tolerance = Tolerance(),
     noise: float = 0.0,
 ) -> bool:
     """Whether each element of `found` agrees with that of `exact` or of `moved`."""
     target, sides = moved, (exact, moved, found)
-    tensors = [each for each in sides if isinstance(each, np.ndarray) and each.dtype.kind in "fiu"]
-    if len({(each.shape, each.dtype) for each in tensors}) == 1 and len(tensors) == len(sides):
-        one, other = (np.abs(deviation(each, tensors[2])) for each in tensors[:2])
-        target = np.where(other <= one, tensors[1], tensors[0])
+    if len({(each.shape, each.dtype) for each in sides}) == 1 and found.dtype.kind in "fiu":
+        one, other = (np.abs(deviation(each, found)) for each in sides[:2])
+        target = np.where(other <= one, moved, exact)
     return compare(output, target, found, tolerance, noise, (exact, moved)).ok
 
 
-def is_flat(values: Sequence[Value]) -> bool:
+def is_flat(values: Sequence[Array]) -> bool:
     """Whether an output, with these values for different data, varies too little to be evidence.
 
     It has to vary over its elements and, if it is known for other data of the same shape, between
-    both. Sequences and maps always count as evidence.
+    both.
 
     >>> is_flat([np.array([0.1, 0.1001])]), is_flat([np.array([0.1, 0.2])])
     (True, False)
     >>> is_flat([np.array([0.1, 0.2])] * 2), is_flat([np.array([3.0]), np.array([4.0])])
     (True, False)
     """
-    tensors = [value for value in values if isinstance(value, np.ndarray)]
-    if not tensors or len(tensors) != len(values):
-        return False
-    if all(_is_even(tensor) for tensor in tensors):
-        return True
-    first, *others = tensors
+    first, *others = values
     alike = [other for other in others if other.shape == first.shape]
-    return bool(alike) and all(_is_near(first, other) for other in alike)
+    same = bool(alike) and all(_is_near(first, other) for other in alike)
+    return same or all(map(_is_even, values))
 
 
-def is_discrete(value: Value) -> bool:
+def is_discrete(value: Array) -> bool:
     """Whether a tensor has truths, strings, numbers of things, or looks like classes.
 
     >>> is_discrete(np.array([3])), is_discrete(np.array([1.0, 0, 0, 0, 1, 0, 0, 0]))
@@ -148,8 +158,6 @@ def is_discrete(value: Value) -> bool:
     >>> is_discrete(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]))
     False
     """
-    if not isinstance(value, np.ndarray):
-        return False
     if value.dtype.kind in "bOSU":
         return True
     if value.dtype.kind in "iu" and value.itemsize > 1 and value.size < 2 * _CLASSES:
@@ -158,21 +166,21 @@ def is_discrete(value: Value) -> bool:
     return _CLASSES * len(np.unique(some)) <= some.size
 
 
-def misfit(before: Value, after: Value) -> str:
+def misfit(before: Array, after: Array) -> str:
     """Why two values cannot be compared element by element, in one line; empty if they can."""
-    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        if before.dtype != after.dtype:
-            return f"has type {after.dtype}, was {before.dtype}"
-        # A Loop without iterations gathers no elements along axis 0. The runtime then takes the
-        # other sizes from shape inference, with 0 for those that are unknown.
-        gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
-        if before.shape != after.shape and not gathers:
-            return f"has shape {shape_text(after.shape)}, was {shape_text(before.shape)}"
+    if before.dtype != after.dtype:
+        return f"has type {after.dtype}, was {before.dtype}"
+    # A Loop without iterations gathers no elements along axis 0. The runtime then takes the
+    # other sizes from shape inference, with 0 for those that are unknown.
+    gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
+    if before.shape == after.shape or gathers:
         return ""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return "" if before.keys() == after.keys() else "has other keys"
-    was, now = _kind(before), _kind(after)
-    return "" if was == now else f"is {now}, was {was}"
+    return f"has shape {shape_text(after.shape)}, was {shape_text(before.shape)}"
+
+
+def tensors(values: Mapping[str, Value]) -> dict[str, Array]:
+    """The tensors among values by name, without sequences, maps and empty ones."""
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def shape_text(shape: Sequence[int | str]) -> str:
@@ -195,7 +203,7 @@ def deviation(before: Array, after: Array) -> Array:
     return np.asarray(np.where(np.isfinite(apart), apart, np.inf))
 
 
-def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) -> Array:
+def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Array] = ()) -> Array:
     """The difference allowed of each element of a tensor of numbers.
 
     Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
@@ -209,7 +217,7 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
         if tolerance.atol is not None or not share:
             return np.asarray(near + share)
         eps, around = float(np.finfo(before.dtype).eps), around * scale
-        steps = [e for e in moved if isinstance(e, np.ndarray) and e.shape == before.shape]
+        steps = [each for each in moved if each.shape == before.shape]
         for axis in sorted({min(1, before.ndim - 1), before.ndim - 1}) if before.ndim else ():
             size = before.shape[axis]
             if size < 2 or before.size < _LEAST_CHANNEL * size:
@@ -224,50 +232,6 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Value] = ()) ->
             # A share near 0 is rounded as 1 is where it comes from one near 1, as Sigmoid's does.
             rounding = max(rounding, min(_SHARES * eps, _LEAST_SHARE * scale))
     return np.asarray(near + share * around + rounding)
-
-
-def _compare_tensors(
-    output: str,
-    before: Array,
-    after: Array,
-    tolerance: Tolerance,
-    noise: float,
-    moved: Sequence[Value],
-) -> Comparison:
-    a, b = _number(before).reshape(-1), _number(after).reshape(-1)
-    places = np.flatnonzero(_unequal(a, b))
-    equal, special, worst, scale = not len(places), 0, 0, _greatest(a)
-    within, max_abs, detail = equal, 0.0 if equal else math.nan, ""
-    if a.dtype.kind in "iufc" and not equal:
-        gap = np.abs(deviation(a, b))[places]
-        special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
-        limits = allowed(before, tolerance, moved).reshape(-1)[places]
-        within = not special and bool(np.all(gap <= limits + 2 * noise))
-        max_abs = math.nan if special else float(gap.max())
-    if not within:
-        sides = f", NaN or infinity on one side in {special} places" if special else ""
-        detail = (
-            f"{a[places[0]]} became {b[places[0]]} at {list(_place(places[0], before))}{sides} "
-            f"({len(places)} of {a.size} elements differ)"
-        )
-    return Comparison(
-        output,
-        equal=equal,
-        max_abs=max_abs,
-        max_rel=0.0 if equal else max_abs / scale if scale else max_abs * math.inf,
-        detail=detail,
-        ok=within,
-        shape=shape_text(before.shape),
-        dtype=before.dtype.name,
-        ulp=_ulp(before, after),
-        cosine=1.0 if equal and scale and a.dtype.kind in "iuf" else _cosine(a, b, scale),
-        argmax=_argmax(before.shape, a, b),
-        special=special,
-        worst=() if equal else _place(places[worst], before),
-        noise=noise,
-        differing=len(places),
-        elements=before.size,
-    )
 
 
 def _place(flat: int, tensor: Array) -> tuple[int, ...]:
@@ -334,23 +298,6 @@ def _greatest(number: Array) -> float:
     """The greatest finite magnitude of all; 0.0 if there is none."""
     with np.errstate(all="ignore"):
         return _magnitudes(number).item() if number.dtype.kind in "iufc" else 0.0
-
-
-def _kind(value: Value) -> str:
-    if value is None:
-        return "empty"
-    if isinstance(value, np.ndarray):
-        return "a tensor"
-    return "a map" if isinstance(value, Mapping) else f"a sequence of {len(value)}"
-
-
-def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Value]]]:
-    """The pairs of tensors inside two maps or sequences that fit each other."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        yield "values", (np.array([*before.values()]), np.array([after[key] for key in before]))
-    elif before is not None and after is not None:
-        for index, (was, now) in enumerate(zip(before, after, strict=True)):
-            yield f"element {index}", (was, now)
 
 
 def _is_even(tensor: Array) -> bool:

@@ -10,11 +10,12 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 from msgspec import Struct, field
 from msgspec.structs import replace
 from onnx import TensorProto
@@ -22,10 +23,9 @@ from onnx.helper import get_attribute_value
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, few
-from onnxpad.file.proto_walk import bodies, unfolds, walked
+from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
-from onnxpad.validation.channels import channels, inlined
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
@@ -34,36 +34,17 @@ _SIZES = (
 )
 """Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
 
-_LONG = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8000, 16000, 32000, 64000)
-"""Guesses for one open size of a signal, all others being 1: windows need many elements."""
-
-_SIGNAL = 3  # axes of a signal at most: the batch, channels and time
-
 _STEPS = (2, 4, 8, 16, 32)
 """How far sizes are moved for models that take no other parity, such as those that halve theirs."""
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
-_MOST_STEERED = 64  # draws, or values, for what decides that
+_MOST_STEERED = 128  # draws, or values, for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
-_OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
+_MOST_INLINED = 10_000  # nodes
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
-
-_INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
-    ("Gather", 1): (0, 0),
-    ("GatherElements", 1): (0, 0),
-    ("EmbedLayerNormalization", 0): (2, 0),
-    ("EmbedLayerNormalization", 1): (4, 0),
-}
-"""(operator, input of indices): (the input indexed, the axis if no attribute names one)."""
-
-_CARRIERS = frozenset({
-    "Cast", "Clip", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad",
-    "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
-})  # fmt: skip
-"""Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
@@ -75,14 +56,13 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    Indices have an upper `bound` (exclusive); `sizes` are those admitted for open dimensions, by
-    name; `compared` are the constants that integers are compared with.
+    `sizes` are those admitted for open dimensions, by name; `compared` are the whole numbers that
+    anything in the model is compared with.
     """
 
     name: str
     elem_type: int
     shape: tuple[int | str, ...]
-    bound: int | None = None
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
     compared: tuple[int, ...] = ()
 
@@ -99,7 +79,6 @@ class Interface(Struct, frozen=True):
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
-        pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
     """
@@ -108,7 +87,6 @@ class Interface(Struct, frozen=True):
     nodes: int
     quantised: bool
     outputs: tuple[Output, ...] = ()
-    pads: bool = False
     inner: frozenset[str] = frozenset()
     random: bool = False
 
@@ -150,7 +128,6 @@ def outline(model: onnx.ModelProto) -> Interface:
         len(operators),
         not _QUANTISERS.isdisjoint(operators),
         outputs,
-        not {"Pad", "MaxPool"}.isdisjoint(operators),
         frozenset(name for node in model.graph.node for name in node.output if name),
         bool(drawn(model)),
     )
@@ -164,22 +141,34 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
-    uses = _Uses(model)
-    inputs = [uses.input(value) for value in _fed(model.graph)]
-    if not any(_opens_channels(each.shape) for each in inputs):
-        return tuple(inputs)
-    known = channels(model)
-    return tuple(
-        replace(each, shape=tuple(known.get(str(dim), dim) for dim in each.shape))
-        for each in inputs
-    )
+    kept = {tensor.name for tensor in model.graph.initializer}
+    kept |= {sparse.values.name for sparse in model.graph.sparse_initializer}
+    numbers = _compared(inlined(model))
+    return tuple(_input(value, numbers) for value in model.graph.input if value.name not in kept)
 
 
-def _opens_channels(shape: Sequence[int | str]) -> bool:
-    """Whether channels may be open: not if the others are, and one that may be theirs is not."""
-    opened = sum(isinstance(size, str) for size in shape[1:])
-    fixed = any(isinstance(size, int) for size in (*shape[1:2], *shape[-1:]))
-    return opened > 0 and not (fixed and opened == len(shape) - 2)
+def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
+    """The whole numbers that something is compared with, also in bodies."""
+    constants = {each.name: each for each in model.graph.initializer}
+    nodes = [*walked(model.graph.node)]
+    for node in nodes:
+        constants |= {each.name: each for body in bodies(node) for each in body.initializer}
+        if node.output and (held := constant_of(node)) is not None:
+            constants[node.output[0]] = held
+    read = (name for node in nodes if node.op_type in _COMPARISONS for name in node.input)
+    ones = (constants[name] for name in read if name in constants)
+    near = [each for each in ones if math.prod(each.dims) == 1 and not each.external_data]
+    numbers = [onnx.numpy_helper.to_array(each).reshape(()) for each in near]
+    whole = [n for n in numbers if n.dtype.kind in "iuf" and float(n).is_integer()]
+    return tuple({int(n): None for n in whole if abs(n) < _ENDLESS})
+
+
+def _input(value: onnx.ValueInfoProto, compared: tuple[int, ...]) -> Input:
+    """What is to be fed for an input of the model; of an unknown rank, one axis."""
+    name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
+    if not kind:
+        raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
+    return Input(name, kind, (f"{name}[0]",) if shape is None else shape, compared=compared)
 
 
 def pinned(
@@ -221,8 +210,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
     For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large. Without such limits, all have a size that is not open at last,
-    then one after the other grows, the rest being 1 or a batch that is not open.
+    unless the last is very large.
     """
     inputs = tuple(inputs)
     first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
@@ -237,14 +225,6 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
         guesses.append(sizes)
-    if not limited:
-        fixed = [(axis, dim) for _, axis, dim in _axes(inputs) if isinstance(dim, int) and dim]
-        signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL)
-        lengths = first.keys() & {dim for shape in signals for dim in shape} - batches
-        bases = 1, *(size for axis, size in fixed if axis == 0)
-        guesses += [dict.fromkeys(first, size) for _, size in fixed]
-        longer = product(bases, _LONG, sorted(lengths))
-        guesses += [{**dict.fromkeys(first, base), dim: size} for base, size, dim in longer]
     seen: list[dict[str, int]] = []
     for sizes in guesses:
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
@@ -322,44 +302,33 @@ def _generator(each: Input, *seed: int) -> np.random.Generator:
     return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
 
 
-def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Values, by name, for the bools and whole numbers that may decide what runs; not too many.
-
-    Those come first that numbers are compared with, then their neighbours.
-    """
-    values = dict[str, list[Array]]()
+def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
+    """Values, by name, for the bools and whole numbers that may decide what runs; not too many."""
+    values = dict[str, list[int]]()
     for each in inputs:
-        data, dtype = feeds[each.name], numpy_type(each)
-        if dtype.kind in "biu" and 0 < data.size <= _MOST_CHOOSING:
-            near = [n + step for step in (0, -1, 1) for n in each.compared]
-            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*near, *range(4)))
-            fit = [n for n in chosen if np.array(n).astype(dtype) == n]
-            values[each.name] = [np.full_like(data, n) for n in fit]
+        dtype = numpy_type(each)
+        if dtype.kind in "biu" and 0 < feeds[each.name].size <= _MOST_CHOOSING:
+            near = [n + step for n in each.compared for step in (0, 1)]
+            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
+            values[each.name] = [n for n in chosen if np.array(n).astype(dtype) == n]
     for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
         yield dict(zip(values, some, strict=True))
 
 
-def steered(first: Draw, values: Mapping[str, Array], *, again: bool = False) -> Draw:
-    """A draw with other values, perhaps of inputs that have a default and are not in it."""
+def steered(first: Draw, values: Mapping[str, int]) -> Draw:
+    """A draw with other values of some inputs."""
     if not values:
         return first
-    feeds = {n: np.full_like(first.feeds.get(n, v), v.flat[0]) for n, v in values.items()}
-    told = (f"{name} {data.flat[0]}" for name, data in values.items())
+    feeds = {name: np.full_like(first.feeds[name], value) for name, value in values.items()}
+    told = (f"{name} {data.flat[0]}" for name, data in feeds.items())
     how = ", ".join((first.drawn[1], *told))
-    return described({**first.feeds, **feeds}, how, again=again)
+    return described({**first.feeds, **feeds}, how, again=first.again)
 
 
 def steered_sizes(
-    inputs: Sequence[Input], values: Iterable[dict[str, Array]] | None = None, seed: int = 0
-) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
-    """Each of some values that may decide what runs with all guesses of sizes; not too many.
-
-    Without values these are all that fit what is drawn of the first sizes.
-    """
-    if values is None:
-        choices = islice(size_choices(inputs), 1)  # none where no memory holds the data
-        feeds = (draw(inputs, sizes, seed).feeds for sizes in choices)
-        values = chain.from_iterable(steerings(inputs, each) for each in feeds)
+    inputs: Sequence[Input], values: Iterable[dict[str, int]]
+) -> Iterable[tuple[dict[str, int], dict[str, int]]]:
+    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
     return islice(product(values, size_choices(inputs)), _MOST_STEERED)
 
 
@@ -373,7 +342,7 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     for each in inputs:
         data = _data(each, first.feeds[each.name].shape, _generator(each, seed, 1))
         is_signed = "float" in data.dtype.name or data.dtype == np.int8
-        if is_signed and each.bound is None and data.size:
+        if is_signed and data.size:
             data, below = _negative(data), True
         feeds[each.name] = data
     if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
@@ -429,24 +398,15 @@ def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Normally distributed floats; integers below the bound, else such as they are compared with.
-
-    Else whole bytes, or 0 and 1.
-    """
+    """Normally distributed floats, whole bytes, and other integers of 0 and 1."""
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
-    dtype, end = numpy_type(each), 2
-    if dtype.kind in "iu":
+    dtype = numpy_type(each)
+    if dtype.kind in "iu" and dtype.itemsize == 1:
         limits = np.iinfo(dtype)
-        if each.bound is not None:
-            end = min(each.bound, int(limits.max) + 1)
-        elif each.compared:
-            others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
-            return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
-        elif dtype.itemsize == 1:
-            return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.kind in "biu":
-        return np.asarray(generator.integers(0, end, shape)).astype(dtype)
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
     real = np.asarray(generator.standard_normal(shape))
     if dtype.kind == "c":
         return (real + 1j * generator.standard_normal(shape)).astype(dtype)
@@ -460,28 +420,6 @@ def _negative(data: Array) -> Array:
         return np.asarray(below.astype(data.dtype))
     wide = data.astype(np.float32)
     return np.asarray(-np.abs(wide) - np.float32(0.5)).astype(data.dtype)
-
-
-def overridable(model: onnx.ModelProto) -> list[tuple[Input, Array]]:
-    """Single bools, and numbers that are compared with others, that have a default, with that."""
-    if model.ir_version < _OVERRIDABLE:
-        return []
-    uses, small = _Uses(model), filter(_is_one, model.graph.initializer)
-    held = {each.name: onnx.numpy_helper.to_array(each) for each in small}
-    found = [uses.input(each) for each in model.graph.input if each.name in held]
-    choosing = (e for e in found if e.compared or e.elem_type == TensorProto.BOOL)
-    return [(each, held[each.name]) for each in choosing]
-
-
-def _is_one(tensor: onnx.TensorProto) -> bool:
-    """Whether a constant is one element, and in the file."""
-    return math.prod(tensor.dims) == 1 and not tensor.external_data
-
-
-def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    kept = {tensor.name for tensor in graph.initializer}
-    kept |= {sparse.values.name for sparse in graph.sparse_initializer}
-    return [value for value in graph.input if value.name not in kept]
 
 
 def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
@@ -505,59 +443,14 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
-class _Uses:
-    """What tensors of a model are used for, also in its bodies and functions."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        model = inlined(model)
-        self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
-        self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
-        for node in walked(model.graph.node):
-            for index, name in enumerate(node.input):
-                self._readers.setdefault(name, []).append((node, index))
-            for body in bodies(node):
-                self._constants |= {tensor.name: tensor for tensor in body.initializer}
-            if node.output and (held := constant_of(node)) is not None:
-                self._constants[node.output[0]] = held
-        values = (*model.graph.value_info, *model.graph.input)
-        self._shapes = {value.name: _shape(value) or () for value in values}
-        self._shapes |= {name: tuple(held.dims) for name, held in self._constants.items()}
-
-    def input(self, value: onnx.ValueInfoProto) -> Input:
-        """What is to be fed for an input of the model; of an unknown rank, one axis."""
-        name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
-        if not kind:
-            raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-        bounds, compared = list[int](), dict[int, None]()
-        for node, index in self._reached(name):
-            if (node.op_type, index) in _INDICES:
-                data, axis = _INDICES[node.op_type, index]
-                indexed = dict(enumerate(self._shapes.get(node.input[data], ())))
-                axis = next((each.i for each in node.attribute if each.name == "axis"), axis)
-                size = indexed.get(axis + len(indexed) * (axis < 0))
-                bounds += [size] if isinstance(size, int) else []
-            other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
-            if (held := self._constants.get(other)) is not None and _is_one(held):
-                number = onnx.numpy_helper.to_array(held).reshape(())
-                whole = number.dtype != object and float(number).is_integer()
-                compared |= {int(number): None} if whole and abs(number) < _ENDLESS else {}
-        return Input(
-            name,
-            kind,
-            (f"{name}[0]",) if shape is None else shape,
-            max(1, min(bounds)) if bounds else None,
-            compared=tuple(compared),
-        )
-
-    def _reached(self, name: str) -> Iterator[tuple[onnx.NodeProto, int]]:
-        """Readers of a tensor, and of what passes its integers on, with the number of the input."""
-        waiting, seen = [name], {name}
-        for tensor in waiting:  # it grows
-            for node, index in self._readers.get(tensor, ()):
-                yield node, index
-                if node.op_type in _CARRIERS and (index == 0 or node.op_type == "Concat"):
-                    waiting += [each for each in node.output if each not in seen]
-                    seen.update(node.output)
+def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the bodies of its functions in place of their calls, unless they are many."""
+    if not model.functions or unfolded(model) > _MOST_INLINED:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # malformed, or over 2 GiB
+        return model
 
 
 def constant_of(node: onnx.NodeProto) -> TensorProto | None:

@@ -8,7 +8,8 @@ import onnx
 
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, is_external
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.runtimes.sessions import Answer, Array, Value, evaluated_by_onnx
+from onnxpad.runtimes.sessions import Answer, Array, evaluated_by_onnx
+from onnxpad.validation.compare import tensors
 
 _EXACT = frozenset({
     "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
@@ -47,10 +48,12 @@ def answers(
     return evaluated_by_onnx(model, names, fed)
 
 
-def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Value]:
-    """The outputs of a small model, right except for rounding; empty if it is not evaluated."""
+def evaluated(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The tensors that a small model gives, but for rounding; empty if it is not evaluated."""
     work = sum(data.size for data in feeds.values()) * len(model.graph.node)
     if work > _MOST_WORK or any(map(is_external, model.graph.initializer)):
         return {}
     found = answers(model, [each.name for each in model.graph.output], [feeds], _ROUNDED)
-    return {} if isinstance(found, EngineError) or isinstance(found[0], EngineError) else found[0]
+    if isinstance(found, EngineError) or isinstance(found[0], EngineError):
+        return {}
+    return tensors(found[0])

@@ -23,7 +23,7 @@ from msgspec import Struct
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, few, let_through
 from onnxpad.runtimes.sessions import Array
-from onnxpad.validation.align import Moved, aligned
+from onnxpad.validation.align import aligned
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.draw import Draw, Input, Interface, Output, feeds_text, numpy_type
 
@@ -31,10 +31,6 @@ Arrays = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Ar
 """A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"
-_MOST_SAMPLES = 16
-"""Samples taken from arrays that have several, for a model that takes one at a time."""
-_MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
-"""Most bytes of a file unpacked, and how many times its size they may be if they are more."""
 _MALFORMED = (
     *(OSError, MemoryError, ValueError, TypeError, EOFError, KeyError, NotImplementedError),
     *(RuntimeError, zipfile.BadZipFile, zlib.error, DecodeError),
@@ -48,7 +44,7 @@ class MatchedInputs(Struct, frozen=True, eq=False):
     Attributes:
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
-        remarks: Lines on arrays that were matched by order, parted, or of another type.
+        remarks: Lines on arrays that were matched by order, or of another type.
         inner: The same of inner tensors as `expected` has of outputs.
         layout: How inputs were aligned, by name.
     """
@@ -81,22 +77,19 @@ def matched_inputs(
         UsageError: A file cannot be read, or does not fit the model.
     """
     notes, layout = dict[str, None](), dict[str, str]()
-    draws, counts = list[Draw](), list[int]()
-    expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
+    draws, expected = list[Draw](), list[Mapping[str, Array]]()
+    within = list[Mapping[str, Array]]()
     feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
     if inputs is not None:
         given = _Given(model, inputs, "the inputs given", notes, layout)
-        for arrays in given.sets:
-            parts = given.samples(given.matched(arrays, model.inputs))
-            counts.append(len(parts))
-            draws += given.draws(parts, alone=reference is None)
+        draws += [given.draw(given.matched(arrays, model.inputs)) for arrays in given.sets]
     if reference is not None:
         given = _Given(model, reference, "the reference given", notes, layout)
-        if draws and len(given.sets) != len(counts):
-            sets = f"{len(given.sets)} sets of arrays, but {len(counts)} sets of inputs are given"
+        if draws and len(given.sets) != len(draws):
+            sets = f"{len(given.sets)} sets of arrays, but {len(draws)} sets of inputs are given"
             raise UsageError(f"{given.title} has {sets}")
         apart = {*(model.inner if inner is None else inner)} - feeds - answers
-        for place, arrays in enumerate(given.sets):
+        for arrays in given.sets:
             inside = {name: array for name, array in arrays.items() if name in apart}
             if inner is None and answers.isdisjoint(arrays):
                 inside = {}  # arrays of other names, which are taken by order
@@ -104,16 +97,11 @@ def matched_inputs(
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
-            if inputs is not None:
-                found = given.matched(rest, model.outputs)
-                parts = given.parted({**inside, **found}, counts[place])
-            else:
-                parts = given.samples({**inside, **given.matched(rest, model.ports)})
-                draws += given.draws(parts)
-            for part in parts:
-                within.append({name: part[name] for name in inside})
-                alone = inside and not answers & part.keys()  # inner tensors alone tell
-                expected.append({} if alone else given.outputs(part))
+            found = given.matched(rest, model.outputs if inputs is not None else model.ports)
+            draws += [given.draw(found)] if inputs is None else []
+            alone = inside and not answers & found.keys()  # inner tensors alone tell
+            within.append(inside)
+            expected.append({} if alone else given.outputs(found))
     return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
 
 
@@ -133,6 +121,22 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
                 )
 
 
+def require_same_names(original: Interface, rewritten: Interface) -> None:
+    """Raises if each model has inputs, or outputs, of names that the other one lacks.
+
+    Raises:
+        UsageError: Both lists of names.
+    """
+    for kind in ("inputs", "outputs"):
+        one, other = ([each.name for each in getattr(m, kind)] for m in (original, rewritten))
+        ours, theirs = [e for e in one if e not in other], [e for e in other if e not in one]
+        if ours and theirs:
+            raise UsageError(
+                f"the models have different {kind}: {_listed(ours)} in the original, "
+                f"{_listed(theirs)} in the rewritten model; give them the same names"
+            )
+
+
 def _role(each: Input | Output) -> str:
     return _INPUT if isinstance(each, Input) else _OUTPUT
 
@@ -150,7 +154,6 @@ class _Given:
     ) -> None:
         self.title, self.sets = _sets(source, title)
         self._model, self._notes, self._layout = model, notes, layout
-        self._by_order = dict[str, str]()  # arrays taken by order, in words
 
     def note(self, text: str) -> None:
         """Adds a note unless it is there already."""
@@ -178,80 +181,27 @@ class _Given:
         for (name, array), each in zip(left.items(), lacking, strict=True):
             found[each.name] = array
             if each in wanted:
-                taken = f"{name!r} taken as {_role(each)} {each.name!r}, by order"
-                self._by_order[each.name] = taken
-                self.note(taken)
+                self.note(f"{name!r} taken as {_role(each)} {each.name!r}, by order")
         return {each.name: found[each.name] for each in wanted if each.name in found}
 
-    def parted(self, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
-        """The arrays of each of so many samples; those of one sample are as they are."""
-        if count == 1:
-            return [found]
-        for name, array in found.items():
-            if not array.ndim or len(array) < count:
-                raise UsageError(
-                    f"{self.title}: {name!r} has shape {shape_text(array.shape)}, but there are "
-                    f"{count} samples of the inputs given; give as many of each"
-                )
-        return [{name: array[at : at + 1] for name, array in found.items()} for at in range(count)]
+    def draw(self, found: Mapping[str, Array]) -> Draw:
+        """The inputs, with the types and shapes that the model declares."""
+        feeds = {each.name: self._fed(each, found) for each in self._model.inputs}
+        return Draw(feeds, f"{feeds_text(feeds)}, from {self.title}")
 
-    def samples(self, found: Mapping[str, Array]) -> list[Mapping[str, Array]]:
-        """The samples of arrays that have several, each by itself if the model takes one."""
-        inputs = [each for each in self._model.inputs if each.name in found]
-        counts = {array.shape[0] if array.ndim else 0 for array in found.values()}
-
-        def fit(arrays: Mapping[str, Array]) -> bool:
-            return all(aligned(arrays[each.name], each.shape) is not None for each in inputs)
-
-        if len(counts) != 1 or not inputs or fit(found) or (count := counts.pop()) < 2:
-            return [found]
-        parts = self.parted(found, min(count, _MOST_SAMPLES))
-        if not fit(parts[0]) or any(each.shape[:1] != (1,) for each in inputs):
-            return [found]
-        self.note(f"{len(parts)} of {count} samples, one at a time as the model takes them")
-        return parts
-
-    def draws(self, parts: Sequence[Mapping[str, Array]], *, alone: bool = False) -> Iterator[Draw]:
-        """The inputs of each sample, with the types and shapes that the model declares.
-
-        Where they are `alone` nothing is expected of the model, so that no layout can be wrong.
-        """
-        for place, found in enumerate(parts):
-            known = [each for each in self._model.ports if each.name in found]
-            fits = [aligned(found[each.name], each.shape or ()) for each in known]
-            last = any(fit is not None and fit.moved is Moved.FIRST for fit in fits)
-            feeds = {
-                each.name: self._fed(each, found, None if alone else last)
-                for each in self._model.inputs
-            }
-            which = f", sample {place}" if len(parts) > 1 else ""
-            yield Draw(feeds, f"{feeds_text(feeds)}, from {self.title}{which}")
-
-    def _fed(self, each: Input, found: Mapping[str, Array], last: bool | None) -> Array:
-        """The array of an input; if its sizes do not tell its layout, as `last` has it of others.
-
-        That says whether channels come last in these; None stands for nothing to tell.
-        """
+    def _fed(self, each: Input, found: Mapping[str, Array]) -> Array:
         if each.name not in found:
             names = _listed(wanted.name for wanted in self._model.inputs)
             said = f"has no array for input {each.name!r}; the model needs {names}"
             raise UsageError(f"{self.title} {said}")
         array = self._typed(each, found[each.name])
         if (fit := aligned(array, each.shape)) is None:
-            taken = self._by_order.get(each.name)
             raise UsageError(
                 f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, but the "
                 f"model declares {shape_text(each.shape)}"
-                + (f" ({taken}; give the arrays the model's names)" if taken else "")
             )
-        how, array, rank = fit.how, fit.array, fit.array.ndim
-        is_square = rank > 2 and array.shape[1] == array.shape[-1] > 1
-        if is_square and not fit.moved and last is not None:
-            array = array.transpose(Moved.FIRST.order(rank)) if last else array
-            taken = "with its channels moved" if last else "as it is"
-            how = f"taken {taken}: sizes do not tell its layout"
-        self._layout |= {each.name: how} if how else {}
-        return np.ascontiguousarray(array)
+        self._layout |= {each.name: fit.how} if fit.how else {}
+        return np.ascontiguousarray(fit.array)
 
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs among the arrays; at least one."""
@@ -349,12 +299,6 @@ def _file(path: Path) -> dict[str, Array]:
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return {"the array": loaded}
-        total = sum(member.file_size for member in loaded.zip.infolist())
-        if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
-            raise UsageError(
-                f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the "
-                "file; write it with numpy.savez, which does not compress"
-            )
         arrays = {name: loaded[name] for name in loaded.files}
     if not arrays or not all(isinstance(each, np.ndarray) for each in arrays.values()):
         said = "has something else than arrays, or nothing; write it with numpy.savez"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, product, repeat
+from itertools import chain, islice, product, repeat
 from pathlib import Path
 
 import onnx
@@ -19,24 +19,24 @@ from onnxpad.runtimes.sessions import (
     Array,
     Session,
     Source,
-    Value,
     folder_of,
     load_failure,
     open_session,
     payload,
     read_proto,
 )
-from onnxpad.validation.channels import inlined
-from onnxpad.validation.compare import compare
+from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import (
     Draw,
     Interface,
     draw,
+    inlined,
     other_choices,
     other_data,
     size_choices,
     steered,
     steered_sizes,
+    steerings,
 )
 from onnxpad.validation.result import Placement
 
@@ -46,12 +46,12 @@ MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes
 
 
 class Result(Struct, frozen=True):
-    """The result of one run: outputs by name, or why there are none, in one line.
+    """The result of one run: tensors by name, or why there are none, in one line.
 
     `noise` is the greatest difference between two runs, by output, where it was measured.
     """
 
-    outputs: Mapping[str, Value]
+    outputs: Mapping[str, Array]
     seconds: float
     error: str = ""
     noise: Mapping[str, float] = field(default_factory=dict)
@@ -114,7 +114,8 @@ def ask(
 def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
     """One run, for all outputs or some; a LimitError if it does not end in time."""
     try:
-        return Result(*session.timed(inputs.feeds, outputs))
+        found, seconds = session.timed(inputs.feeds, outputs)
+        return Result(tensors(found), seconds)
     except LimitError:
         raise
     except EngineError as error:
@@ -129,8 +130,8 @@ def _failed(error: EngineError) -> Result:
 def _noise(first: Result, second: Result) -> dict[str, float]:
     """The greatest difference between two runs, by output; 0.0 where it is not finite."""
     apart = {}
-    for name, value in first.outputs.items():
-        found = compare(name, value, second.outputs.get(name))
+    for name in first.outputs.keys() & second.outputs.keys():
+        found = compare(name, first.outputs[name], second.outputs[name])
         apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
     return apart
 
@@ -192,11 +193,6 @@ class Lab:
         """The levels of optimisation to run at; the last is the nearest to what is deployed."""
         return ("off",) if self.model.nodes > MOST_NODES else ("off", "full")
 
-    def draws_for(self, level: Optimisation) -> list[Draw]:
-        """The inputs to run on; negative data at full optimisation only if there is padding."""
-        every = level == "off" or self.model.pads
-        return [each for each in self.draws if every or not each.again]
-
     def unloaded(self, source: Source) -> str:
         """Why the runtime does not load a model at the last level; empty if it does."""
         return load_failure(source, self.folder, self.levels[-1])
@@ -236,7 +232,7 @@ class Lab:
         inputs = self.model.inputs
         found: list[tuple[Draw, Result]] = []
         taken: list[Mapping[str, int]] = []
-        steering: Mapping[str, Array] = {}  # without which the model does not run
+        steering: Mapping[str, int] = {}  # without which the model does not run
         why = ""
 
         def runs(session: Session, fed: Draw) -> bool:
@@ -249,19 +245,21 @@ class Lab:
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
-                fresh = size_choices(inputs)
+                fresh, firsts = size_choices(inputs), [*islice(size_choices(inputs), 1)]
                 for number in range(max(2, samples)):
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    further = () if number else steered_sizes(inputs, seed=seed)
-                    for values, sizes in chain(zip(repeat(steering), asked), further):
+                    fed = (draw(inputs, each, seed).feeds for each in firsts if not number)
+                    further = chain.from_iterable(steerings(inputs, each) for each in fed)
+                    last = steered_sizes(inputs, further)
+                    for values, sizes in chain(zip(repeat(steering), asked), last):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []
                             break
-                if found and (last := other_data(inputs, found[0][0], seed)) is not None:
-                    runs(session, steered(last, steering, again=True))
+                if found and (more := other_data(inputs, found[0][0], seed)) is not None:
+                    runs(session, steered(more, steering))
         except LimitError:
             if not found:
                 raise
@@ -270,14 +268,14 @@ class Lab:
         return found, why
 
     def add(self, draws: Sequence[Draw]) -> None:
-        """Run on further inputs too; those with other data of an earlier draw stay the last."""
+        """Run on further inputs too."""
         if draws:
-            self.draws = tuple(sorted((*self.draws, *draws), key=lambda each: each.again))
+            self.draws = (*self.draws, *draws)
             self._known.clear()
 
     def plan(self, providers: Sequence[str]) -> None:
         """Count the runs that are to come, if each is made once."""
-        runs = sum(len(self.draws_for(level)) for level in self.levels)
+        runs = len(self.draws) * len(self.levels)
         known = sum(map(len, self._known.values()))
         self._planned = self._made + len(self.sources) * len(providers) * runs - known
 
@@ -292,7 +290,7 @@ class Lab:
                 with pool.longer(times):
                     results, places = ask(
                         self.sources[name],
-                        self.draws_for(level),
+                        self.draws,
                         provider,
                         level,
                         folder=self.folder,
@@ -319,8 +317,8 @@ class Lab:
         draws: Sequence[Draw],
         provider: str = CPU,
         level: Optimisation = "off",
-    ) -> list[dict[str, Value]] | None:
-        """Tensors of a model, also inner ones, for each set of inputs; None if the runtime fails.
+    ) -> list[dict[str, Array]]:
+        """Tensors of a model, also inner ones, for each set of inputs; none if the runtime fails.
 
         A model that draws numbers runs anew for each set, so that it draws the same.
         """
@@ -334,7 +332,7 @@ class Lab:
             outputs=tensors,
         )
         failed = any(result.error for result in results)
-        return None if failed else [{**result.outputs} for result in results]
+        return [] if failed else [{**result.outputs} for result in results]
 
     def proto(self, name: str) -> onnx.ModelProto:
         """A model without its external data, and with its functions written out."""

@@ -5,22 +5,20 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import product, zip_longest
 
-import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.file.proto_walk import is_external
+from onnxpad.file.proto_walk import bodies, is_external, walked
 from onnxpad.runtimes.runtime import Optimisation
-from onnxpad.runtimes.sessions import Value
+from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import Tolerance, compare, is_discrete, is_flat, shape_text
 from onnxpad.validation.draw import Draw, constant_of
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.meaning import meanings
-from onnxpad.validation.names import KINDS, read_by
 from onnxpad.validation.result import Comparison, Divergence
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
@@ -28,6 +26,13 @@ _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
 _ONE_LINE = 400
 _SHORT = 16  # the most elements of a constant whose numbers are shown
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that a node reads, and those that are read in its bodies."""
+    for each in walked([node]):
+        yield from filter(None, each.input)
+        yield from (output.name for body in bodies(each) for output in body.output)
 
 
 class _Nodes:
@@ -44,10 +49,27 @@ class _Nodes:
         while waiting:
             name = waiting.pop()
             if name in self.made and name not in ends:
-                fresh = {*read_by(self.made[name])} - seen
+                fresh = {*_read_by(self.made[name])} - seen
                 seen |= fresh
                 waiting += fresh
         return seen
+
+    def operand(self, name: str) -> tuple[str, object]:
+        """An input of a node in words, and the constant that it is, else None."""
+        node = self.made.get(name)
+        held = self.held.get(name) if node is None else constant_of(node)
+        if held is None:
+            made = "an input of the model" if node is None else f"computed by {self.label(name)}"
+            return made if name else "absent", None
+        text = f"a constant {[*held.dims]}"
+        if is_external(held):
+            return text, text
+        with suppress(ValueError, TypeError, KeyError, IndexError):  # damaged
+            values = numpy_helper.to_array(held)
+            is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
+            text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
+            return text, (text, values.tobytes())
+        return text, text
 
     def label(self, name: str) -> str:
         """The node of a tensor in words, such as `Conv_12 (Conv)`."""
@@ -176,17 +198,16 @@ def restless(
 
     It computes them again in one session, unless it draws numbers, and afresh in another one.
     """
-    times = 1 if lab.model.random else 2
-    runs = lab.values("original", names, [draw] * times, level=level) or []
-    fresh = (runs and lab.values("original", names, [draw], level=level)) or []
-    pairs = ((name, runs[0][name], other[name]) for other in [*runs[1:], *fresh] for name in names)
-    seen = [compare(*pair, tolerance) for pair in pairs]
+    runs = lab.values("original", names, [draw] * (1 if lab.model.random else 2), level=level)
+    fresh = runs and lab.values("original", names, [draw], level=level)
+    others = [*runs[1:], *fresh] if fresh else []
+    seen = [compare(name, runs[0][name], e[name], tolerance) for e in others for name in names]
     return {each.output: each for each in seen if not each.ok}
 
 
 def _values(
     lab: Lab, names: Sequence[str], draws: Sequence[Draw], provider: str
-) -> Iterator[tuple[str, list[tuple[Value, Value]]]]:
+) -> Iterator[tuple[str, list[tuple[Array, Array]]]]:
     """The values of tensors in both models for each set of inputs, as many at a time as fit.
 
     Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
@@ -202,9 +223,9 @@ def _values(
             size = max(1, len(some) // 2)
             continue
         done += len(some)
-        largest = max(map(_bytes, ours[0].values()))
+        largest = max((each.nbytes for each in ours[0].values()), default=0)
         size = max(1, min(budget // max(largest, 1), _GROWTH * size))
-        for name in some:
+        for name in (each for each in some if each in ours[0].keys() & theirs[0].keys()):
             yield name, [(one[name], two[name]) for one, two in zip(ours, theirs, strict=True)]
 
 
@@ -213,31 +234,11 @@ def _operands(
 ) -> Iterator[str]:
     """A line for each input of a node that is a constant in one model alone, or another one."""
     for one, other in zip_longest(before, after, fillvalue=""):
-        (first, held), (second, others) = _operand(ours, one), _operand(theirs, other)
+        (first, held), (second, others) = ours.operand(one), theirs.operand(other)
         if held != others:
             name = one if one == other else f"{one or 'none'}, rewritten {other or 'none'}"
             more = " (other numbers)" if first == second else ""
             yield f"{name}: {first} in the original, {second} rewritten{more}"
-
-
-def _operand(nodes: _Nodes, name: str) -> tuple[str, object]:
-    """An input of a node in words, and its type, shape and numbers if it is a constant; else None.
-
-    Numbers are left out of those in files, or in a damaged tensor.
-    """
-    node = nodes.made.get(name)
-    held = nodes.held.get(name) if node is None else constant_of(node)
-    if held is None:
-        made = "an input of the model" if node is None else f"computed by {nodes.label(name)}"
-        return made if name else "absent", None
-    kind, shape, numbers = KINDS.get(held.data_type, "unknown"), [*held.dims], b""
-    text = f"a constant {kind} {shape}"
-    with suppress(ValueError, TypeError, KeyError, IndexError):
-        values = np.asarray([] if is_external(held) else numpy_helper.to_array(held))
-        numbers = values.tobytes()
-        if values.size <= _SHORT and values.dtype.kind in "biuf" and not is_external(held):
-            text = f"constant {values.tolist()}"
-    return text, (kind, shape, numbers)
 
 
 def _attributes(node: onnx.NodeProto) -> str:
@@ -248,18 +249,8 @@ def _attributes(node: onnx.NodeProto) -> str:
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."
 
 
-def _at_worst(seen: Comparison, before: Value, after: Value) -> tuple[str, str]:
-    """The element that differs most, in both models; shapes or types if those differ."""
-    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        if before.shape == after.shape:
-            return str(before[seen.worst]), str(after[seen.worst])
-        return shape_text(before.shape), shape_text(after.shape)
-    return type(before).__name__, type(after).__name__
-
-
-def _bytes(value: Value) -> int:
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if isinstance(value, Mapping) or value is None:
-        return 0
-    return sum(map(_bytes, value))
+def _at_worst(seen: Comparison, before: Array, after: Array) -> tuple[str, str]:
+    """The element that differs most, in both models; shapes if those differ."""
+    if before.shape == after.shape:
+        return str(before[seen.worst]), str(after[seen.worst])
+    return shape_text(before.shape), shape_text(after.shape)

@@ -41,11 +41,9 @@ def said(line: str) -> str:
     except ModelError:
         return f"{asked}  =>  refused"
     fed = pinned(found.inputs, {}, dict(map(_limit, limits.split())))
-    marks = [word for word in ("quantised", "pads", "random") if getattr(found, word)]
+    marks = [word for word in ("quantised", "random") if getattr(found, word)]
     parts = [f"{found.nodes} nodes", *marks, f"inner {' '.join(sorted(found.inner))}"]
-    for each in fed:
-        bound = "" if each.bound is None else f" below {each.bound}"
-        parts.append(f"{each.name} {each.elem_type} {_shape(each.shape)}{bound}")
+    parts += [f"{each.name} {each.elem_type} {_shape(each.shape)}" for each in fed]
     choices = [*size_choices(fed)]
     parts.append(f"sizes {_sizes(choices)}")
     others = (islice(other_choices(fed, taken), 9) for taken in choices[:2] if choices[0])

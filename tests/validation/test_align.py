@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.validation.align import (
-    _same_order,
     aligned,
     distance,
     nearest,
@@ -100,17 +99,6 @@ def test_the_nearest_layout_is_that_of_the_sizes_where_they_tell() -> None:
     assert found is not None
     assert found.how == "1x4x6x3 as 1x3x4x6: channels moved from last to axis 1"
     assert nearest(recorded, numbered(1, 5)) is None
-
-
-def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> None:
-    line = numbered(4)
-    assert line.reshape(1, 4).strides != line[None].strides
-    assert _same_order(line.reshape(1, 4), line[None])
-    assert _same_order(line[None], line.reshape(1, 4))
-    square = line.reshape(2, 2)
-    assert not _same_order(square, square.T)
-    assert not _same_order(line, line[None])
-    assert not _same_order(square[:, :1], line.reshape(2, 2)[:1])
 
 
 def test_the_distance_of_arrays_is_the_mean_of_what_is_finite() -> None:

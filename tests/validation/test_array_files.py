@@ -14,7 +14,6 @@ import pytest
 from onnx import numpy_helper
 
 from onnxpad.errors import UsageError
-from onnxpad.validation import given as reading
 from onnxpad.validation.draw import outline
 from onnxpad.validation.given import _listed, _natural, _sets
 from tests.support import parsed
@@ -149,28 +148,6 @@ def test_an_array_larger_than_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
     said = re.escape("a.npy: contains an array larger than the memory of this machine")
     with pytest.raises(UsageError, match=said):
         _sets(tmp_path / "a.npy", "")
-
-
-def test_a_file_that_unpacks_to_far_more_than_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.npz"
-    np.savez_compressed(path, a=np.zeros(1 << 16), b=np.zeros(1 << 16))
-    total = 2 * (128 + 8 * (1 << 16))
-    dense = total // path.stat().st_size
-    for most, times, refused in (
-        (total, 1, False),
-        (total - 1, dense, True),
-        (total - 1, dense + 1, False),
-        (1, 1, True),
-    ):
-        monkeypatch.setattr(reading, "_MOST_UNPACKED", most)
-        monkeypatch.setattr(reading, "_MOST_DENSE", times)
-        if not refused:
-            assert len(read(path)[0]) == 2
-            continue
-        with pytest.raises(UsageError):
-            _sets(path, "")[1]
 
 
 def test_names_in_a_list() -> None:

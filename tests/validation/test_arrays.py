@@ -248,44 +248,10 @@ def test_a_pipe_is_refused_before_its_end_is_awaited(tmp_path: Path) -> None:
             fit(path)
 
 
-SERIES = onnx.parser.parse_model(
-    '<ir_version: 9, opset_import: ["" : 17]> g (float[1,6,6] x, float[2,6,1] w) => '
-    "(float[1,2,6] y) { y = Conv (x, w) }"
-)
-SQUARE = np.arange(36, dtype=np.float32).reshape(1, 6, 6)
-WEIGHT = np.ones((2, 6, 1), np.float32)
-
-
-def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
-    last = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 6, 2), np.float32)}
-    found = matched_inputs(outline(SERIES), None, last)
-    assert np.array_equal(found.draws[0].feeds["x"], np.moveaxis(SQUARE, -1, 1))
-    assert any("input 'x' taken with its channels moved" in note for note in found.notes)
-
-
-def test_an_input_of_equal_sizes_is_noted_where_nothing_tells_its_layout() -> None:
-    first = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 2, 6), np.float32)}
-    found = matched_inputs(outline(SERIES), None, first)
-    assert np.array_equal(found.draws[0].feeds["x"], SQUARE)
-    assert any("input 'x' taken as it is" in note for note in found.notes)
-
-
 ONE = onnx.parser.parse_model(
     '<ir_version: 9, opset_import: ["" : 17]> g (float[1,3,5,6] x) => (float[1,3,5,6] y) '
     "{ h = Relu (x) y = Neg (h) }"
 )
-
-
-def test_samples_of_one_array_are_given_one_by_one_to_a_model_that_takes_one() -> None:
-    x = np.arange(4 * 90, dtype=np.float32).reshape(4, 5, 6, 3)
-    found = matched_inputs(outline(ONE), None, {"x": x, "y": -x, "h": x}, inner=["h"])
-    assert len(found.draws) == len(found.expected) == len(found.inner) == 4
-    for place in range(4):
-        expected = np.moveaxis(x[place : place + 1], -1, 1)
-        assert np.array_equal(found.draws[place].feeds["x"], expected)
-        assert np.array_equal(found.expected[place]["y"], -x[place : place + 1])
-        assert np.array_equal(found.inner[place]["h"], x[place : place + 1])
-    assert "sample 3" in found.draws[3].label
 
 
 def test_samples_that_the_model_takes_together_stay_together() -> None:
@@ -303,16 +269,3 @@ def test_inner_tensors_beside_the_outputs_are_noted_and_left_out() -> None:
     assert "'h'" in str(found.notes)
     found = matched_inputs(outline(ONE), None, {"x": x, "h": x})
     assert "'h'" in str(found.notes)
-
-
-def test_headers_are_compared_before_an_array_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file of 2 kB whose array would take 2 MB: it is far too dense."""
-    path = tmp_path / "r.npz"
-    large: dict[str, Any] = ALL | {"x": np.zeros((2, 9, 512, 64), np.float32)}
-    np.savez_compressed(path, **large)
-    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)
-    monkeypatch.setattr("onnxpad.validation.given._MOST_UNPACKED", 1 << 20)
-    with pytest.raises(UsageError):
-        fit(None, path)

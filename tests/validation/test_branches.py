@@ -292,11 +292,10 @@ def test_inputs_that_are_given_are_told_apart_by_number() -> None:
     assert onnxpad.validate(failing(99), other, inputs=given).outcome == "nothing compared"
 
 
-def test_a_reference_that_overflows_is_not_compared() -> None:
+def test_a_reference_that_overflows_does_not_agree() -> None:
     model = parsed("g (float[4] x) => (float[4] y) <float k = {100000}> { y = Mul (x, k) }")
     given: Any = {"x": np.ones(4, np.float32), "y": np.full(4, np.inf, np.float16)}
-    assert onnxpad.validate(model, reference=given).outcome == "nothing compared"
-    assert onnxpad.validate(model, model, reference=given).exit_code == 5
+    assert onnxpad.validate(model, reference=given).outcome == "failed"
 
 
 def sides(condition: str, inputs: str, *sizes: int) -> onnx.ModelProto:
@@ -328,20 +327,3 @@ def test_other_constants_are_drawn_at_each_size(seed: int, size: int | None) -> 
     assert (checked.ok, found.exit_code) == (True, 0)
     # At one size only one side runs, and the other is named.
     assert any("_branch of If 'y'" in line for line in checked.uncompared) is bool(size)
-
-
-@pytest.mark.parametrize(
-    ("default", "inputs", "condition"),
-    [(np.bool_(True), "bool c", ""), (np.int64(7), "int64 rate", RATE)],
-    ids=["bool", "rate"],
-)
-def test_what_has_a_default_and_steers_is_drawn(
-    default: np.generic, inputs: str, condition: str
-) -> None:
-    model = sides(condition, inputs, 0, 0)
-    name = inputs.split()[1]
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(default), name))
-    found = onnxpad.fix(model)
-    assert (found.validation.outcome, found.exit_code) == ("passed", 0)  # type: ignore[union-attr]
-    model.ir_version = 3  # where none can be fed
-    assert onnxpad.fix(model).exit_code == 5

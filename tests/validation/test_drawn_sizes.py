@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.validation.channels import inlined
 from onnxpad.validation.draw import (
     _MOST_ELEMENTS,
     Draw,
@@ -18,8 +16,8 @@ from onnxpad.validation.draw import (
     _is_batch,
     _nearest,
     _nth,
-    describe,
     draw,
+    inlined,
     other_data,
     outline,
     pinned,
@@ -39,14 +37,10 @@ def test_the_sizes_that_are_guessed_in_order() -> None:
     choices = [*size_choices([image("N", 3, "H", "W")])]
     assert [(each["N"], each["H"], each["W"]) for each in choices] == [
         (1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96),
-        (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1), (3, 3, 3),
+        (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1),
     ]  # fmt: skip
-    states = [*size_choices([image(2, "T"), Input("s", FLOAT, (4, "state", 128))])]
-    assert {"T": 2, "state": 2} in states
-    assert {"T": 192, "state": 2} in states
     signal = [each["T"] for each in size_choices([image(1, 3, "T")])]
-    assert signal[:11] == [63, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
-    assert signal[11:] == [3, 128, 192, 384, 1024, 2048, 4096, 8000, 32000, 64000]
+    assert signal == [63, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
     assert [*size_choices([image(2, 3)])] == [{}]
     assert [*size_choices([image(_MOST_ELEMENTS + 1)])] == [{}]  # nothing is open
 
@@ -105,19 +99,16 @@ def test_which_open_axis_is_the_batch(dim: str, axis: int, rank: int, batch: boo
     assert _is_batch(dim, axis, rank) == batch
 
 
-def of(kind: str, bound: int | None = None, count: int = 4000) -> Any:
+def of(kind: str, count: int = 4000) -> Any:
     elem = TensorProto.DataType.Value(kind)
-    return _data(Input("x", elem, (count,), bound), (count,), np.random.default_rng(0))
+    return _data(Input("x", elem, (count,)), (count,), np.random.default_rng(0))
 
 
 def test_data_of_every_type() -> None:
     ranges = {"INT8": (-128, 127), "UINT8": (0, 255), "INT32": (0, 1), "UINT64": (0, 1)}
     for kind, ends in ranges.items():
         assert (of(kind).min(), of(kind).max()) == ends
-        assert (of(kind, 7).min(), of(kind, 7).max()) == (0, 6)
         assert of(kind).dtype == np.dtype(kind.lower())
-    assert (of("INT8", 500).min(), of("INT8", 500).max()) == (0, 127)
-    assert (of("UINT8", 256).min(), of("UINT8", 256).max()) == (0, 255)
     assert set(of("BOOL")) == {False, True}
     assert set(of("STRING")) == {*"0123456789"}
     for kind in ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16"):
@@ -130,7 +121,7 @@ def test_data_of_every_type() -> None:
 
 
 def test_other_data_has_the_same_sizes() -> None:
-    inputs = (image(2, "H"), Input("i", TensorProto.INT64, (4,), 3), Input("e", FLOAT, (0,)))
+    inputs = (image(2, "H"), Input("i", TensorProto.INT64, (4,)), Input("e", FLOAT, (0,)))
     before = draw(inputs, {"H": 5}, 1)
     after = other_data(inputs, before, 1)
     assert after is not None
@@ -138,11 +129,8 @@ def test_other_data_has_the_same_sizes() -> None:
     assert not before.again
     assert (after.feeds["x"] < 0).all()
     assert after.feeds["i"].min() >= 0
-    bounded = (Input("i", TensorProto.INT64, (40,), 3),)
-    other = other_data(bounded, draw(bounded, {}, 1), 1)
-    assert other is not None
-    one = (Input("i", TensorProto.INT64, (40,), 1),)
-    assert other_data(one, draw(one, {}, 1), 1) is None  # only zeros fit
+    empty = (Input("e", FLOAT, (0,)),)
+    assert other_data(empty, draw(empty, {}, 1), 1) is None
 
 
 def test_an_input_of_too_many_elements_is_not_drawn() -> None:
@@ -168,51 +156,13 @@ g (float[2,3,4] x, float[5,2,3] s, bool c) => (float[?] y) {
 """
 
 
-@each_row(
-    ("nodes", "bound"),
-    [
-        ("y = Gather (d, i)", 5),
-        ("y = Gather <axis = 1> (d, i)", 3),
-        ("y = Gather <axis = -2> (d, i)", 5),
-        ("y = Gather <axis = 2> (d, i)", None),
-        ("y = Gather <axis = -3> (d, i)", None),
-        ("y = GatherElements <axis = 1> (d, i)", 3),
-        ("y = Gather (u, i)", None),  # of open size
-        ("y = Gather (o, i)", 1),  # of no element: an index of 0 is drawn, and refused
-        ("a = Neg (i) y = Gather (d, a)", None),
-        ("a = Cast <to = 7> (i) b = Unsqueeze (a, z) y = Gather (d, b)", 5),
-        ("a = Gather (i, z) y = Gather (d, a)", 5),
-        ("a = Gather (d, i) b = Gather <axis = 1> (d, i) y = Add (a, b)", 3),
-        ("a = Concat <axis = 0> (z, i) y = Gather (d, a)", 5),
-        ("y = com.microsoft.EmbedLayerNormalization (i, i, d, o, o)", 1),  # none, taken for 1
-        ("y = com.microsoft.EmbedLayerNormalization (i, z, d)", 5),
-        ("y = com.microsoft.EmbedLayerNormalization (z, i, o, o, d)", 5),
-        ("a = Reshape (z, i) y = Gather (d, a)", None),  # as a shape, it is none of the values
-    ],
-)
-def test_what_bounds_indices(nodes: str, bound: int | None) -> None:
-    model = parsed(
-        f"g (int64[4] i, float[N, 2] u) => (float[?] y) <float[5,3] d, float[0,2] o, int64[1] z> "
-        f"{{ {nodes} }}",
-        opset=21,
-    )
-    for name, dims in (("d", (5, 3)), ("o", (0, 2)), ("z", (1,))):
-        model.graph.initializer.append(
-            onnx.numpy_helper.from_array(
-                np.zeros(dims, np.int64 if name == "z" else np.float32), name
-            )
-        )
-    assert describe(model)[0].bound == bound
-
-
 def test_the_outline_of_a_model() -> None:
     text = "g (float[1,2] x) => (float[1,2] y) {{ a = Relu (x) y = {} (a) }}"
     found = outline(parsed(text.format("Neg"), opset=21))
-    assert (found.nodes, found.quantised, found.pads, found.random) == (2, False, False, False)
+    assert (found.nodes, found.quantised, found.random) == (2, False, False)
     assert found.inner == {"a", "y"}
     (output,) = found.outputs
     assert (output.name, output.elem_type, output.shape) == ("y", FLOAT, (1, 2))
-    assert outline(parsed(text.format("MaxPool <kernel_shape = [1]>"), opset=21)).pads
     assert outline(parsed(text.format("RandomNormalLike"), opset=21)).random
     quantised = "g (float[2] x) => (uint8[2] y) { y, s, z = DynamicQuantizeLinear (x) }"
     assert outline(parsed(quantised, opset=21)).quantised

@@ -63,32 +63,6 @@ def test_floats_have_both_signs_and_seeds_differ() -> None:
     assert not np.array_equal(feeds["x"], first(model, seed=1)["x"])
 
 
-GATHERS = {
-    "directly": "y = Gather (d, i)",
-    "on another axis": "y = Gather <axis = 1> (e, i)",
-    "on a negative axis": "y = Gather <axis = -1> (e, i)",
-    "behind layout operators": "a = Reshape (i, m) b = Cast <to = 6> (a) y = Gather (d, b)",
-    "from a constant": "k = Constant <value = float[5] {1,2,3,4,5}> () y = Gather (k, i)",
-    "the least of two": "a = Gather (d, i) b = Gather (l, i) y = Add (a, b)",
-    "inside a branch": "y = If (c) <then_branch = t () => (float[?] u) { u = Gather (d, i) }, "
-    "else_branch = f () => (float[?] v) { v = Gather (d, i) }>",
-}
-
-
-@each_row("body", GATHERS.values(), at_once=8)
-def test_indices_stay_within_the_gathered_axis(body: str) -> None:
-    model = parsed(
-        "g (int64[400] i, bool c) => (float[?] y) <float[5] d = {1,2,3,4,5}, "
-        "float[2,5] e = {1,2,3,4,5,6,7,8,9,0}, float[7] l = {1,2,3,4,5,6,7}, int64[1] m = {-1}> "
-        f"{{ {body} }}",
-        opset=21,
-    )
-    feeds = first(model)
-    assert set(feeds["i"]) == set(range(5))
-    with open_session(model) as session:
-        session.run(feeds)
-
-
 def test_integers_of_unknown_use_are_small_and_bytes_are_whole() -> None:
     model = parsed(
         "g (int64[500] m, uint8[5000] u, int8[5000] s) => (int64[500] a, uint8[5000] b, "
@@ -146,40 +120,6 @@ def test_a_sequence_that_is_declared_inside_is_no_input() -> None:
     assert [value.shape for value in describe(model)] == [(2,)]
 
 
-COMPUTED = {
-    "Pad": "v = Constant <value = float[4,1,1] {1,2,3,4}> () w = Pad (v, p) y = Conv <{}> (x, w)",
-    "Transpose": "w = Transpose <perm = [2,0,1]> (k) y = ConvTranspose (x, w)",
-    "DequantizeLinear": "w = DequantizeLinear (q, s) y = Conv <{}> (x, w)",
-    "steps upstream": "a = LeakyRelu (x) b = MaxPool <kernel_shape = [1]> (a) y = Conv <{}> (b, k)",
-    "a function": "y = f.F (x)",
-    "channels last": "a = Transpose <perm = [0,2,1]> (x) y = Conv <{}> (a, k)",
-}
-
-
-@each_row("body", COMPUTED.values(), at_once=4)
-def test_open_channels_come_from_weights_that_are_computed(body: str) -> None:
-    text = (
-        "g (float[N,C,L] x, bool c) => (float[?,?,?] y) <int64[6] p = {0,0,0,0,0,0}, int64 n = {1},"
-        " float[4,1,1] k = {1,2,3,4}, int8[4,1,1] q = {1,2,3,4}, float s = {1}, "
-        f"float[2] m = {{1,2}}> {{ {body.replace('{}', 'group = 2')} }}"
-    )
-    if "Transpose (x, w)" in body:
-        text = text.replace("float[4,1,1] k", "float[1,2,2] k")
-    if "f.F" in body:
-        text += (
-            ' <domain: "f", opset_import: ["" : 21]> F (x) => (y) { '
-            "v = Constant <value = float[2,4,1] {1,2,3,4,5,6,7,8}> () "
-            "w = Transpose <perm = [1,0,2]> (v) y = Conv (x, w) }"
-        )
-    model = parsed(text, opset=21)
-    if "f.F" in body:
-        model.opset_import.append(onnx.helper.make_opsetid("f", 1))
-    x = describe(model)[0]
-    assert x.shape == (("N", "C", 2) if "[0,2,1]" in body else ("N", 2, "L"))
-    with open_session(model) as session:
-        session.run(first(model))
-
-
 def test_functions_that_call_each_other_are_not_written_out() -> None:
     """2^40 calls, and one that calls itself."""
     nested = "g (float[N,C,L] x) => (float[?,?,?] y) { y = f.F0 (x) }"
@@ -225,16 +165,6 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
     shapes = [draw.feeds["x"].shape for draw in lab.draws if not draw.again]
     assert [shape[0] for shape in shapes] == [1, 2]
     assert [[shape[axis] // least % 2 for axis in (2, 3)] for shape in shapes] == [[0, 0], [1, 1]]
-
-
-def test_other_data_of_a_draw_stay_behind_what_is_added() -> None:
-    """Full optimisation runs on those before alone, which have the same places."""
-    model = parsed("g (float[4] x) => (float[4] y) { y = Relu (x) }", opset=21)
-    lab = Lab({"original": model}, outline(model), None)
-    lab.prepare((CPU,), 1, 0)
-    first, other = lab.draws
-    lab.add((added := draw(describe(model), {}, 5),))
-    assert (lab.draws, lab.draws_for("full")) == ((first, added, other), [first, added])
 
 
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
