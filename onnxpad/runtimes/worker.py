@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
-from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.onnxruntime import native, provider_rows
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
-DEPLOYED = native
-"""The runtime that workers run."""
+DEPLOYED, CPU = native, provider_rows.CPU
+"""The runtime that workers run, and its name for the CPU."""
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
@@ -36,12 +36,12 @@ class Runtime(native.Onnxruntime):
     def open(
         self,
         model: ModelFile,
-        provider: str = native.CPU,
+        provider: str = CPU,
         optimisation: Optimisation = "off",
         threads: int | None = None,
     ) -> tuple[str, ...]:
         """Open a model, and bound the memory for it."""
-        bound_memory(provider == native.CPU)
+        bound_memory(provider == CPU)
         return super().open(model, provider, optimisation, threads)
 
     def answers(
@@ -50,16 +50,19 @@ class Runtime(native.Onnxruntime):
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
         by_onnx: bool,
-    ) -> list[list[list[Any] | EngineError] | EngineError]:
-        """The outputs named, or an error, of each model on each set of inputs.
+    ) -> list[list[dict[str, Any] | EngineError] | EngineError]:
+        """The outputs by name, or an error, of each model on each set of inputs.
 
         With `by_onnx`, onnx's reference evaluator runs the models.
         """
 
-        def answer(model: ModelFile) -> list[list[Any] | EngineError]:
+        def answer(model: ModelFile) -> list[dict[str, Any] | EngineError]:
             opened = Evaluator() if by_onnx else Runtime()
             opened.open(model, threads=1)
-            return [_or_error(lambda: opened.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
+            return [_or_error(run, opened, each) for each in fed]
+
+        def run(opened: Runtime | Evaluator, feeds: Mapping[str, Any]) -> dict[str, Any]:
+            return dict(zip(outputs, opened.run(feeds, outputs)[0], strict=True))
 
         return [_or_error(answer, each) for each in models]
 

@@ -18,12 +18,10 @@ from functools import cache
 from typing import Any
 
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, plugins, row_of
+from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA, PROVIDERS, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
-CPU = "CPUExecutionProvider"
-CUDA = "CUDAExecutionProvider"
 
 _ONE_LINE = 300
 _NODES = (
