@@ -231,15 +231,14 @@ class BlockedPools:
     def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers one that does harm."""
         graph, found = self._graph, dict[str, Hazard]()
-        through: Callable[[Node], Iterable[Tensor]] = self._unweighed
 
-        def fresh(node: Node) -> Iterable[Tensor]:
-            return (each for each in through(node) if each.name not in found)
+        def add(tensor: Tensor, harm: Hazard, through: Callable[[Node], Iterable[Tensor]]) -> None:
+            def fresh(node: Node) -> Iterable[Tensor]:
+                return (each for each in through(node) if each.name not in found)
 
-        def add(tensor: Tensor, hazard: Hazard) -> None:
-            start = [] if tensor.name in found else [tensor]
-            reached = filter(None, upstream(start, fresh, most=None))
-            found.update((each.name, hazard) for each in reached)
+            if tensor.name not in found:
+                reached = filter(None, upstream([tensor], fresh, most=None))
+                found.update((each.name, harm) for each in reached)
 
         if self._pools is None:  # edits add none
             self._pools = [
@@ -251,11 +250,10 @@ class BlockedPools:
             with suppress(UnreadError):
                 op = read_window(graph, self._analysis, node) if node.alive else None
                 if op is not None and (hazard := self._hazard(op)) is not None:
-                    add(op.data, hazard)
-        through = graph.sources
+                    add(op.data, hazard, self._unweighed)
         for border in self.inside:
             for tensor, hazard in border():
-                add(tensor, hazard)
+                add(tensor, hazard, graph.sources)
         return found
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:

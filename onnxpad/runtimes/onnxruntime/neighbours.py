@@ -187,16 +187,13 @@ class Neighbours:
             tensor = pending.pop()
             if graph.is_output(tensor):
                 return None
-            uses = graph.uses(tensor)
-            for use in uses:
+            for use in graph.uses(tensor):
+                node = use.node
                 if use.index < 0:
                     return None
                 if self._passes_on(use, moves=moves):
-                    pending.append(use.node.outputs[0])
-                elif len(uses) == 1:
-                    found[use] = use
+                    pending.append(node.outputs[0])
                 else:
-                    node = use.node
                     names = tuple(each.name for each in node.inputs)
                     found[node.op, node.domain, names, str(sorted(node.attrs.items()))] = use
         return None
