@@ -77,24 +77,18 @@ def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> Re
     notes, key = op.node.notes, (disagreement, op.form, tuple(sizes), dtype)
     if key in notes:  # networks repeat the same few windows
         return None
-    found = _disagreement(op, sizes, dtype)
-    if found is None:
-        notes[key] = True
-    return found
-
-
-def _disagreement(op: WindowOp, sizes: Sequence[Extent], kind: int | None) -> RefusalError | None:
     form = replace(op.form, pads_written=False) if op.pads_written else op.form
     for place, size in enumerate(sizes):
-        theirs, ours = specification(form, place, size, kind), onnxruntime(form, place, size, kind)
+        theirs, ours = (each(form, place, size, dtype) for each in (specification, onnxruntime))
         if ours is None or theirs is None:
-            return None
+            break
         if op.operator.pools and _is_spread(op.windows[place]):
-            return _refusal(op, place, size, kind)  # windows alike may read other fills
+            return _refusal(op, place, size, dtype)  # windows alike may read other fills
         for said, does in ((theirs.begin, ours.begin), (theirs.windows, ours.windows)):
             one, other = (where(ours.runs, each, 0) for each in (said, does))
             if one != other or isinstance(one, Unknown):
-                return _refusal(op, place, size, kind)
+                return _refusal(op, place, size, dtype)
+    notes[key] = True
     return None
 
 
