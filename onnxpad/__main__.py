@@ -9,9 +9,6 @@ import gc
 import os
 import sys
 
-_RUNNING = {"doctor", "fix", "validate"}
-"""Commands that run models."""
-
 
 def main() -> None:
     """Run the command line; the runtime runs in a process of its own."""
@@ -25,11 +22,6 @@ def main() -> None:
 
         # numpy starts a spinning thread on each core for matrix products, which are not used here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        words = set(sys.argv[1:])
-        if words & _RUNNING and not words & {"--no-validate", "--help", "-h", "docs"}:
-            from onnxpad.runtimes import pool
-
-            pool.fork_first()
         _run()
     except SystemExit as ended:
         _leave(ended.code)

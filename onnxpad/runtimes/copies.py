@@ -8,7 +8,7 @@ second run of one.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 import onnx
@@ -131,22 +131,19 @@ def _draws(
 
 def _false(whole: onnx.GraphProto | onnx.FunctionProto) -> set[str]:
     """The names that are constants of the value false, and are defined once."""
-    names: Counter[str] = Counter()
-    false: set[str] = set()
+    found = defaultdict[str, list[onnx.TensorProto | None]](list)
     for graph in (whole, *(body for node in walked(whole.node) for body in bodies(node))):
-        names.update(each if isinstance(each, str) else each.name for each in graph.input)
-        names.update(name for node in graph.node for name in node.output)
-        held = [] if isinstance(graph, onnx.FunctionProto) else list(graph.initializer)
-        names.update(each.name for each in held)
-        found = [(each.name, each) for each in held] + [
-            (node.output[0], each.t)
-            for node in graph.node
-            if node.op_type == "Constant"
-            for each in node.attribute
-            if each.name == "value"
-        ]
-        for name, tensor in found:
-            elements = tensor.raw_data or tensor.int32_data
-            if elements and not any(elements):
-                false.add(name)
-    return {name for name in false if names[name] == 1}
+        for each in graph.input:  # of a function a name
+            found[each if isinstance(each, str) else each.name].append(None)
+        for held in () if isinstance(graph, onnx.FunctionProto) else graph.initializer:
+            found[held.name].append(held)
+        for node in graph.node:
+            given = [each.t for each in node.attribute if each.name == "value"]
+            for name in node.output:
+                found[name].append(given[0] if node.op_type == "Constant" and given else None)
+    elements = {
+        name: value.raw_data or value.int32_data
+        for name, (value, *others) in found.items()
+        if value is not None and not others
+    }
+    return {name for name, some in elements.items() if some and not any(some)}

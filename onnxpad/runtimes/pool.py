@@ -1,29 +1,26 @@
 """The pool of workers: starts them, lends each to one session at a time, and ends them.
 
-A worker is a new interpreter, never a fork of a process that has threads or uses a device. Only the
-program `onnxpad` forks its first worker, before it has either.
+A worker is a new interpreter, never a fork of a process that has threads or uses a device.
 """
 
 from __future__ import annotations
 
 import atexit
-import math
 import os
 import signal
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME, ProviderError, let_through
-from onnxpad.runtimes.runtime import ClosedError, CrashError, LimitError, or_closed
-from onnxpad.runtimes.worker import Runtime, ignore_signals, serve_forked
+from onnxpad.runtimes.runtime import CrashError, LimitError
+from onnxpad.runtimes.worker import Runtime
 
 if TYPE_CHECKING:
     import subprocess
@@ -46,42 +43,19 @@ sys.path.insert(0, sys.argv[2])
 import onnxpad
 del sys.path[0]
 from onnxpad.runtimes import worker
-worker.serve_started(int(sys.argv[1]))
+worker.serve(int(sys.argv[1]))
 """
 
 _WINDOWS_INTERRUPT = 0xC000013A
 
-_Process: TypeAlias = "_Forked | subprocess.Popen[bytes]"
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
-
-
-class _Forked:
-    """A child of this process, as `subprocess.Popen` has it."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            try:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:  # SIGCHLD is ignored, as where this process was started
-                pid, status = self.pid, 0
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def kill(self) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
 
 
 class Worker:
     """The runtime in a process of its own, which ends when nobody refers to it any more."""
 
-    def __init__(self, process: _Process, connection: Connection[Any, Any]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
         """Takes over a process and the connection to it."""
         self.process = process
         self._connection = connection
@@ -92,17 +66,6 @@ class Worker:
         """End a worker that was lost, as to an exception between two steps here."""
         self.end()
 
-    def warm(self) -> None:
-        """Import the runtime in the worker, without waiting for it."""
-        if not self._ready:
-            try:
-                or_closed(self._connection.send, None)
-            except ClosedError:
-                pass  # reported when it is asked
-            except BaseException:  # half a message may be on its way
-                self.end()
-                raise
-
     def ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         """The answer to a request, a method of `Runtime`; what it raises is raised here.
 
@@ -110,32 +73,39 @@ class Worker:
             CrashError: The worker's process ended instead of answering.
             LimitError: It did not answer within the limit, and was ended.
         """
-        limit = _limit.get()
         try:
-            or_closed(self._connection.send, (call, arguments))
-            if not self._ready:  # its imports are no part of a run
-                or_closed(self._connection.recv)
-                self._ready = True
-            if limit is not None and not or_closed(self._connection.poll, min(limit, _LONGEST)):
+            well, answer = self._exchanged((call, arguments))
+        except BaseException as error:  # also an interrupt: an answer may be on its way
+            try:
+                if isinstance(error, EOFError | OSError):
+                    let_through(error)
+                    raise self._crash() from None
+                raise
+            finally:
                 self.end()
-                raise LimitError(f"did not end within {limit:g} s (run_timeout)")
-            well, answer = or_closed(self._connection.recv)
-        except ClosedError:
-            raise self._crash() from None
-        except BaseException:  # such as an interrupt: an answer may be on its way
-            self.end()
-            raise
         if well:
             return answer  # type: ignore[no-any-return]
         raise answer
 
+    def _exchanged(self, request: object) -> Any:
+        """What comes back for a request."""
+        limit = _limit.get()
+        self._connection.send(request)
+        if not self._ready:  # its imports are no part of a run
+            self._connection.recv()
+            self._ready = True
+        if limit is not None and not self._connection.poll(min(limit, _LONGEST)):
+            raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
+        return self._connection.recv()
+
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
-        try:
-            _await(self.process, _PATIENCE)
-        finally:
-            self.end()
-        code = self.process.returncode or 0
+        from subprocess import TimeoutExpired
+
+        with suppress(TimeoutExpired):
+            self.process.wait(_PATIENCE)
+        self.end()
+        code = self.process.returncode
         if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
             raise KeyboardInterrupt
         return CrashError(_how(code))
@@ -146,7 +116,7 @@ class Worker:
             self._connection.close()
         with suppress(OSError):
             self.process.kill()
-        _await(self.process)
+        self.process.wait()
         _everyone.discard(self)
 
     def forget(self) -> None:
@@ -222,42 +192,7 @@ def about(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
 def warm() -> None:
     """Start a worker and import the runtime there, while this process goes on."""
     with suppress(ProviderError):  # told when it is asked
-        worker = borrow()
-        worker.warm()
-        give_back(worker)
-
-
-def fork_first() -> None:
-    """Fork the first worker off this process, before it has threads or signal handlers.
-
-    Only the program `onnxpad` calls this, first of all: it spares the start of an interpreter and
-    the import of numpy. If a fork is not safe, nothing happens.
-    """
-    if sys.platform != "linux":  # elsewhere system libraries do not survive a fork
-        return
-    try:
-        import numpy  # noqa: F401
-
-        threads = sum(1 for _ in Path("/proc/self/task").iterdir())
-    except (ImportError, OSError):
-        return
-    if threads > 1:
-        return
-    ours, theirs = Pipe()
-    # Both processes would report an interrupt that arrives during the fork.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-    child = os.fork()
-    if not child:
-        try:
-            ignore_signals()
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            ours.close()
-            serve_forked(theirs)
-        finally:
-            os._exit(1)
-    theirs.close()
-    _idle.append(Worker(_Forked(child), ours))
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        give_back(borrow())
 
 
 def _started() -> Worker:
@@ -302,17 +237,7 @@ def _started() -> Worker:
         raise ProviderError(f"{RUNTIME}'s process does not start: {error.strerror}") from None
     finally:
         theirs.close()
-    worker = Worker(process, ours)
-    worker.warm()
-    return worker
-
-
-def _await(process: _Process, seconds: float = math.inf) -> None:
-    """Wait so many seconds for the end of a process."""
-    end, pause = time.monotonic() + seconds, 0.0005
-    while process.poll() is None and time.monotonic() < end:
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
+    return Worker(process, ours)
 
 
 def _how(code: int) -> str:

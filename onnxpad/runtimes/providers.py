@@ -10,8 +10,8 @@ import onnx.parser
 from onnxpad.errors import ModelError, ProviderError, UsageError, meant
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import CUDA
-from onnxpad.runtimes.sessions import CPU, open_session
+from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA
+from onnxpad.runtimes.sessions import open_session
 
 AUTO = "auto"
 _SECONDS = 120.0

@@ -5,17 +5,13 @@ It is read in a worker, so nothing here imports onnx.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from onnxpad.errors import ModelError, let_through
+from onnxpad.errors import ModelError
 
 Optimisation: TypeAlias = Literal["off", "full"]
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class EngineError(ModelError):
@@ -50,20 +46,3 @@ class ModelFile(Struct, frozen=True):
 
     data: str | bytes
     folder: str | None = None
-
-
-class ClosedError(Exception):
-    """The other end of a connection is closed; no error that a caller's signal handler raises."""
-
-
-def or_closed(call: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-    """The result of a connection's method; an error that a signal handler raises gets through.
-
-    Raises:
-        ClosedError: The other end is closed.
-    """
-    try:
-        return call(*arguments, **named)
-    except (EOFError, OSError) as error:
-        let_through(error)
-        raise ClosedError from None

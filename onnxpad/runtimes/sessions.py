@@ -16,9 +16,8 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.worker import CPU as CPU
 from onnxpad.runtimes.worker import DEPLOYED, Runtime
-
-CPU = DEPLOYED.CPU
 
 Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array = npt.NDArray[Any]
@@ -54,10 +53,11 @@ class Session:
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
         self._closed = True
-        with suppress(CrashError):  # all results were already received
-            if self._worker is not None:
-                self._ask(Runtime.close)
-        self._give_back()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            with suppress(CrashError):  # all results were already received
+                worker.ask(Runtime.close)
+            pool.give_back(worker)
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
@@ -86,12 +86,13 @@ class Session:
         return {} if self._worker is None else self._ask(Runtime.places)
 
     def _open(self) -> None:
-        self._worker = pool.borrow()
+        worker = pool.borrow()
         try:
-            self._outputs = self._ask(Runtime.open, *self._how)
+            self._outputs = worker.ask(Runtime.open, *self._how)
         except BaseException:
-            self._give_back()
+            pool.give_back(worker)
             raise
+        self._worker = worker
 
     def _ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         assert self._worker is not None
@@ -100,11 +101,6 @@ class Session:
         except CrashError:
             self._worker = None
             raise
-
-    def _give_back(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            pool.give_back(worker)
 
 
 def open_session(
@@ -137,12 +133,11 @@ def answers(
     """
     models, inputs = [_file(source) for source in sources], [dict(feeds) for feeds in fed]
     try:
-        given = pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
+        return pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
         return [each for source in sources for each in answers([source], outputs, fed)]
-    return [some if isinstance(some, EngineError) else _named(outputs, some) for some in given]
 
 
 def evaluated_by_onnx(
@@ -150,13 +145,6 @@ def evaluated_by_onnx(
 ) -> list[Answer] | EngineError:
     """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
     return answers([model], outputs, fed, by_onnx=True)[0]
-
-
-def _named(outputs: Sequence[str], given: Sequence[list[Any] | EngineError]) -> list[Answer]:
-    return [
-        one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
-        for one in given
-    ]
 
 
 def require_provider(provider: str) -> None:

@@ -1,7 +1,7 @@
 """The worker process: it answers requests until the process that started it is gone.
 
-A request is a method of `Runtime` and its arguments. The first message, whatever it asks, has it
-import onnxruntime, and say that it is ready.
+A request is a method of `Runtime` and its arguments. Before the first one the worker imports
+onnxruntime, and says that it is ready.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
-from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.runtime import ClosedError, EngineError, ModelFile, Optimisation, or_closed
+from onnxpad.runtimes.onnxruntime import native, provider_rows
+from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
-DEPLOYED = native
-"""The runtime that workers run."""
+DEPLOYED, CPU = native, provider_rows.CPU
+"""The runtime that workers run, and its name for the CPU."""
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
@@ -37,12 +36,12 @@ class Runtime(native.Onnxruntime):
     def open(
         self,
         model: ModelFile,
-        provider: str = native.CPU,
+        provider: str = CPU,
         optimisation: Optimisation = "off",
         threads: int | None = None,
     ) -> tuple[str, ...]:
         """Open a model, and bound the memory for it."""
-        bound_memory(provider == native.CPU)
+        bound_memory(provider == CPU)
         return super().open(model, provider, optimisation, threads)
 
     def answers(
@@ -51,16 +50,19 @@ class Runtime(native.Onnxruntime):
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
         by_onnx: bool,
-    ) -> list[list[list[Any] | EngineError] | EngineError]:
-        """The outputs named, or an error, of each model on each set of inputs.
+    ) -> list[list[dict[str, Any] | EngineError] | EngineError]:
+        """The outputs by name, or an error, of each model on each set of inputs.
 
         With `by_onnx`, onnx's reference evaluator runs the models.
         """
 
-        def answer(model: ModelFile) -> list[list[Any] | EngineError]:
+        def answer(model: ModelFile) -> list[dict[str, Any] | EngineError]:
             opened = Evaluator() if by_onnx else Runtime()
             opened.open(model, threads=1)
-            return [_or_error(lambda: opened.run(feeds, outputs)[0]) for feeds in fed]  # noqa: B023
+            return [_or_error(run, opened, each) for each in fed]
+
+        def run(opened: Runtime | Evaluator, feeds: Mapping[str, Any]) -> dict[str, Any]:
+            return dict(zip(outputs, opened.run(feeds, outputs)[0], strict=True))
 
         return [_or_error(answer, each) for each in models]
 
@@ -95,12 +97,18 @@ class Evaluator:
             raise EngineError(f"the reference evaluator fails: {line}") from None
 
 
-def serve(connection: Connection[Any, Any]) -> None:
-    """Answer requests; ends the process, even during work, once the other end is closed."""
+def serve(handle: int) -> None:
+    """Answer requests at an inherited end; ends with the other end, even during work."""
+    _ignore_signals()
     # Before the thread starts: it unpickles arrays while requests may import a runtime, and two
     # threads that import numpy at once can fail.
     import numpy  # noqa: F401
 
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
+    connection: Any = Connection(handle)
     with suppress(OSError):  # keep no folder from being removed
         os.chdir(Path(os.sep))
     with suppress(OSError):  # if memory runs out nonetheless, Linux ends this process and no other
@@ -110,27 +118,20 @@ def serve(connection: Connection[Any, Any]) -> None:
     def listen() -> None:
         try:
             while True:
-                requests.put(or_closed(connection.recv))
+                requests.put(connection.recv())
         finally:
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    runtime, request = Runtime(), requests.get()
     native.warm()
-    with suppress(ClosedError):  # the other thread ends the process
-        or_closed(connection.send, "ready")
-        while True:
-            if request is not None:
-                _reply(connection, runtime, *request)
-            del request  # its arrays
-            request = requests.get()
+    connection.send("ready")
+    runtime = Runtime()
+    while True:
+        _reply(connection, runtime, *requests.get())
 
 
 def _reply(
-    connection: Connection[Any, Any],
-    runtime: Runtime,
-    call: Callable[..., object],
-    arguments: Sequence[object],
+    connection: Any, runtime: Runtime, call: Callable[..., object], arguments: Sequence[object]
 ) -> None:
     """Answer a request: whether it went well, and the answer or the error."""
     reply: tuple[bool, object]
@@ -141,34 +142,13 @@ def _reply(
     except Exception as error:  # raised again in the caller
         reply = False, error
     try:
-        or_closed(connection.send, reply)
-    except ClosedError:
-        raise
+        connection.send(reply)
     except Exception as error:  # pickle's own errors share no narrower base class
         what = reply[1] if isinstance(reply[1], Exception) else error
-        or_closed(connection.send, (False, EngineError(native.first_line(what))))
+        connection.send((False, EngineError(native.first_line(what))))
 
 
-def serve_started(handle: int) -> None:
-    """Serve in a new interpreter, at an end that it inherited."""
-    ignore_signals()
-    if sys.platform == "win32":
-        from multiprocessing.connection import PipeConnection as Connection
-    else:
-        from multiprocessing.connection import Connection
-    serve(Connection(handle))
-
-
-def serve_forked(connection: Connection[Any, Any]) -> None:
-    """Serve in a fork, whose standard streams belong to the caller's report."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
-    serve(connection)
-
-
-def ignore_signals() -> None:
+def _ignore_signals() -> None:
     """Ignore interrupts, which a terminal sends to both processes; the caller ends the worker."""
     if sys.platform == "win32":  # a caller waiting for an answer wakes up only if the worker ends
         signal.signal(signal.SIGINT, signal.SIG_DFL)

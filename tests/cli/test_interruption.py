@@ -97,7 +97,7 @@ AT_WORK = """
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the worker is forked on Linux only")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells whether a process lives")
 @pytest.mark.parametrize("to", ["group", "parent", "killed"])
 @pytest.mark.parametrize(
     "work",
@@ -130,30 +130,3 @@ def alive(process: int) -> bool:
         return stat.rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
-
-
-FORK_INTERRUPTED = """
-import os, signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from onnxpad.__main__ import main
-there = os.fork
-def interrupted():
-    os.kill(os.getpid(), signal.SIGINT)
-    return there()
-os.fork = interrupted
-sys.argv[1:] = ["fix", "m.onnx"]
-main()
-"""
-
-
-def test_an_interrupt_of_the_fork_is_told_once() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", FORK_INTERRUPTED],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    expected = 130 if sys.platform == "linux" else 2
-    assert ended.returncode == expected
-    assert ended.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What the program does around the command line: a worker forked first, and interrupts told."""
+"""What the program does around the command line: interrupts told."""
 
 import atexit
 import gc
@@ -13,7 +13,6 @@ import pytest
 from onnxpad import __main__ as program
 from onnxpad import cli, process
 from onnxpad.cli import output
-from onnxpad.runtimes import pool
 from tests.support.rows import each_row
 
 
@@ -44,7 +43,6 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(process, "ignore_signals", noted("done"))
     monkeypatch.setattr(process, "was_interrupted", lambda: failing.get("asked", False))
     monkeypatch.setattr(gc, "set_threshold", noted("threshold"))
-    monkeypatch.setattr(pool, "fork_first", noted("fork"))
     monkeypatch.setattr(cli, "app", noted("app"))
     monkeypatch.setattr(output, "tell_as_json", noted("json"))
     monkeypatch.setattr(atexit, "_run_exitfuncs", noted("atexit"))
@@ -58,33 +56,16 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 BEGIN, RUN = [("heed",), ("threshold", 50_000)], [("app",), ("done",)]
 
 
-@each_row(
-    ("words", "forks"),
-    [
-        (["fix", "m"], True),
-        (["--verbose", "validate", "m"], True),
-        (["doctor"], True),
-        ([], False),
-        (["check", "m"], False),
-        (["show", "m"], False),
-        (["fix", "m", "--no-validate"], False),
-        (["fix", "--help"], False),
-        (["docs", "fix"], False),
-        (["validate", "-h"], False),
-    ],
-)
-def test_a_worker_is_forked_where_models_run(
-    words: list[str], forks: bool, done: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matrix_products_start_no_threads(done: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     done.clear()
-    monkeypatch.setattr(sys, "argv", ["fix", *words])
+    monkeypatch.setattr(sys, "argv", ["onnxpad", "fix", "m"])
     for given, threads in ((None, "1"), ("4", "4")):
         os.environ.clear()
         if given:
             os.environ["OPENBLAS_NUM_THREADS"] = given
         program.main()
         assert os.environ["OPENBLAS_NUM_THREADS"] == threads
-    assert done == 2 * [*BEGIN, *([("fork",)] if forks else []), *RUN]
+    assert done == 2 * [*BEGIN, *RUN]
 
 
 TOLD = [("done",), ("json", output.INTERRUPTION, ["fix", "m"]), ("exit", 130)]
@@ -94,7 +75,6 @@ TOLD = [("done",), ("json", output.INTERRUPTION, ["fix", "m"]), ("exit", 130)]
     ("at", "error", "asked", "then"),
     [
         ("app", KeyboardInterrupt(), False, [("done",), *TOLD]),
-        ("fork", KeyboardInterrupt(), False, TOLD),
         ("heed", KeyboardInterrupt(), False, TOLD),
         ("app", TypeError(), True, [("done",), *TOLD]),
         ("app", TypeError(), False, TypeError),

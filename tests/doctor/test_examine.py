@@ -305,16 +305,13 @@ class Runtime:
 
     def preload_dlls(self) -> None:
         self.asked += 1
-        print("Failed to load libcudnn.so.9")
 
     def get_available_providers(self) -> list[str]:
         return list(BOTH)
 
 
 @pytest.mark.usefixtures("run_here")
-def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_libraries_of_pip_are_loaded_for_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Runtime()
     monkeypatch.setattr(native, "_onnxruntime", lambda: there)
     native._preload.cache_clear()
@@ -324,7 +321,6 @@ def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
         assert there.asked >= asked
         assert there.asked <= 1
     native._preload.cache_clear()
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("run_here")

@@ -111,7 +111,7 @@ def run(self, feeds, outputs):
     fall(self.data, b"falls_when_run")
     return run_(self, feeds, outputs)
 Onnxruntime.open, Onnxruntime.run = open, run
-worker.serve_started(int(sys.argv[1]))
+worker.serve(int(sys.argv[1]))
 """
 
 made = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
@@ -122,7 +122,7 @@ TOLD = "onnxruntime crashed (SIGSEGV)"
 def falling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers that crash on models of certain names."""
     pool._end_all()
-    start = pool._START.replace("worker.serve_started(int(sys.argv[1]))", FALL)
+    start = pool._START.replace("worker.serve(int(sys.argv[1]))", FALL)
     monkeypatch.setattr(pool, "_START", start)
     yield
     pool._end_all()

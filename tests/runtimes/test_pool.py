@@ -75,19 +75,6 @@ def test_a_warm_worker_is_the_next() -> None:
 
 
 @POSIX
-def test_a_process_with_another_thread_is_not_forked() -> None:
-    ended = threading.Event()
-    thread = threading.Thread(target=ended.wait)
-    thread.start()
-    try:
-        pool.fork_first()
-        assert not pool._idle
-    finally:
-        ended.set()
-        thread.join()
-
-
-@POSIX
 @pytest.mark.parametrize("fault", ["SIGSEGV", "SIGFPE", "SIGABRT"])
 def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
     worker = pool.borrow()
@@ -129,10 +116,13 @@ class StopError(Exception):
     """A program's own."""
 
 
+class OwnError(OSError):
+    """The system's own errors are OSErrors too."""
+
+
 @POSIX
 @pytest.mark.parametrize(
-    "error",
-    [StopError(), KeyboardInterrupt()],
+    "error", [StopError(), KeyboardInterrupt(), OwnError(32, "Broken pipe"), EOFError()]
 )
 def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     error: BaseException,
@@ -181,7 +171,7 @@ BOMBS = {
     ("bomb", "optimisation"), [("at once", "full"), *((bomb, "off") for bomb in BOMBS)]
 )
 def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    serve = "worker.serve_started(int(sys.argv[1]))"
+    serve = "worker.serve(int(sys.argv[1]))"
     less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")
     monkeypatch.setattr(pool, "_START", less)
     model = parsed(

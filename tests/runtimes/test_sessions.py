@@ -160,11 +160,7 @@ def test_cuda_is_loaded_beforehand_where_onnxruntime_can(
 ) -> None:
     loaded: list[str] = []
 
-    def preload() -> None:
-        print("found nothing")  # what it prints is no part of a report
-        loaded.append("cuda")
-
-    for module in (SimpleNamespace(), SimpleNamespace(preload_dlls=preload)):
+    for module in (SimpleNamespace(), SimpleNamespace(preload_dlls=lambda: loaded.append("cuda"))):
         monkeypatch.setattr(native, "_onnxruntime", lambda module=module: module)
         native._preload.__wrapped__()
     assert loaded == ["cuda"]

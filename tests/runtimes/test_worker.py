@@ -1,5 +1,6 @@
 """What workers answer: the same tensors once, errors of a caller, and no more than memory holds."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +47,13 @@ def test_what_a_request_raises_gets_through() -> None:
     with pytest.raises(Exception, match=r"pickle|local object"):
         pool.about(len, lambda: 0)  # type: ignore[arg-type]
     assert pool.about(len, "next") == 4
+
+
+@pytest.mark.usefixtures("nothing_printed")
+def test_what_a_worker_prints_is_no_part_of_a_report() -> None:
+    pool.about(print, "loaded no libcudnn.so.9")
+    for stream in (1, 2):
+        pool.about(os.write, stream, b"by native code")
 
 
 def test_a_large_array_is_sent_and_can_be_written_to() -> None:

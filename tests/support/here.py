@@ -12,7 +12,5 @@ class Here:
     def __init__(self) -> None:
         self.runtime = worker.Runtime()
 
-    def warm(self) -> None: ...
-
     def ask(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return call(self.runtime, *arguments)

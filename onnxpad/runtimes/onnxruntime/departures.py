@@ -77,24 +77,18 @@ def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> Re
     notes, key = op.node.notes, (disagreement, op.form, tuple(sizes), dtype)
     if key in notes:  # networks repeat the same few windows
         return None
-    found = _disagreement(op, sizes, dtype)
-    if found is None:
-        notes[key] = True
-    return found
-
-
-def _disagreement(op: WindowOp, sizes: Sequence[Extent], kind: int | None) -> RefusalError | None:
     form = replace(op.form, pads_written=False) if op.pads_written else op.form
     for place, size in enumerate(sizes):
-        theirs, ours = specification(form, place, size, kind), onnxruntime(form, place, size, kind)
+        theirs, ours = (each(form, place, size, dtype) for each in (specification, onnxruntime))
         if ours is None or theirs is None:
-            return None
+            break
         if op.operator.pools and _is_spread(op.windows[place]):
-            return _refusal(op, place, size, kind)  # windows alike may read other fills
+            return _refusal(op, place, size, dtype)  # windows alike may read other fills
         for said, does in ((theirs.begin, ours.begin), (theirs.windows, ours.windows)):
             one, other = (where(ours.runs, each, 0) for each in (said, does))
             if one != other or isinstance(one, Unknown):
-                return _refusal(op, place, size, kind)
+                return _refusal(op, place, size, dtype)
+    notes[key] = True
     return None
 
 
@@ -231,15 +225,14 @@ class BlockedPools:
     def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers one that does harm."""
         graph, found = self._graph, dict[str, Hazard]()
-        through: Callable[[Node], Iterable[Tensor]] = self._unweighed
 
-        def fresh(node: Node) -> Iterable[Tensor]:
-            return (each for each in through(node) if each.name not in found)
+        def add(tensor: Tensor, harm: Hazard, through: Callable[[Node], Iterable[Tensor]]) -> None:
+            def fresh(node: Node) -> Iterable[Tensor]:
+                return (each for each in through(node) if each.name not in found)
 
-        def add(tensor: Tensor, hazard: Hazard) -> None:
-            start = [] if tensor.name in found else [tensor]
-            reached = filter(None, upstream(start, fresh, most=None))
-            found.update((each.name, hazard) for each in reached)
+            if tensor.name not in found:
+                reached = filter(None, upstream([tensor], fresh, most=None))
+                found.update((each.name, harm) for each in reached)
 
         if self._pools is None:  # edits add none
             self._pools = [
@@ -251,11 +244,10 @@ class BlockedPools:
             with suppress(UnreadError):
                 op = read_window(graph, self._analysis, node) if node.alive else None
                 if op is not None and (hazard := self._hazard(op)) is not None:
-                    add(op.data, hazard)
-        through = graph.sources
+                    add(op.data, hazard, self._unweighed)
         for border in self.inside:
             for tensor, hazard in border():
-                add(tensor, hazard)
+                add(tensor, hazard, graph.sources)
         return found
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:

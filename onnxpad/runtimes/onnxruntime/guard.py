@@ -106,10 +106,8 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
     node = exposed.window
     if context.graph.refers(node):  # a call of the function may set any of them
         return False
-    return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
-        "",
-        "NOTSET",
-    }
+    is_plain = node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+    return is_plain and not any(node.attrs.get("pads") or ())
 
 
 def guard(context: Context, exposed: Exposed) -> None:

@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 
 import onnx
@@ -274,12 +275,9 @@ class Misjudged:
         graph = self._context.graph
         pending = [(out, hazard) for node, hazard in self._nodes().items() for out in node.outputs]
         pending += self._misdeclared()
-        outside: dict[int, dict[str, Hazard]] = {}
+        outside = cache(lambda other: self._others[other]._wrong())
         for context, theirs, ours in self._captured():
-            other = id(context)
-            if other not in outside:
-                outside[other] = self._others[other]._wrong()
-            if harm := outside[other].get(theirs.name):
+            if harm := outside(id(context)).get(theirs.name):
                 pending.append((ours, harm))
         found: dict[str, Hazard] = {}
         while pending:

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import os
 import re
 import time
 import types
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.provider_rows import PROVIDERS, plugins, row_of
+from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA, PROVIDERS, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
-CPU = "CPUExecutionProvider"
-CUDA = "CUDAExecutionProvider"
 
 _ONE_LINE = 300
 _NODES = (
@@ -34,7 +30,7 @@ _NODES = (
 _SOURCE = r"\S*[/\\]onnxruntime[/\\]\S+:\d+ .*?\)>?( const)?( \[with .*?\])?( |$)"
 """The place of an error in onnxruntime, `/src/onnxruntime/core/x.cc:50 ns::f(T) [with T = int]`."""
 _NO_KERNEL = "Could not find an implementation"
-_SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
+_SILENT = 4  # onnxruntime's log severity "fatal"
 
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _PLACES = "session.record_ep_graph_assignment_info"
@@ -69,7 +65,6 @@ class Onnxruntime:
         if provider == CUDA:
             _preload()
         options = runtime.SessionOptions()
-        options.log_severity_level = _SILENT
         level = runtime.GraphOptimizationLevel
         off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
         options.graph_optimization_level = off if optimisation == "off" else full
@@ -99,11 +94,9 @@ class Onnxruntime:
         Raises:
             EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
-        options = _onnxruntime().RunOptions()
-        options.log_severity_level = _SILENT
         begin = time.perf_counter()
         try:
-            values: list[Any] = self._session.run(list(outputs), dict(feeds), options)
+            values: list[Any] = self._session.run(list(outputs), dict(feeds))
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             for name, data in feeds.items():
                 if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
@@ -270,20 +263,15 @@ def _node(found: re.Match[str]) -> str:
 @cache
 def _preload() -> None:
     """Load the CUDA libraries installed by pip; onnxruntime does not find them by itself."""
-    load = getattr(_onnxruntime(), "preload_dlls", None)
-    if load is not None:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            load()
+    getattr(_onnxruntime(), "preload_dlls", lambda: None)()
 
 
 @cache
 def _onnxruntime() -> types.ModuleType:
-    """The onnxruntime module, with its log silenced: stdout and stderr belong to the report."""
+    """The onnxruntime module, with its log silenced: errors are raised."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import onnxruntime
+        import onnxruntime
+
         onnxruntime.set_default_logger_severity(_SILENT)
     except (ImportError, AttributeError) as error:  # one of two wheels uninstalled: folder gutted
         if _interrupted(error):

@@ -32,7 +32,7 @@ from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.facts import Analysis
-from onnxpad.graph import Graph, Node, Use
+from onnxpad.graph import Graph, Node, Tensor, Use, downstream
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 
 _DEQUANTISE = "DequantizeLinear"
@@ -187,30 +187,27 @@ class Neighbours:
             tensor = pending.pop()
             if graph.is_output(tensor):
                 return None
-            uses = graph.uses(tensor)
-            for use in uses:
+            for use in graph.uses(tensor):
+                node = use.node
                 if use.index < 0:
                     return None
                 if self._passes_on(use, moves=moves):
-                    pending.append(use.node.outputs[0])
-                elif len(uses) == 1:
-                    found[use] = use
+                    pending.append(node.outputs[0])
                 else:
-                    node = use.node
                     names = tuple(each.name for each in node.inputs)
                     found[node.op, node.domain, names, str(sorted(node.attrs.items()))] = use
         return None
 
     def _is_captured(self, node: Node) -> bool:
-        """Whether a body reads a node's result once copies are gone."""
-        reached = [node.outputs[0]]
-        for tensor in reached:
-            uses = self._graph.uses(tensor)
-            if any(use.index < 0 for use in uses):
-                return True
-            on = [use.node.outputs[0] for use in uses if self._passes_on(use, moves=True)]
-            reached += on[: _FAR - len(reached)]
-        return False
+        """Whether a body reads a node's result once copies are gone, or may so far downstream."""
+
+        def copies(use: Use) -> Sequence[Tensor]:
+            return use.node.outputs[:1] if self._passes_on(use, moves=True) else ()
+
+        return any(
+            each is None or any(use.index < 0 for use in self._graph.uses(each))
+            for each in downstream(node.outputs[:1], copies)
+        )
 
     def _passes_on(self, use: Use, *, moves: bool) -> bool:
         """Whether the optimiser removes a node that reads a tensor, or moves it out of the way."""
@@ -229,8 +226,8 @@ class Neighbours:
             return len(node.inputs) == 1
         source, result = node.inputs[0], node.outputs[0]
         if node.op == "Pad":
-            readers = graph.uses(result)
-            return any(self._fusion.takes(each.node) is node for each in readers if each.index >= 0)
+            readers = [each.node for each in graph.uses(result) if each.index >= 0]
+            return node in [pad.node for pad in map(self._fusion.takes, readers) if pad is not None]
         shape = self._analysis.shape(result) if node.op in _RESHAPING else None
         is_known = shape is not None and not any(isinstance(each, Unknown) for each in shape)
         return is_known and shape == self._analysis.shape(source)

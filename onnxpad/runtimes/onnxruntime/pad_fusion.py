@@ -169,38 +169,23 @@ class Fusion:
         `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
-        if row is None:
-            return None
-        for index in (0, row.inputs.weight):
-            pad = None if index is None else self._certain_pad(row, node, index)
-            if pad is None or not self.is_fed(pad.data):
+        for index in () if row is None else (0, row.inputs.weight):
+            pad = self.takes(node, index)
+            if row is None or pad is None or not self.is_fed(pad.data):
                 continue
-            if index == row.inputs.weight:
-                return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
-            op = self._read(read_window, node)
-            why = self._fold(op, pad) if op is not None and row.is_choosy else None
+            op = self._read(read_window, node) if row.is_choosy and not index else None
+            why = f"it feeds the weight of {node.op}" if index else op and self._fold(op, pad)
             if isinstance(why, str):
                 return Exposed(pad, node, (), why)
         return None
 
-    def takes(self, node: Node) -> Node | None:
-        """The `Pad` that PadFusion folds into the data of a node for certain, rightly or not."""
-        row = self._fused(node)
-        pad = None if row is None else self._certain_pad(row, node, 0)
-        return None if pad is None else pad.node
-
-    def _fused(self, node: Node) -> Operator | None:
-        """The row of a node that PadFusion may fold `Pad`s into; None for other nodes."""
-        row = operator_of(self._graph, node)
-        is_fused = row is not None and _folds_pads(row) and _may_fuse(self._graph, node, row)
-        return row if is_fused else None
-
-    def _certain_pad(self, row: Operator, window: Node, index: int) -> PadOp | None:
-        graph = self._graph
-        tensor = window.inputs[index] if index < len(window.inputs) else None
+    def takes(self, window: Node, index: int | None = 0) -> PadOp | None:
+        """The `Pad` that PadFusion folds into an input of a node for certain, rightly or not."""
+        graph, row = self._graph, self._fused(window)
+        tensor = None if row is None or index is None else window.operand(index)
         while tensor and tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = tensor.producer
-            if node is None or not graph.is_standard(node) or graph.refers(window):
+            if row is None or node is None or not graph.is_standard(node) or graph.refers(window):
                 return None
             if node.op == "Pad":
                 pad = self._read(read_pad, node)
@@ -212,6 +197,12 @@ class Fusion:
                 return pad if is_folded else None
             tensor = node.inputs[0] if node.op == "Identity" else None
         return None
+
+    def _fused(self, node: Node) -> Operator | None:
+        """The row of a node that PadFusion may fold `Pad`s into; None for other nodes."""
+        row = operator_of(self._graph, node)
+        is_fused = row is not None and _folds_pads(row) and _may_fuse(self._graph, node, row)
+        return row if is_fused else None
 
     def _before(self, node: Node, row: Operator, op: WindowOp | None) -> Iterator[Exposed]:
         """The `Pad`s upstream that may be folded wrongly: those of its data, and others.
@@ -325,16 +316,12 @@ class Fusion:
             return pad.value == 0
         if len(node.inputs) > _AXES:
             return False
-        if len(node.inputs) > _VALUE:
-            fill = node.inputs[_VALUE]
-            if not fill.name:
-                return self.drops_empty and self._may_be_constant(pad)
-            if pad.value is not None:
-                if not is_plain_zero(pad.value):
-                    return False
-            elif self.is_fed(fill):
-                return False
-        return self._may_be_constant(pad)
+        fill = node.operand(_VALUE)
+        if fill is None:
+            is_zero = len(node.inputs) <= _VALUE or self.drops_empty
+        else:
+            is_zero = not self.is_fed(fill) if pad.value is None else is_plain_zero(pad.value)
+        return is_zero and self._may_be_constant(pad)
 
     def _may_be_constant(self, pad: PadOp) -> bool:
         """Whether onnxruntime may fold the amounts to constants at load time."""

@@ -33,38 +33,27 @@ class Provider(Struct, frozen=True):
     environment: Mapping[str, str] = _NO_OPTIONS
 
 
+CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+
+_EXACT_CUDA = {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}
+_NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 _PRECISION = '{"INFERENCE_PRECISION_HINT": "f32"}'
+_DEVICES = {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'}
 
 # TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start. OpenVINO takes
 # bfloat16, with 7 bits, where a CPU has instructions for it, and float16 on a GPU.
-PROVIDERS = {
-    each.own: each
-    for each in (
-        Provider("cpu", "CPUExecutionProvider", session={"session.intra_op.allow_spinning": "0"}),
-        Provider(
-            "cuda",
-            "CUDAExecutionProvider",
-            {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"},
-        ),
-        Provider(
-            "tensorrt",
-            "TensorrtExecutionProvider",
-            {"trt_fp16_enable": "0"},
-            environment={"NVIDIA_TF32_OVERRIDE": "0"},
-        ),
-        Provider(
-            "tensorrt-rtx",
-            "NvTensorRTRTXExecutionProvider",
-            environment={"NVIDIA_TF32_OVERRIDE": "0"},
-        ),
-        Provider(
-            "openvino",
-            "OpenVINOExecutionProvider",
-            {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'},
-        ),
-        Provider("webgpu", "WebGpuExecutionProvider"),
-    )
-}
+_ROWS = (
+    Provider("cpu", CPU, session={"session.intra_op.allow_spinning": "0"}),
+    Provider("cuda", CUDA, _EXACT_CUDA),
+    Provider(
+        "tensorrt", "TensorrtExecutionProvider", {"trt_fp16_enable": "0"}, environment=_NO_TF32
+    ),
+    Provider("tensorrt-rtx", "NvTensorRTRTXExecutionProvider", environment=_NO_TF32),
+    Provider("openvino", "OpenVINOExecutionProvider", _DEVICES),
+    Provider("webgpu", "WebGpuExecutionProvider"),
+)
+PROVIDERS = {each.own: each for each in _ROWS}
 """The providers known, by onnxruntime's names; of others the options are their own."""
 
 

@@ -61,7 +61,8 @@ def pads_before(body: str, opset: int = 17) -> tuple[str, str]:
     """The Pads that may be folded wrongly, and those that are folded for sure."""
     graph, _, fusion = predicted(body, opset)
     wrongly = [f"{each.pad.node.outputs[0].name}>{each.window.op}" for each in fusion.exposed()]
-    taken = [pad.outputs[0].name for node in graph.nodes if (pad := fusion.takes(node)) is not None]
+    pads = [pad for pad in map(fusion.takes, graph.nodes) if pad is not None]
+    taken = [pad.node.outputs[0].name for pad in pads]
     return " ".join(wrongly), " ".join(taken)
 
 

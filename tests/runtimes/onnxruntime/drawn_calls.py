@@ -27,7 +27,7 @@ def said(line: str) -> str:
         f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}"
         for each in fusion.exposed()
     ]
-    surely = [pad.outputs[0].name for each in graph.nodes if (pad := fusion.takes(each))]
+    surely = [pad.node.outputs[0].name for each in graph.nodes if (pad := fusion.takes(each))]
     names = [node.outputs[0].name for node in graph.nodes]
     fed = [name for name in names if fusion.is_fed(graph.tensor(name))]
     parts = {"wrongly": "; ".join(wrong), "for certain": " ".join(surely), "fed": " ".join(fed)}
