@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -87,9 +88,14 @@ class ResolveAutoPad(SitePass):
         raise RefusalError(refusal.code, said, str(refusal), **facts)
 
 
-@lru_cache(maxsize=256)  # networks repeat the same few
 def _written(padding: Padding) -> Choice:
-    return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
+    said, pads = _told(padding)
+    return Choice(padding, said, {"pads": [*pads]})
+
+
+@lru_cache(maxsize=256)  # networks repeat the same few
+def _told(padding: Padding) -> tuple[str, Sequence[int]]:
+    return padding.text, onnx_order(padding.total)
 
 
 class DropValid(SitePass):

@@ -554,8 +554,7 @@ def _slid_sizes(call: Call, row: Row, data: Shape, *, pools: bool) -> Sequence[E
             raise UnreadError("runtimes differ on a pool with SAME and dilations", disputed=True)
         return [same_output_size(*each) for each in zip(data, slide.axes, strict=True)]
     axes = zip(data, _windows(slide), slide.pads, strict=True)
-    # Runtimes differ on other numbers than 0 and 1.
-    how = {"ceil_mode": call.flag("ceil_mode")} if pools else {}
+    how = {"ceil_mode": slide.ceil} if pools else {}
     size_of = pool_output_size if pools else output_size
     return [size_of(size, window, *pads, **how) for size, window, pads in axes]
 

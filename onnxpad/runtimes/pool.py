@@ -95,7 +95,7 @@ class Worker:
             self._connection.recv()
             self._ready = True
         if limit is not None and not self._connection.poll(min(limit, _LONGEST)):
-            raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
+            raise LimitError(f"did not end within {limit:g} s (run_timeout)")
         return self._connection.recv()
 
     def _crash(self) -> CrashError:

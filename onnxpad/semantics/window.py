@@ -281,7 +281,9 @@ def slide_of(node: Node, kernel: tuple[int, ...], *, crops: bool = False) -> Sli
 
 
 def _slide(node: Node, kernel: tuple[int, ...], crops: bool) -> Slide:
-    rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0) != 0
+    rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0)
+    if ceil not in {0, 1}:  # parts of the runtime take any number for 1, others that number
+        raise UnreadError(f"its ceil_mode is {ceil}, which is neither 0 nor 1")
     strides = integers(node, "strides", rank, least=1) or (1,) * rank
     dilations = integers(node, "dilations", rank, least=1) or (1,) * rank
     pads = integers(node, "pads", 2 * rank)
@@ -289,7 +291,7 @@ def _slide(node: Node, kernel: tuple[int, ...], crops: bool) -> Slide:
         raise UnreadError(f"its pads {pads} are negative, which the specification forbids")
     pairs = pairs_of(pads) if pads else ((0, 0),) * rank
     axes = tuple(map(window_of, kernel, strides, dilations))
-    return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil)
+    return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil == 1)
 
 
 def auto_pad_of(node: Node) -> AutoPad:

@@ -1,5 +1,7 @@
 """SAME_UPPER and SAME_LOWER: what they resolve to, and where they stay and why."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -229,3 +231,13 @@ def test_a_kernel_below_its_stride_over_infinities() -> None:
     assert not result.undone
     reasons = [f.reason_code for f in result.findings if f.code == "PAD101"]
     assert reasons == ["infinite-data"]
+
+
+def test_what_is_told_of_a_change_is_its_own() -> None:
+    """A caller may change it, and operators that are padded alike do not share it."""
+    nodes = 'a = Conv <auto_pad = "SAME_UPPER"> (x, w) y = Conv <auto_pad = "SAME_UPPER"> (x, w)'
+    model = one(nodes, outputs="float[] a, float[] y", initializers=W)
+    first, second = (each.evidence for each in onnxpad.check(model).findings)
+    pads: Any = first["pads"]
+    pads.append(99)
+    assert second == onnxpad.check(model).findings[0].evidence

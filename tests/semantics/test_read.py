@@ -152,6 +152,7 @@ def test_a_pad_of_every_form() -> None:
         ("Conv", "x", {}, ModelError),
         ("MaxPool", "x", {}, ModelError),
         ("MaxPool", "x", {"kernel_shape": [2, 2], "ceil_mode": 0.5}, ModelError),
+        ("MaxPool", "x", {"kernel_shape": [2, 2], "ceil_mode": 2}, UnreadError),
         (
             "AveragePool",
             "x",
