@@ -6,6 +6,7 @@ onnxruntime, and says that it is ready.
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import signal
@@ -18,7 +19,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
 from onnxpad.runtimes.onnxruntime import native, provider_rows
-from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
+from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 
 DEPLOYED, CPU = native, provider_rows.CPU
 """The runtime that workers run, and its name for the CPU."""
@@ -137,10 +138,9 @@ def _reply(
     reply: tuple[bool, object]
     try:
         reply = True, call(runtime, *arguments)
-    except MemoryError:
-        reply = False, EngineError(f"{RUNTIME}'s process is out of memory")
     except Exception as error:  # raised again in the caller
-        reply = False, error
+        is_full = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
+        reply = False, CrashError(f"{RUNTIME}'s process is out of memory") if is_full else error
     try:
         connection.send(reply)
     except Exception as error:  # pickle's own errors share no narrower base class
