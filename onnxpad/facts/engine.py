@@ -131,6 +131,13 @@ class Analysis:
         shape: Shape | None = self._shapes.get(tensor) if self._count == self._edits.count else None
         return self._answer(SHAPE, tensor) if shape is None else shape
 
+    def given_shape(self, tensor: Any) -> Shape | None:
+        """As `shape`, worked out anew by what the tensor's node says now."""
+        try:
+            return self._shape(tensor)
+        except (UnreadError, ValueError, IndexError):
+            return None
+
     def value(self, tensor: Any) -> Value | None:
         """Return the content of a small tensor; None where it is not evaluated at all."""
         value: Value | None = self._answer(VALUE, tensor)

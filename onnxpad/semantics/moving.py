@@ -92,7 +92,7 @@ def squeeze(call: Call, inner: Sequence[Layers]) -> Passed:
 def reshape(call: Call, inner: Sequence[Layers]) -> Passed:
     """A Reshape, a Flatten, or a Squeeze of all axes of size 1: only such axes come or go."""
     (layers,) = inner
-    before, after = call.shape(), call.result_shape()
+    before, after = call.shape(), call.given_shape()
     if before is None or after is None or not _are_known((*before, *after)):
         raise UnreadError("the shapes are unknown")
     if layers:

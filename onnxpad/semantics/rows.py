@@ -64,6 +64,9 @@ class Known(Protocol):
     def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
         """The sizes of a tensor's axes."""
 
+    def given_shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
+        """The sizes that its node as it is now gives a tensor: an edit may have changed these."""
+
     def dtype(self, tensor: Tensor) -> int | None:
         """A tensor's element type."""
 
@@ -210,6 +213,10 @@ class Call:
     def result_shape(self) -> tuple[Extent, ...] | None:
         """The shape of the output; None where even the rank is unknown."""
         return self._facts.shape(self.node.outputs[self.output])
+
+    def given_shape(self) -> tuple[Extent, ...] | None:
+        """As `result_shape`, by what is written now: a proof must not take that for granted."""
+        return self._facts.given_shape(self.node.outputs[self.output])
 
     def dtype(self, place: int = 0) -> int | None:
         """The element type of an input, as `TensorProto.DataType`; None where unknown."""

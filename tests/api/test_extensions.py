@@ -198,6 +198,40 @@ def test_a_wrong_change_is_undone_and_the_others_are_made(
     assert (checked.reason_code, checked.fixable) == (reason, False)
 
 
+SHAPES = "int64[3] s = {1, 8, 8}, int64[3] t = {1, 16, 4}, int64[3] z = {1, 7, 7}"
+RESHAPED: list[tuple[str, str, list[str], dict[str, object], bool]] = [
+    ("Reshape (a, s)", "Reshape", ["a", "t"], {}, False),
+    ("Reshape (a, s)", "Reshape", ["a", "z"], {}, False),
+    ("Reshape (a, s)", "Flatten", ["a"], {}, False),
+    ("Reshape (a, s)", "Squeeze", ["a"], {}, False),
+    ("Flatten (a)", "Flatten", ["a"], {"axis": 2}, False),
+    ("Squeeze (a)", "Flatten", ["a"], {}, False),
+    ("Squeeze (a)", "Flatten", ["a"], {"axis": 2}, True),
+]
+
+
+@pytest.mark.parametrize("steps", ["a = Pad (x, p)", "b = Pad (x, p) a = Relu (b)"])
+@pytest.mark.parametrize(("was", "op", "inputs", "attributes", "stays"), RESHAPED)
+def test_a_reshape_behind_a_pad_is_what_it_says_now(
+    steps: str, was: str, op: str, inputs: list[str], attributes: dict[str, object], stays: bool
+) -> None:
+    class Turns(Own):
+        def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+            node = context.graph.tensors["y"].producer
+            if node is not None:
+                yield self.found(context, node, "a Reshape", plan=node)
+
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> None:
+            graph = context.graph
+            graph.replace_op(match.plan, op, [*map(graph.tensors.get, inputs)], attributes)
+
+    given = f"int64[6] p = {{0, 1, 1, 0, 1, 1}}, {SHAPES}"
+    model = one(f"{steps} y = {was}", inputs="float[1, 6, 6] x", initializers=given)
+    with onnxpad.registered(Turns):
+        result = onnxpad.fix(model, select=["ACME900"], validate=False)
+    assert result.changed is stays, result.undone
+
+
 def find_raises(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
     yield from ()
     raise KeyError("forgotten")
