@@ -33,7 +33,11 @@ FOLDS: Final = {
 }
 SINCE: Final = {"DequantizeLinear of int8 and a pool": "1.27"}
 UNTIL: Final = {"a QuantizeLinear to int8 that is copied past a pool": "1.31"}
-NEVER: Final = ("two pairs with other zero points", "a Conv of float weights between quantisers")
+NEVER: Final = (
+    "two pairs with other zero points",
+    "DequantizeLinear of int32 and a pool",
+    "a Conv of float weights between quantisers",
+)
 """These compute something else only at some data."""
 
 
