@@ -127,8 +127,7 @@ class Neighbours:
             elif self._is_captured(step):
                 yield (first, step), "by a copy of the DequantizeLinear for a body"
             elif saturates and readers != {_QUANTISE}:  # a sole reader is not as several are
-                count = len(uses or ())
-                yield (first, step), f"by a copy of the DequantizeLinear for {count} downstream"
+                yield (first, step), f"by a copy of the DequantizeLinear for {len(uses or ())}"
         way = self._past(first)
         use = self._only_use(way[-1])
         if use is None or use.node.op not in _UNITS | _WEIGHED:

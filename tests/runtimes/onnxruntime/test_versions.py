@@ -31,7 +31,14 @@ FOLDS: Final = {
     "a weight": ("a = Pad (w, p) y = Conv (x, a)", ""),
     "what is copied": (f"s = Neg (x) c = Identity (s) a = Pad (s, p) {WINDOW}", ""),
 }
-SINCE: Final = {"DequantizeLinear of int8 and a pool": "1.27"}
+SINCE: Final = dict.fromkeys(
+    (
+        "DequantizeLinear of int8 and a pool",
+        "DequantizeLinear of int8, a pool and another reader",
+        "DequantizeLinear of int8, and readers that become one",
+    ),
+    "1.27",
+)
 UNTIL: Final = {"a QuantizeLinear to int8 that is copied past a pool": "1.31"}
 NEVER: Final = (
     "two pairs with other zero points",
