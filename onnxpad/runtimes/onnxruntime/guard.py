@@ -70,10 +70,11 @@ def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
 
 
 def _inlined(context: Context) -> Context:
-    """A main graph with the functions in it that may hold such neighbours; others as they are."""
+    """A main graph with the functions in it where such neighbours may be; others as they are."""
     model = context.graph.model
     light = model.skeleton.light
-    meeting = any(node.op_type in MEETING for each in light.functions for node in each.node)
+    held = chain(light.graph.node, *(each.node for each in light.functions))
+    meeting = light.functions and any(node.op_type in MEETING for node in held)
     if not context.graph.is_main or not meeting or not 0 < unfolded(light) <= MOST_NODES:
         return context
     from onnx.inliner import inline_local_functions

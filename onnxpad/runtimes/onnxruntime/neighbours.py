@@ -9,9 +9,10 @@ compute something else:
 - DivMulFusion: 1 / x and a Mul, of integers, become one division.
 - DoubleQDQPairsRemover: two pairs of QuantizeLinear and DequantizeLinear with other scales or zero
   points become one.
-- QDQPropagation: the DequantizeLinear of int8 is copied past a step, as a QuantizeLinear that
-  saturates (without a zero point) or does not load (from opset 21 on, at full optimisation). Of
-  any type, the process ends where a body reads what the step gives.
+- QDQPropagation: the DequantizeLinear of what is not uint8 is copied past a step, as a
+  QuantizeLinear that saturates (without a zero point) or does not load (of other than int8, or from
+  opset 21 on, at full optimisation). Of any type, the process ends where a body reads what the step
+  gives. MatMulAddFusion inserts such a step.
 - QDQS8ToU8, at full optimisation: a QuantizeLinear with `output_dtype` int8 and a DequantizeLinear
   become uint8, but for that attribute, and do not load.
 - QDQSelectorAction, at full optimisation: an operator between DequantizeLinear and QuantizeLinear
@@ -113,16 +114,21 @@ class Neighbours:
 
     def _unit(self, first: Node) -> Iterator[Meeting]:
         """A DequantizeLinear that is copied past a step, or an operator between quantisers."""
-        is_int8 = self._analysis.dtype(first.inputs[0]) == TensorProto.INT8
-        step = self._only_reader(first, *_STEPS, moves=False)
-        untyped = self._graph.opset >= _TYPED or first.operand(2) is None
-        if is_int8 and untyped and step is not None:
+        kind = self._analysis.dtype(first.inputs[0])
+        saturates = kind != TensorProto.UINT8 and (
+            kind != TensorProto.INT8 or self._graph.opset >= _TYPED or first.operand(2) is None
+        )
+        for step in self._steps(first):
             uses = self._read_by(step, moves=False)
-            if uses is None or any(use.node.op != _QUANTISE for use in uses):
-                yield (first, step), "by a copy of the DequantizeLinear downstream"
+            readers = None if uses is None else {use.node.op for use in uses}
+            if step.op == "MatMul":  # with an Add, it becomes a Gemm of what a Reshape gives
+                if saturates and readers == {"Add"}:
+                    yield (first, step), "by a copy of the DequantizeLinear past a Reshape"
+            elif self._is_captured(step):
+                yield (first, step), "by a copy of the DequantizeLinear for a body"
+            elif saturates and readers != {_QUANTISE}:  # a sole reader is not as several are
+                yield (first, step), f"by a copy of the DequantizeLinear for {len(uses or ())}"
         way = self._past(first)
-        if len(way) > 1 and self._is_captured(way[-1]):
-            yield tuple(way), "by a copy of the DequantizeLinear for a body, at which it stops"
         use = self._only_use(way[-1])
         if use is None or use.node.op not in _UNITS | _WEIGHED:
             return
@@ -147,6 +153,20 @@ class Neighbours:
             yield (*way, *quantisers), "into one that counts what ceil_mode rounds up"
         elif None in map(self._scale, ends):
             yield (*way, *quantisers), "into an operator that takes only one scale"
+
+    def _steps(self, first: Node) -> Iterator[Node]:
+        """The steps that a DequantizeLinear may be copied past, whatever else reads it."""
+
+        def is_step(use: Use) -> bool:
+            return use.index == 0 and use.node.op in _STEPS and self._graph.is_standard(use.node)
+
+        def after(use: Use) -> Sequence[Tensor]:
+            return use.node.outputs[:1] if is_step(use) or self._passes_on(use, moves=True) else ()
+
+        for tensor in downstream(first.outputs[:1], after):
+            for use in () if tensor is None else self._graph.uses(tensor):
+                if is_step(use) or (use.index == 0 and use.node.op == "MatMul"):
+                    yield use.node
 
     def _past(self, node: Node) -> list[Node]:
         """A node and the steps downstream that a quantiser is copied past."""

@@ -154,6 +154,52 @@ APART = [
         ),
         id="a Conv of float weights between quantisers",
     ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s, i) b = Pad (a, p, n) c = {POOL} (b)"
+            f" d = ReduceMax <keepdims = 1> (b) y = Sub (c, d)",
+            kind="int8",
+            opset=21,
+            more=f"{Q8}, float n = {{-inf}}",
+        ),
+        id="DequantizeLinear of int8, a pool and another reader",
+    ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s, i) b = {POOL} (a) c = Neg (b) d = Pad (b, o) e = Neg (d)"
+            " f = Mul (c, e) y = Conv (f, w)",
+            kind="int8",
+            opset=21,
+            more=f"{Q8}, {WEIGHT}, int64[8] o = {{0, 0, 0, 0, 0, 0, 0, 0}}",
+        ),
+        id="DequantizeLinear of int8, and readers that become one",
+    ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s) b = Pad (a, p, n) y = {POOL} (b)",
+            kind="int32",
+            more=f"{Q8}, float n = {{-inf}}",
+        ),
+        id="DequantizeLinear of int32 and a pool",
+    ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s, o) b = Pad (a, p, n) y = {POOL} (b)",
+            kind="int32",
+            more=f"{Q8}, int32 o = {{0}}, float n = {{-inf}}",
+        ),
+        id="DequantizeLinear of int32 with a zero point and a pool",
+    ),
+    pytest.param(
+        model(
+            "a = DequantizeLinear (x, s) b = Pad (a, o) c = MatMul (b, m) d = Add (c, e)"
+            " y = Conv (d, w)",
+            kind="int8",
+            more=f"{Q8}, {WEIGHT}, int64[8] o = {{0, 0, 0, 0, 0, 0, 0, 0}}, float[2] e = {{1, 2}},"
+            " float[8, 2] m = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}",
+        ),
+        id="DequantizeLinear of int8, and a product that is reshaped",
+    ),
 ]
 
 
@@ -238,14 +284,28 @@ def test_neighbours_that_are_fused_rightly_may_meet(met: onnx.ModelProto) -> Non
     assert "Pad" not in {node.op_type for node in result.model.graph.node}
 
 
-def test_a_pool_that_a_body_reads_is_kept_apart() -> None:
+TURN = "Transpose <perm = [0, 1, 3, 2]>"
+READ = {
+    "a pool": f"b = Pad (a, p, n) c = {POOL} (b) d = Identity (c)",
+    "a Transpose": f"b = {TURN} (a) d = Pad (b, o)",
+    "a Transpose of the Pad": f"b = Pad (a, o) d = {TURN} (b)",
+    "a Reshape to the same": "b = Reshape (a, l) d = Pad (b, o)",
+    "a Slice of all": "b = Slice (a, f, m) d = Pad (b, o)",
+    "a pool, and another reader": f"b = Pad (a, p, n) d = {POOL} (b) o2 = Neg (b)",
+}
+
+
+@pytest.mark.parametrize("nodes", READ.values(), ids=READ)
+def test_what_a_body_reads_is_kept_apart(nodes: str) -> None:
     """Not run without the `Pad`: onnxruntime ends the process with a failed assertion then."""
-    nodes = f"a = DequantizeLinear (x, s, u) b = Pad (a, p, n) c = {POOL} (b) d = Identity (c)"
     branches = "then_branch = t () => (float[] e) {e = Relu (d)}, else_branch = f () => (float[] g)"
     read = model(
-        f"{nodes} h = Cast <to = 9> (k) y = If <{branches} {{g = Neg (d)}}> (h)",
+        f"a = DequantizeLinear (x, s, u) {nodes}"
+        f" h = Cast <to = 9> (k) y = If <{branches} {{g = Neg (d)}}> (h)",
         kind="float k, uint8",
-        more=f"{Q8}, float n = {{-inf}}",
+        output="float[] o2, float" if "o2" in nodes else "float",
+        more=f"{Q8}, float n = {{-inf}}, int64[8] o = {{0, 0, 0, 0, 0, 0, 0, 0}},"
+        " int64[4] l = {1, 2, -1, 8}, int64[1] f = {0}, int64[1] m = {99}",
     )
     (finding,) = onnxpad.fix(read, validate=False).findings
     assert finding.reason_code == Reason.JOINS_NEIGHBOURS
@@ -291,6 +351,10 @@ ACROSS = {
     "both in the function": (
         "y = local.F (x)",
         f"u = Relu (v) {CUT} {BOUNDS} b = Pad (u, p, n) c = Clip (b, l, h) z = {POOL} (c)",
+    ),
+    "the Pad in the function": (
+        f"r = Relu (x) {BOUNDS} b = local.F (r) y = Clip (b, l, h)",
+        "p = Constant <value = int64[8] {0, 0, 0, 0, 0, 0, 0, 0}> () z = Pad (v, p)",
     ),
 }
 

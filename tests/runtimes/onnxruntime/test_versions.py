@@ -31,9 +31,20 @@ FOLDS: Final = {
     "a weight": ("a = Pad (w, p) y = Conv (x, a)", ""),
     "what is copied": (f"s = Neg (x) c = Identity (s) a = Pad (s, p) {WINDOW}", ""),
 }
-SINCE: Final = {"DequantizeLinear of int8 and a pool": "1.27"}
+SINCE: Final = dict.fromkeys(
+    (
+        "DequantizeLinear of int8 and a pool",
+        "DequantizeLinear of int8, a pool and another reader",
+        "DequantizeLinear of int8, and readers that become one",
+    ),
+    "1.27",
+)
 UNTIL: Final = {"a QuantizeLinear to int8 that is copied past a pool": "1.31"}
-NEVER: Final = ("two pairs with other zero points", "a Conv of float weights between quantisers")
+NEVER: Final = (
+    "two pairs with other zero points",
+    "DequantizeLinear of int32 and a pool",
+    "a Conv of float weights between quantisers",
+)
 """These compute something else only at some data."""
 
 
