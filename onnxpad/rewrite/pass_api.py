@@ -22,7 +22,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
-from onnxpad.padding.padding import Padding
+from onnxpad.padding.padding import Padding, has_amounts
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
@@ -157,6 +157,20 @@ class Context:
             return None
         said = "it hides a size about which onnx's shape inference is wrong"
         return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
+
+    def misplanned(self) -> RefusalError | None:
+        """The refusal to write a `Pad` in a graph that has a tensor of a misinferred size.
+
+        The runtime lets one take the other's buffer where it infers the same size, and stops there.
+        An output has a buffer of its own.
+        """
+        graph = self.graph
+        for tensor in map(graph.tensor, self.blocked_pools.missized()):
+            if not graph.is_output(tensor):
+                said = f"onnx's shape inference may be wrong about {tensor.name!r}, whose buffer "
+                said += "a new Pad may share"
+                return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
+        return None
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -473,6 +487,8 @@ class SitePass(Pass):
             choice = self.choose(context, op)
             if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
                 raise wrong
+            if choice and _adds_pad(op, choice) and (wrong := context.misplanned()):
+                raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
             if isinstance(op, TransposedOp) and not op.is_explicit:
@@ -523,6 +539,14 @@ def _resizes(op: WindowOp | TransposedOp, becomes: Padding | None) -> bool:
         return op.output_shape is not None
     was, strides = (op.auto_pad[:4] == "SAME", op.ceil_mode), {each.stride for each in op.windows}
     return strides != {1} and becomes is not None and was != (becomes.is_same, becomes.ceil)
+
+
+def _adds_pad(op: WindowOp | TransposedOp, choice: Choice) -> bool:
+    """Whether a `Pad` is newly written, or one of other amounts."""
+    if isinstance(op, TransposedOp) or choice.padding is None:
+        return choice.padding is None
+    outside, pad = choice.padding.outside, choice.pad
+    return bool(outside) and (pad is None or not has_amounts(op, pad, outside))
 
 
 class PadBefore(SitePass):
