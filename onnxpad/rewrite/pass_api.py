@@ -147,30 +147,21 @@ class Context:
         way = downstream(onward(node), lambda use: onward(use.node))
         return None if any(each is None for each in way) else found
 
-    def misinferred(self, tensor: Tensor) -> RefusalError | None:
+    def misinferred(self, tensor: Tensor | None) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
         The runtime allocates what is inferred, and from its basic level on folds each Shape to it,
         unless something between states the right size, such as `output_shape`, SAME or a Slice.
+        None stands for any but outputs: each may share its buffer with a new `Pad` that is inferred
+        to be as large, where the runtime stops.
         """
-        if tensor.name not in self.blocked_pools.missized():
+        graph, names = self.graph, self.blocked_pools.missized()
+        inner = (each for each in names if not graph.is_output(graph.tensor(each)))
+        name = next(inner, None) if tensor is None else tensor.name
+        if name not in names:
             return None
-        said = "it hides a size about which onnx's shape inference is wrong"
-        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
-
-    def misplanned(self) -> RefusalError | None:
-        """The refusal to write a `Pad` in a graph that has a tensor of a misinferred size.
-
-        The runtime lets one take the other's buffer where it infers the same size, and stops there.
-        An output has a buffer of its own.
-        """
-        graph = self.graph
-        for tensor in map(graph.tensor, self.blocked_pools.missized()):
-            if not graph.is_output(tensor):
-                said = f"onnx's shape inference may be wrong about {tensor.name!r}, whose buffer "
-                said += "a new Pad may share"
-                return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
-        return None
+        said = "onnx's shape inference is wrong about a size, which so far does no harm"
+        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=name)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -487,7 +478,7 @@ class SitePass(Pass):
             choice = self.choose(context, op)
             if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
                 raise wrong
-            if choice and _adds_pad(op, choice) and (wrong := context.misplanned()):
+            if choice and _adds_pad(op, choice) and (wrong := context.misinferred(None)):
                 raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
