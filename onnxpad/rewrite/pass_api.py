@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from onnx import TensorProto
 
 from onnxpad.arithmetic.window import pads_text
 from onnxpad.errors import RUNTIME
@@ -162,6 +163,14 @@ class Context:
             return None
         said = "onnx's shape inference is wrong about a size, which so far does no harm"
         return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=name)
+
+    def unpadded(self, data: Tensor) -> RefusalError | None:
+        """Why no new `Pad` of such data may be in the graph, if the runtime would do harm."""
+        is_half = self.analysis.dtype(data) == TensorProto.FLOAT16
+        if not is_half or not (hazard := self.blocked_pools.in_halves()):
+            return self.misinferred(None)
+        said = f"beside a Pad, {RUNTIME} would compute in 32 bits and {hazard.does}"
+        return RefusalError(Reason.KERNEL_CRASHES, said, operator=self.graph.label(hazard.node))
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -478,7 +487,7 @@ class SitePass(Pass):
             choice = self.choose(context, op)
             if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
                 raise wrong
-            if choice and _adds_pad(op, choice) and (wrong := context.misinferred(None)):
+            if choice and _adds_pad(op, choice) and (wrong := context.unpadded(op.data)):
                 raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
