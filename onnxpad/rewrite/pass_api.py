@@ -28,6 +28,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.onnxruntime.departures import BlockedPools
+from onnxpad.runtimes.onnxruntime.pad_fusion import lies
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
     PadOp,
@@ -164,13 +165,18 @@ class Context:
         said = "onnx's shape inference is wrong about a size, which so far does no harm"
         return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=name)
 
-    def unpadded(self, data: Tensor) -> RefusalError | None:
-        """Why no new `Pad` of such data may be in the graph, if the runtime would do harm."""
-        is_half = self.analysis.dtype(data) == TensorProto.FLOAT16
-        if not is_half or not (hazard := self.blocked_pools.in_halves()):
-            return self.misinferred(None)
-        said = f"beside a Pad, {RUNTIME} would compute in 32 bits and {hazard.does}"
-        return RefusalError(Reason.KERNEL_CRASHES, said, operator=self.graph.label(hazard.node))
+    def unpadded(self, op: WindowOp, choice: Choice) -> RefusalError | None:
+        """Why no new `Pad` may be before an operator, if the runtime would do harm."""
+        graph, analysis, pools = self.graph, self.analysis, self.blocked_pools
+        is_half = analysis.dtype(op.data) == TensorProto.FLOAT16
+        if is_half and (hazard := pools.in_halves()):
+            said = f"beside a Pad, {RUNTIME} would compute in 32 bits and {hazard.does}"
+            return RefusalError(Reason.KERNEL_CRASHES, said, operator=graph.label(hazard.node))
+        claims = graph.claims("value_info") if choice.padding is None else ()
+        for tensor in filter(pools.keeps, lies(claims, analysis)):
+            said = f"{RUNTIME} would compute the amounts from a wrong declared shape that stays"
+            return RefusalError(Reason.WRONG_DECLARATION, said, tensor=tensor.name)
+        return self.misinferred(None)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -487,7 +493,7 @@ class SitePass(Pass):
             choice = self.choose(context, op)
             if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
                 raise wrong
-            if choice and _adds_pad(op, choice) and (wrong := context.unpadded(op.data)):
+            if choice and _adds_pad(op, choice) and (wrong := context.unpadded(op, choice)):
                 raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)

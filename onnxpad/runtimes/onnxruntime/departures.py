@@ -209,6 +209,10 @@ class BlockedPools:
             self._found = self._graph.version, self._upstream()
         return self._found[1].get(tensor.name)
 
+    def keeps(self, tensor: Tensor) -> bool:
+        """Whether a wrong shape that a tensor is declared in stays, for what it hides."""
+        return tensor.name in self.missized() or self.behind(tensor) is not None
+
     def hides(self, node: Node) -> bool:
         """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime cannot infer.
 
