@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from onnx import TensorProto
 
 from onnxpad.arithmetic.window import pads_text
 from onnxpad.errors import RUNTIME
@@ -22,11 +23,12 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, Tensor, downstream
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.crops import amounts_of
-from onnxpad.padding.padding import Padding
+from onnxpad.padding.padding import Padding, has_amounts
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.runtimes.onnxruntime.departures import BlockedPools
+from onnxpad.runtimes.onnxruntime.pad_fusion import lies
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
     PadOp,
@@ -147,16 +149,34 @@ class Context:
         way = downstream(onward(node), lambda use: onward(use.node))
         return None if any(each is None for each in way) else found
 
-    def misinferred(self, tensor: Tensor) -> RefusalError | None:
+    def misinferred(self, tensor: Tensor | None) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
         The runtime allocates what is inferred, and from its basic level on folds each Shape to it,
         unless something between states the right size, such as `output_shape`, SAME or a Slice.
+        None stands for any but outputs: each may share its buffer with a new `Pad` that is inferred
+        to be as large, where the runtime stops.
         """
-        if tensor.name not in self.blocked_pools.missized():
+        graph, names = self.graph, self.blocked_pools.missized()
+        inner = (each for each in names if not graph.is_output(graph.tensor(each)))
+        name = next(inner, None) if tensor is None else tensor.name
+        if name not in names:
             return None
-        said = "it hides a size about which onnx's shape inference is wrong"
-        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
+        said = "onnx's shape inference is wrong about a size, which so far does no harm"
+        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=name)
+
+    def unpadded(self, op: WindowOp, choice: Choice) -> RefusalError | None:
+        """Why no new `Pad` may be before an operator, if the runtime would do harm."""
+        graph, analysis, pools = self.graph, self.analysis, self.blocked_pools
+        is_half = analysis.dtype(op.data) == TensorProto.FLOAT16
+        if is_half and (hazard := pools.in_halves()):
+            said = f"beside a Pad, {RUNTIME} would compute in 32 bits and {hazard.does}"
+            return RefusalError(Reason.KERNEL_CRASHES, said, operator=graph.label(hazard.node))
+        claims = graph.claims("value_info") if choice.padding is None else ()
+        for tensor in filter(pools.keeps, lies(claims, analysis)):
+            said = f"{RUNTIME} would compute the amounts from a wrong declared shape that stays"
+            return RefusalError(Reason.WRONG_DECLARATION, said, tensor=tensor.name)
+        return self.misinferred(None)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -473,6 +493,8 @@ class SitePass(Pass):
             choice = self.choose(context, op)
             if choice and _resizes(op, choice.padding) and (wrong := context.misinferred(op.data)):
                 raise wrong
+            if choice and _adds_pad(op, choice) and (wrong := context.unpadded(op, choice)):
+                raise wrong
         except RefusalError as refusal:
             node, message, facts = self.told(context, op)
             if isinstance(op, TransposedOp) and not op.is_explicit:
@@ -523,6 +545,14 @@ def _resizes(op: WindowOp | TransposedOp, becomes: Padding | None) -> bool:
         return op.output_shape is not None
     was, strides = (op.auto_pad[:4] == "SAME", op.ceil_mode), {each.stride for each in op.windows}
     return strides != {1} and becomes is not None and was != (becomes.is_same, becomes.ceil)
+
+
+def _adds_pad(op: WindowOp | TransposedOp, choice: Choice) -> bool:
+    """Whether a `Pad` is newly written, or one of other amounts."""
+    if isinstance(op, TransposedOp) or choice.padding is None:
+        return choice.padding is None
+    outside, pad = choice.padding.outside, choice.pad
+    return bool(outside) and (pad is None or not has_amounts(op, pad, outside))
 
 
 class PadBefore(SitePass):

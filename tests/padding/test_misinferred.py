@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onnxpad
-from tests.support import LEVELS, one, ran
+from tests.support import LEVELS, one, parsed, ran
 
 POOL = "q = AveragePool <ceil_mode = 1, kernel_shape = [1], strides = [3]> (x)"
 SHAPED = "y = ConvTranspose <output_shape = [6], dilations = [2]> (q, w)"
@@ -42,3 +42,51 @@ def test_what_hides_them_stays(body: str, length: int, codes: dict[str, str]) ->
         pairs = zip(ran(result.model, feeds, level), ran(model, feeds, "off"), strict=True)
         for found, expected in pairs:
             np.testing.assert_array_equal(found, expected)
+
+
+SPREAD = """m = MaxPool <auto_pad = "SAME_UPPER", dilations = [1, 2], kernel_shape = [4, 4],
+    strides = [1, 2]> (x) q = ReduceMax <axes = [3]> (m)"""
+CEIL = """m = MaxPool <ceil_mode = 1, kernel_shape = [1, 2], pads = [0, 0, 0, 1],
+    strides = [1, 3]> (x) q = ReduceMax <axes = [3]> (m)"""
+WIDE = "y = MaxPool <kernel_shape = [1, 3], pads = [0, {}, 0, {}]>"
+
+
+@pytest.mark.parametrize(
+    ("body", "style", "code"),
+    [
+        (f"{SPREAD} {WIDE.format(1, 1)} (q)", "pad", "PAD202"),
+        (f"{SPREAD} {WIDE.format(2, 0)} (q)", "symmetric", "PAD202"),
+        (f"{SPREAD} y = Conv <pads = [0, 1, 0, 1]> (q, w)", "pad", "PAD202"),
+        (f'{SPREAD} y = Conv <auto_pad = "SAME_UPPER"> (q, w)', "pad", "PAD101"),
+        (f"{CEIL} {WIDE.format(1, 1)} (q)", "pad", "PAD202"),
+        (f"{WIDE.format(1, 1)} (z) {SPREAD}", "pad", "PAD202"),  # m may take the Pad's buffer
+    ],
+)
+def test_no_pad_shares_a_buffer_with_one(body: str, style: str, code: str) -> None:
+    inputs = "float[1, 1, 7, 5] x, float[1, 1, 7, 1] z"
+    weight = "float[1, 1, 1, 3] w = {1, 2, 3}"
+    model = one(body, inputs=inputs, outputs="float[] y, float[] q", initializers=weight)
+    result = onnxpad.fix(model, style=style, validate=False)
+    refused = {(each.code, each.reason_code) for each in result.findings}
+    assert (code, "size-misinferred") in refused
+    feeds = {"x": np.ones((1, 1, 7, 5), np.float32), "z": np.ones((1, 1, 7, 1), np.float32)}
+    for level in LEVELS:
+        pairs = zip(ran(result.model, feeds, level), ran(model, feeds, level), strict=True)
+        for found, expected in pairs:
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_no_amounts_are_computed_from_a_wrong_shape_that_stays() -> None:
+    """The declared size of y is not known to be right, so what leads there stays hidden."""
+    body = 'r = Relu (x) c = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (r, w) y = Pad (c, p)'
+    held = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[1, 1, 5, 4] r"
+    model = parsed(
+        f"""g (float[1, 1, N, 4] x) => (float[1, 1, 4, 2] y)
+        <{held}, int64[8] p = {{0, 0, 1, 0, 0, 0, 0, 0}}> {{ {body} }}"""
+    )
+    result = onnxpad.fix(model, dynamic="pad", validate=False)
+    refused = {(each.code, each.reason_code) for each in result.findings}
+    assert ("PAD101", "wrong-declaration") in refused
+    feeds = {"x": np.arange(24, dtype=np.float32).reshape(1, 1, 6, 4)}
+    for level in LEVELS:
+        np.testing.assert_array_equal(ran(result.model, feeds, level), ran(model, feeds, "off"))

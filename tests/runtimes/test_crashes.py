@@ -94,6 +94,30 @@ def test_the_command_tells_it_too(crash: str, tmp_path: Path) -> None:
     assert [crash in run["note"] for run in runs] == [False, True]
 
 
+NEAR = "k = MaxPool <kernel_shape = [1, 3], pads = [0, 1, 0, 0]> (x)"
+SHORT = "MaxPool <kernel_shape = [3, 2]>"
+
+
+@pytest.mark.parametrize("style", ["pad", "symmetric"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = MaxPool <kernel_shape = [4, 2], pads = [1, 0, 0, 0]> (x)",
+        f"{NEAR} y = {SHORT} (k)",
+        f"{NEAR} y = {SHORT} (x)",
+    ],
+)
+def test_no_pad_makes_halves_be_computed_in_blocks(body: str, style: str) -> None:
+    text = "(float16[1, 16, 2, 3] x) => (float16[a, b, c, d] y, float16[e, f, g, h] k)"
+    text = text if "k =" in body else text.replace(", float16[e, f, g, h] k", "")
+    model = parsed(f"g {text} {{ {body} }}")
+    result = onnxpad.fix(model, style=style, validate=False)
+    assert [each.reason_code for each in result.findings] == ["kernel-crashes"]
+    with open_session(result.model, optimisation="full") as session:
+        found = session.run({"x": np.ones((1, 16, 2, 3), np.float16)})["y"]
+        assert np.shape(np.asarray(found))[2] == 0
+
+
 # From here on crashes are made: models that are called so end the process that runs them.
 
 FALL = """

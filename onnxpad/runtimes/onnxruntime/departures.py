@@ -209,6 +209,10 @@ class BlockedPools:
             self._found = self._graph.version, self._upstream()
         return self._found[1].get(tensor.name)
 
+    def keeps(self, tensor: Tensor) -> bool:
+        """Whether a wrong shape that a tensor is declared in stays, for what it hides."""
+        return tensor.name in self.missized() or self.behind(tensor) is not None
+
     def hides(self, node: Node) -> bool:
         """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime cannot infer.
 
@@ -234,6 +238,23 @@ class BlockedPools:
                 reached = filter(None, upstream([tensor], fresh, most=None))
                 found.update((each.name, harm) for each in reached)
 
+        for data, hazard in self._harms():
+            add(data, hazard, self._unweighed)
+        for border in self.inside:
+            for tensor, hazard in border():
+                add(tensor, hazard, graph.sources)
+        return found
+
+    def in_halves(self) -> Hazard | None:
+        """What onnxruntime would do to a pool of halves, once it computes that in 32 bits.
+
+        It does so next to a `Pad`, for which it has no kernel, and next to what it computes so.
+        """
+        return next((hazard for _, hazard in self._harms(TensorProto.FLOAT16)), None)
+
+    def _harms(self, dtype: int | None = None) -> Iterator[tuple[Tensor, Hazard]]:
+        """What the pools read, perhaps of one element type alone, with the harm."""
+        graph, analysis = self._graph, self._analysis
         if self._pools is None:  # edits add none
             self._pools = [
                 node
@@ -241,14 +262,12 @@ class BlockedPools:
                 if (row := operator_of(graph, node)) and row.op_type in _BLOCKED
             ]
         for node in self._pools:
+            if not node.alive or dtype not in {None, analysis.dtype(node.inputs[0])}:
+                continue
             with suppress(UnreadError):
-                op = read_window(graph, self._analysis, node) if node.alive else None
-                if op is not None and (hazard := self._hazard(op)) is not None:
-                    add(op.data, hazard, self._unweighed)
-        for border in self.inside:
-            for tensor, hazard in border():
-                add(tensor, hazard, graph.sources)
-        return found
+                op = read_window(graph, analysis, node)
+                if (hazard := self._hazard(op)) is not None:
+                    yield op.data, hazard
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:
         """The inputs of a node whose number of output channels no weight tells."""

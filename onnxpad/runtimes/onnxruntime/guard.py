@@ -183,9 +183,8 @@ def _correct_claims(context: Context) -> None:
     wrong = list(lies(claims, context.analysis))
     wrong += _unknown(context, {tensor.name for tensor, _ in claims})
     wrong += _renamed(context, claims)
-    missized = pools.missized() if wrong else ()
     for tensor in wrong:
-        if tensor.name not in missized and pools.behind(tensor) is None:
+        if not pools.keeps(tensor):
             graph.undeclare(tensor)
 
 
