@@ -149,21 +149,16 @@ class Context:
         way = downstream(onward(node), lambda use: onward(use.node))
         return None if any(each is None for each in way) else found
 
-    def misinferred(self, tensor: Tensor | None) -> RefusalError | None:
+    def misinferred(self, tensor: Tensor) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
         The runtime allocates what is inferred, and from its basic level on folds each Shape to it,
         unless something between states the right size, such as `output_shape`, SAME or a Slice.
-        None stands for any but outputs: each may share its buffer with a new `Pad` that is inferred
-        to be as large, where the runtime stops.
         """
-        graph, names = self.graph, self.blocked_pools.missized()
-        inner = (each for each in names if not graph.is_output(graph.tensor(each)))
-        name = next(inner, None) if tensor is None else tensor.name
-        if name not in names:
+        if tensor.name not in self.blocked_pools.missized():
             return None
         said = "onnx's shape inference is wrong about a size, which so far does no harm"
-        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=name)
+        return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
 
     def unpadded(self, op: WindowOp, choice: Choice) -> RefusalError | None:
         """Why no new `Pad` may be before an operator, if the runtime would do harm."""
@@ -176,7 +171,9 @@ class Context:
         for tensor in filter(pools.keeps, lies(claims, analysis)):
             said = f"{RUNTIME} would compute the amounts from a wrong declared shape that stays"
             return RefusalError(Reason.WRONG_DECLARATION, said, tensor=tensor.name)
-        return self.misinferred(None)
+        # Each may share its buffer with a new `Pad` that is inferred to be as large; no output may.
+        inner = (each for each in map(graph.tensor, pools.missized()) if not graph.is_output(each))
+        return next(filter(None, map(self.misinferred, inner)), None)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.

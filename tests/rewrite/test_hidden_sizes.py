@@ -40,8 +40,7 @@ def test_the_guard_leaves_sizes_hidden_that_do_harm() -> None:
         y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3]> (x)
     """
     held = "int64[2] k = {1, 0}, int64[1] m = {-1}, int64[1] axes = {2}"
-    outputs = "float[] y, float[] z"
-    x = "float[1, 4, 10] x"
+    x, outputs = "float[1, 4, 10] x", "float[] y, float[] z"
     model = one(nodes, inputs=x, outputs=outputs, initializers=held, opset=21)
     result = onnxpad.fix(model, style="pad", validate=False)
     assert [each.code for each in result.changes] == ["PAD101"]

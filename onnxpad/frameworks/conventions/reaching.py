@@ -43,11 +43,6 @@ class Totals(Struct, frozen=True):
     begin: tuple[int, int]
     ceil_mode: bool = False
 
-    def admits(self, begin: int, end: int) -> bool:
-        """Whether these pads, from 0 on, are among them."""
-        first, last = self.begin
-        return first <= begin <= last and self.least <= begin + end <= self.most
-
 
 class Need(Struct, frozen=True):
     """The need of an output size on one axis.

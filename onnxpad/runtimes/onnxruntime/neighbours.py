@@ -161,7 +161,7 @@ class Neighbours:
             return use.index == 0 and use.node.op in _STEPS and self._graph.is_standard(use.node)
 
         def after(use: Use) -> Sequence[Tensor]:
-            return use.node.outputs[:1] if is_step(use) or self._passes_on(use, moves=True) else ()
+            return use.node.outputs[:1] if is_step(use) else self._passed(use)
 
         for tensor in downstream(first.outputs[:1], after):
             for use in () if tensor is None else self._graph.uses(tensor):
@@ -220,14 +220,14 @@ class Neighbours:
 
     def _is_captured(self, node: Node) -> bool:
         """Whether a body reads a node's result once copies are gone, or may so far downstream."""
-
-        def copies(use: Use) -> Sequence[Tensor]:
-            return use.node.outputs[:1] if self._passes_on(use, moves=True) else ()
-
         return any(
             each is None or any(use.index < 0 for use in self._graph.uses(each))
-            for each in downstream(node.outputs[:1], copies)
+            for each in downstream(node.outputs[:1], self._passed)
         )
+
+    def _passed(self, use: Use) -> Sequence[Tensor]:
+        """What a node gives that the optimiser removes or moves on; nothing for any other."""
+        return use.node.outputs[:1] if self._passes_on(use, moves=True) else ()
 
     def _passes_on(self, use: Use, *, moves: bool) -> bool:
         """Whether the optimiser removes a node that reads a tensor, or moves it out of the way."""
