@@ -26,8 +26,8 @@ TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 KEYWORDS = {
-    *("$ref", "anyOf", "type", "enum", "const", "properties", "required", "items"),
-    *("prefixItems", "minItems", "additionalProperties"),
+    *("$ref", "anyOf", "type", "enum", "properties", "required", "items"),
+    *("prefixItems", "minItems", "maxItems", "additionalProperties", "title", "description"),
 }
 
 
@@ -48,7 +48,7 @@ def faults(value: Any, rule: Any, path: str = "") -> Iterator[str]:
         if not any(_is(value, name) for name in names):
             yield f"{path}: {value!r} is not of type {' or '.join(names)}"
             return
-    if value not in rule.get("enum", [value]) or value != rule.get("const", value):
+    if value not in rule.get("enum", [value]):
         yield f"{path}: {value!r} is not a choice"
     if isinstance(value, dict):
         lacking = [name for name in rule.get("required", ()) if name not in value]
