@@ -10,7 +10,7 @@ from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, names, table
 from onnxpad.page.style import STYLE
-from onnxpad.report.documents import Block, Cell, Document, Group, Pairs, Paragraph, Picture, Table
+from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
 
@@ -71,16 +71,6 @@ def _blocks(blocks: Iterable[Block], level: int) -> Html:
 
 def _block(block: Block, level: int) -> Html:
     match block:
-        case Paragraph():
-            return el("p", _text(block.text))
-        case Pairs():
-            parts = [
-                el(name, _text(text))
-                for pair in block.rows
-                for name, text in zip(("dt", "dd"), pair, strict=True)
-                if text
-            ]
-            return el("dl", *parts, class_="facts") if parts else NOTHING
         case Table():
             return table(block.heads, ([_cell(cell) for cell in row] for row in block.rows))
         case Picture():

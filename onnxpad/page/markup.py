@@ -51,12 +51,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
         head: The titles of the columns.
         rows: The cells; the first of each row is its heading.
     """
-    titles = (el("th", esc(title), scope="col") for title in head)
+    titles = el("tr", *(el("th", esc(title), scope="col") for title in head))
     body = (
         el("tr", el("th", first, scope="row"), *(el("td", cell) for cell in rest))
         for first, *rest in rows
     )
-    content = el("table", el("thead", el("tr", *titles)), el("tbody", join(body)))
+    top = el("thead", titles) if any(head) else NOTHING
+    content = el("table", top, el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
     return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
 

@@ -9,11 +9,12 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from onnxpad.errors import few
-from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Paragraph, Table
+from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
@@ -28,8 +29,8 @@ MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
-_LEAST = 24
-"""Columns that the last column of a table has at least."""
+_LEAST, _MOST = 24, 40
+"""Columns of the last cell of a row at least, and of another at most if there are no heads."""
 _NAMES = 3
 """Names of nodes in a cell."""
 
@@ -148,77 +149,45 @@ class Screen(Struct, frozen=True):
                 text = block.lstrip(" ")
                 indent = " " * (len(block) - len(text))
                 return wrapped(text, self.width, indent, f"{indent}  ")
-            case Paragraph():
-                return wrapped(block.text, self.width, "  ")
-            case Pairs():
-                return self._pairs(block.rows)
             case Table():
-                return self._table(block)
+                return self._rows(block.heads, block.rows)
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _pairs(self, rows: Sequence[tuple[str, str]], widest: int = 40) -> Iterator[str]:
-        """Names with a text each; the texts are aligned, except after very long names."""
-        column = max((w for name, _ in rows if (w := cells(name)) <= widest), default=0)
-        for name, text in rows:
-            first = f"  {name}{' ' * max(0, column - cells(name))}  "
-            if self.width is None or cells(first) + _LEAST <= self.width:
-                yield from wrapped(text, self.width, first)
-            else:
-                yield from wrapped(f"{name}  {text}", self.width, "  ", "      ")
+    def _rows(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+        """Rows in columns; the last takes the room that the others leave, or stands below them.
 
-    def _table(self, table: Table) -> Iterator[str]:
-        """A table whose last column takes the room that the others leave; cells are wrapped."""
-        rows = [
-            [[*cell.above] if isinstance(cell, NodeNames) else [cell] for cell in row]
-            for row in table.rows
-        ]
-        limits = self._limits(table.heads, rows)
-        for row, drawn in zip(table.rows, rows, strict=True):
-            for cell, lines, limit in zip(row, drawn, limits, strict=True):
-                if isinstance(cell, NodeNames) and cell.names:
-                    lines.append(_first_of(cell.names, limit))
-                lines[:] = [part for line in lines for part in wrapped(line, limit, "", "  ")]
-        if any(table.heads):
-            rows.insert(0, [[marked(each, "faint")] for each in table.heads])
-        columns = zip(*rows, strict=True)
-        widths = [max(cells(line) for cell in column for line in cell) for column in columns]
-        for drawn in rows:
-            for index in range(max(map(len, drawn))):
-                line = ""
-                for lines, width in zip(drawn, widths, strict=True):
-                    text = lines[index] if index < len(lines) else ""
-                    space = " " * (width - cells(text))
-                    is_number = text.replace(",", "").isdigit()
-                    line += f"  {space}{text}" if is_number else f"  {text}{space}"
-                yield line.rstrip()
-
-    def _limits(
-        self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]
-    ) -> list[int | None]:
-        """The width of each column: the widest are narrowed until the last one has room.
-
-        No column is narrower than its longest word. None where lines are never broken.
+        Without heads, very long cells break the columns.
         """
-        if self.width is None:
-            return [None for _ in heads]
-        columns = [
-            [head, *(line for cell in column for line in cell)]
-            for head, *column in zip(heads, *rows, strict=True)
+        told: list[Sequence[Any]] = [*rows]
+        most, needed = _MOST, _LEAST
+        if any(heads):
+            told.insert(0, [each and marked(each, "faint") for each in heads])
+            lasts = (cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in rows)
+            words = (word for each in lasts for text in each for word in text.split(" "))
+            most, needed = sys.maxsize, max([_LEAST, *map(cells, words)])
+        widths = [
+            max((width for each in column if (width := cells(each)) <= most), default=0)
+            for column in zip(*(row[:-1] for row in told), strict=True)
         ]
-        words = [max(cells(word) for line in each for word in line.split(" ")) for each in columns]
-        # From the second line of a cell on, words stand two columns further right.
-        least = [word + 2 if word else 0 for word in words]
-        before = [max(map(cells, each)) for each in columns[:-1]]
-        room = self.width - 2 * len(heads)
-        wanted = max(_LEAST, words[-1])
-        while sum(before) + wanted > room:
-            broad = [place for place, width in enumerate(before) if width > least[place]]
-            if not broad:
-                break
-            before[max(broad, key=before.__getitem__)] -= 1
-        return [*before, max(_LEAST, room - sum(before))]
+        needed += sum(widths) + 2 * len(heads)
+        for *others, last in told:
+            first = "  "
+            for text, width in zip(others, widths, strict=True):
+                space = " " * (width - cells(text))
+                is_number = text.replace(",", "").isdecimal()
+                first += f"{space}{text}  " if is_number else f"{text}{space}  "
+            if self.width is not None and self.width < max(needed, cells(first) + _LEAST):
+                yield from wrapped(first[2:].rstrip(), self.width, "  ", "      ")
+                first = "      "
+            lines = [last]
+            if isinstance(last, NodeNames):
+                room = self.width and self.width - cells(first)
+                lines = [*last.above, *([_first_of(last.names, room)] if last.names else [])]
+            for line in lines or [""]:
+                yield from wrapped(line, self.width, first)
+                first = " " * cells(first)
 
 
 def text_of(document: Document, screen: Screen) -> str:

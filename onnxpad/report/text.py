@@ -158,21 +158,14 @@ def change_groups(changes: Iterable[Change]) -> list[list[Change]]:
     return sorted(groups, key=len, reverse=True)
 
 
-def amounts_in_words(changes: Iterable[Change]) -> list[str]:
+def amounts_in_words(changes: Iterable[Change]) -> str:
     """The most frequent amounts of some changes, and how many have each."""
     counts = Counter(change.now.amounts or change.was.amounts for change in changes).most_common()
-    if counts[0][0] is None and not counts[1:]:
-        return []
-    if not counts[1:] and (only := counts[0][0]):
-        return ["   ".join(filter(None, (only.by_axis, only.written)))]
-    told = [
-        f"{count:,}x {(each.by_axis or each.written) if each else 'none'}"
-        for each, count in counts[:_VARIANTS]
-    ]
-    if rest := counts[_VARIANTS:]:
-        many = sum(count for _, count in rest)
-        told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
-    return told
+    only = counts[0][0]
+    if len(counts) == 1:
+        return "   ".join(filter(None, (only.by_axis, only.written))) if only else ""
+    told = (f"{n:,}x {(each.by_axis or each.written) if each else 'none'}" for each, n in counts)
+    return few(told, _VARIANTS, "; ")
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

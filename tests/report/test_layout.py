@@ -61,5 +61,5 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
     assert [*Screen(10, marked).block_lines([f"  {text}"])] == [f"  {ab} {cd} {ef}", f"    {gh}"]
     assert [*Screen(10).block_lines([f"  {text}"])] == ["  ab cd ef", "    gh"]
     rows = [("name", f"of {text}")]
-    lines = [f"  name  of {ab} {cd}", f"      {ef} {gh}"]
+    lines = ["  name", f"      of {ab} {cd}", f"      {ef} {gh}"]
     assert [*Screen(16, marked).block_lines([Pairs(rows)])] == lines

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.finding import Page
-from onnxpad.report.documents import Block, Document, Group, Pairs, Paragraph, document_of
+from onnxpad.report.documents import Block, Document, Group, Pairs, Table, document_of
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import shown
 
@@ -29,7 +29,12 @@ def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
 
 def words_document(entries: Iterable[tuple[str, str]]) -> Document:
     """Entries of the glossary: the word in bold, the text indented below it."""
-    return Document("rule", "rule", [Group(word, [Paragraph(text)]) for word, text in entries])
+    return Document("rule", "rule", [Group(word, [_prose(text)]) for word, text in entries])
+
+
+def _prose(text: str) -> Table:
+    """A paragraph, whose lines are indented alike."""
+    return Table([""], [[text]])
 
 
 def _code(page: Page) -> str:
@@ -50,7 +55,7 @@ def _page(page: Page) -> Iterator[Block]:
         elif block.startswith(" "):
             yield f"  {block.replace(' ', UNBREAKABLE)}"  # an example stays as it is
         else:
-            yield f"  {block}" if block.startswith("- ") else Paragraph(block) if block else ""
+            yield f"  {block}" if block.startswith("- ") else _prose(block) if block else ""
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:

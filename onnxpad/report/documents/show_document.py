@@ -154,7 +154,7 @@ def _name(site: PaddingSite) -> str:
     return marked(said.replace(" ", UNBREAKABLE), "strong")
 
 
-def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
+def _facts(site: PaddingSite, result: ShowReport) -> Table:
     """The facts about a site with their labels, and what to do about it."""
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
     for place, advice in enumerate(site.advice):
