@@ -236,12 +236,9 @@ class FileReport(Noted, frozen=True):
         """
         check_choice("severity", fail_on, tuple(Severity))
         own = self.config.options if self.config else {}
-        least = Severity(str(own.get("fail-on", fail_on)))
-        return tuple(
-            each
-            for each in self.findings
-            if each.severity.rank >= least.rank and each.reason_code != Reason.CONVENTION_TOLD
-        )
+        least = Severity(str(own.get("fail-on", fail_on))).rank
+        told = (each for each in self.findings if each.reason_code != Reason.CONVENTION_TOLD)
+        return tuple(each for each in told if each.severity.rank >= least)
 
 
 class CheckReport(Struct, Report, frozen=True):
@@ -276,12 +273,7 @@ class CheckReport(Struct, Report, frozen=True):
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
         if any(file.error for file in self.files):
             return 2
-        return int(self.fails)
-
-    @property
-    def fails(self) -> bool:
-        """Whether a finding fails the check."""
-        return any(file.failing(self.fail_on) for file in self.files)
+        return int(any(file.failing(self.fail_on) for file in self.files))
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
