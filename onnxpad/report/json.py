@@ -133,12 +133,12 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 """
 
 
-def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """The lines that write a padding."""
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """A padding, and the lines that write it."""
     from onnxpad.frameworks.conventions.writing import written
 
-    lines = written(explanation.question, answer, names)
-    return {"output_padding": answer.output_padding, **lines}
+    found = {"pads": answer.pads, "output_padding": answer.output_padding}
+    return {**found, **written(explanation.question, answer, names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -146,27 +146,23 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
     own = explanation.about and explanation.about.own
     if not own:
         return None
-    told = {"output": own.output, "same": explanation.same_as_model}
-    return {"pads": own.pads, **_lines(explanation, own), **told}
+    same = explanation.same_as_model
+    return {**_way(explanation, own), "output": own.output, "same": same}
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
     """The padding that gives the output size asked for; None if none was asked for."""
-
-    def way(answer: Answer, *names: str) -> dict[str, object]:
-        return {"pads": answer.pads, **_lines(explanation, answer, *names)}
-
     if (reach := explanation.reach) is None:
         return None
     return {
         "possible": reach.is_possible,
         "axes": reach.needs,
         "conventions": {
-            name: [way(answer, name) for answer in answers]
+            name: [_way(explanation, each, name) for each in answers]
             for name, answers in reach.conventions.items()
         },
         "refused": reach.refused,
-        "explicit": None if reach.explicit is None else way(reach.explicit),
+        "explicit": reach.explicit and _way(explanation, reach.explicit),
         "changes": reach.changes,
     }
 
@@ -176,15 +172,15 @@ def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
     from onnxpad.frameworks.conventions.table import source_of
 
     group = {name: names for names in explanation.agree for name in names}
+    found = {name: answer for name, answer in explanation.conventions.items() if answer}
     return {
         name: {
             "source": source_of(name),
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            **_lines(explanation, answer, *group[name]),
+            **_way(explanation, answer, *group[name]),
         }
-        for name, answer in explanation.conventions.items()
-        if answer is not None
+        for name, answer in found.items()
     }
 
 
