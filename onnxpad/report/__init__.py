@@ -198,16 +198,6 @@ class FixReport(Noted, Report, frozen=True):
         return self.validation if self.changed or self.barred else None
 
     @property
-    def nodes_before(self) -> int:
-        """Nodes before, those of bodies and functions included."""
-        return self.counts[0].nodes
-
-    @property
-    def nodes_after(self) -> int:
-        """Nodes after, likewise."""
-        return self.counts[1].nodes
-
-    @property
     def next(self) -> NextOption | None:
         """The option that would gain most on the padding that stays; None if none is known."""
         return None
@@ -228,6 +218,13 @@ class FileReport(Noted, frozen=True):
     findings: tuple[Finding, ...] = ()
     error: str = ""
     is_missing: bool = False
+
+    @property
+    def remarks(self) -> list[tuple[Severity, str]]:
+        """What is said of the file itself: the error, warnings and notes."""
+        said = [(Severity.ERROR, self.error)] * bool(self.error)
+        said += [(Severity.WARNING, each) for each in self.warnings]
+        return said + [(Severity.INFO, each) for each in self.notes]
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.

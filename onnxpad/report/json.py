@@ -133,12 +133,16 @@ a null, and the keys of `*path` stand in its place. `...` are the fields but for
 """
 
 
-def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
-    """A padding, and the lines that write it."""
+def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    """The lines that write a padding."""
     from onnxpad.frameworks.conventions.writing import written
 
-    found = {"pads": answer.pads, "output_padding": answer.output_padding}
-    return {**found, **written(explanation.question, answer, names)}
+    lines = written(explanation.question, answer, names)
+    return {"output_padding": answer.output_padding, **lines}
+
+
+def _way(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
+    return {"pads": answer.pads, **_lines(explanation, answer, *names)}
 
 
 def _own(explanation: ExplainReport) -> dict[str, object] | None:
@@ -178,7 +182,7 @@ def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
             "source": source_of(name),
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
-            **_way(explanation, answer, *group[name]),
+            **_lines(explanation, answer, *group[name]),
         }
         for name, answer in found.items()
     }
