@@ -38,18 +38,15 @@ def for_targets(names: Sequence[str]) -> str:
     >>> for_targets(["trt", "opencv@4"])
     ', for tensorrt@10.1 (read) and opencv@4.14.0 (run)'
     """
-    if not names:
-        return ""
-    from onnxpad.targets.known_targets import load
-
     said = []
     for name in names:
-        told = shown(name)
+        from onnxpad.targets.known_targets import load
+
         with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-            told = f"{shown(found.full_name)} ({'run' if found.measured else 'read'})"
-        said.append(told)
-    return f", for {and_list(said)}"
+            name = f"{found.full_name} ({'run' if found.measured else 'read'})"
+        said.append(shown(name))
+    return f", for {and_list(said)}" if said else ""
 
 
 def more(items: Sequence[object], most: int | None, where: str = "--format json") -> list[str]:
@@ -98,21 +95,18 @@ def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> I
 
 def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:
     """The last line of a report: the file that was written, what is beside it, and the time."""
-    written, asks = shown(done.written), changed or invalid
+    written, told = shown(done.written), "Nothing written"
     if written:
         told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
-        told += " although it is invalid (--keep-invalid)" * invalid
+        told += " although it is invalid" * invalid
     elif done.check:
-        told = "Nothing written (--diff)"
-    elif done.in_memory and asks:
-        told = f"Not written yet: save(path{', keep_invalid=True' * invalid}) writes it"
-    else:
-        told = "Nothing written"
-        told += "; in Python, save(path, keep_invalid=True) writes it all the same" * invalid
+        told += " (--diff)"
+    elif changed or invalid:
+        told = "Not written yet" if done.in_memory else told
+        told += f": in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
-        names = few(map(shown, done.data), NODES_A_REASON)
-        told += f", its external data to {names}"
+        told += f", its external data to {few(map(shown, done.data), NODES_A_REASON)}"
     return f"{told} ({seconds:.1f} s)"
 
 
