@@ -300,11 +300,11 @@ def keys_of(record: type) -> Sequence[Key]:
 
 def json_of(report: Any, exit_code: int | None = None) -> str:
     """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
-    known = (COMMANDS.get(each.__name__) for each in report.__class__.__mro__)
+    known = [COMMANDS[e.__name__] for e in report.__class__.__mro__ if e.__name__ in COMMANDS]
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
-        "command": getattr(report, "command", None) or next(filter(None, known)),
+        "command": getattr(report, "command", *known[:1]),
         "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
     }
     # ASCII with escapes is the same JSON on every console encoding.

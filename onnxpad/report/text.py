@@ -98,12 +98,11 @@ def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -
     written, told = shown(done.written), "Nothing written"
     if written:
         told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
-        told += " although it is invalid" * invalid
+        told += " although it is invalid (--keep-invalid)" * invalid
     elif done.check:
         told += " (--diff)"
-    elif changed or invalid:
-        told = "Not written yet" if done.in_memory else told
-        told += f": in Python, save(path{', keep_invalid=True' * invalid}) writes it"
+    elif invalid or (changed and done.in_memory):
+        told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
         told += f", its external data to {few(map(shown, done.data), NODES_A_REASON)}"
