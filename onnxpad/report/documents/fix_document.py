@@ -20,7 +20,7 @@ from onnxpad.report.documents import (
     View,
 )
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, first_names, grouped, labelled, more, shown
+from onnxpad.report.text import counted, grouped, labelled, more, shown
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -37,12 +37,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     """
     is_full = view == "full"
     undone = {(each.code, each.node, each.reason) for each in report.undone}
-    found = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
-    kept = [each for each in found if not each.asked]
-    asked = [
-        f"As {each[0].asked} asks for: {counted(len(each), 'node')} ({first_names(each, 3)})"
-        for each in grouped((e for e in found if e.asked), lambda each: each.asked)
-    ]
+    kept = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
     validation: list[Group] = []
     if report.compared and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
@@ -57,7 +52,6 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         Group("Changes", [*_proofs(report.changes)]) if is_full else Group("", _changes(report)),
         Group("UNDONE, as it was before", [*reasons((*report.undone, *report.barred * is_full))]),
         Group(f"Stays as it is: {len({each.node for each in kept}):,}", [*reasons(kept)]),
-        Group("", asked),
         *validation,
         Group("", [*_ending(report, code, view)]),
     ]
@@ -135,7 +129,8 @@ def _reasons(findings: Sequence[Finding]) -> Iterator[Block]:
 
 def short_reason(finding: Finding) -> str:
     """The reason of a finding without names, formulas of open sizes and advice."""
-    return finding.brief or without_names(finding.reason) or finding.message
+    asked = f"{finding.asked} asks for it" * bool(finding.asked)
+    return asked or finding.brief or without_names(finding.reason) or finding.message
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
