@@ -79,24 +79,6 @@ def here(paint: Paint) -> Screen:
     return Screen(width, paint, is_terminal=bool(sys.stdout and sys.stdout.isatty()))
 
 
-def shortened_to(name: str, width: int) -> str:
-    """A name that fits a width, without its middle if it is longer.
-
-    >>> shortened_to("model/stage_1/block_2/conv", 16), shortened_to("conv", 16)
-    ('model/..._2/conv', 'conv')
-    >>> shortened_to("畳み込み層の名前", 11)
-    '畳み...名前'
-    """
-    if cells(name) <= width or width < 8:
-        return name
-    head = tail = name
-    while cells(head) > (width - 3) // 2:
-        head = head[:-1]
-    while cells(tail) > (width - 2) // 2:
-        tail = tail[1:]
-    return f"{head}...{tail}"
-
-
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` cells, as far as words are not longer.
 
@@ -220,9 +202,5 @@ UNBROKEN = Screen(width=None)
 
 def _first_of(names: Sequence[str], room: int | None) -> str:
     """As many of the first names as fit one line, at least one, and how many more there are."""
-    for many in range(min(_NAMES, len(names)), 0, -1):
-        line = few(names, many)
-        if room is None or cells(line) <= room:
-            return line
-    more = line.removeprefix(names[0])
-    return shortened_to(names[0], max(12, (room or 0) - cells(more))) + more
+    lines = [few(names, many) for many in range(min(_NAMES, len(names)), 0, -1)]
+    return next((each for each in lines if room is None or cells(each) <= room), lines[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from textwrap import shorten
 from typing import TypeVar
 
 from onnxpad.errors import UsageError, and_list, few, shortened
@@ -14,10 +15,9 @@ from onnxpad.report import Configured, Delivery, FileReport, Noted
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
-from onnxpad.report.layout import shortened_to, unmarked
+from onnxpad.report.layout import unmarked
 
 NODES_A_REASON = 8
-_LONGEST_REPR = 150
 
 
 def shown(name: str) -> str:
@@ -137,7 +137,7 @@ def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A
 
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
-    return f"<{type(result).__name__}: {shortened_to(shown(unmarked(text)), _LONGEST_REPR)}>"
+    return f"<{type(result).__name__}: {shorten(shown(unmarked(text)), 150)}>"
 
 
 _T = TypeVar("_T")
