@@ -260,7 +260,7 @@ class CheckReport(Struct, Report, frozen=True):
     fix_command: str = ""
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text: below its path on a terminal, else with it in every line."""
+        """The report as text, with the path of its file in every line."""
         from onnxpad.report.layout import UNBROKEN, by_path
 
         return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)

@@ -75,8 +75,7 @@ def here(paint: Paint) -> Screen:
     Pipes and files are 80 columns wide, unless the environment says so in COLUMNS, so that a report
     is the same on every machine.
     """
-    width = max(40, shutil.get_terminal_size().columns)
-    return Screen(width, paint, is_terminal=bool(sys.stdout and sys.stdout.isatty()))
+    return Screen(max(40, shutil.get_terminal_size().columns), paint)
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
@@ -113,12 +112,10 @@ class Screen(Struct, frozen=True):
     Attributes:
         width: Its columns; None if lines are never broken.
         paint: Colours, or none.
-        is_terminal: Whether it is a terminal, where a file's path stands above its lines.
     """
 
     width: int | None = PIPED_WIDTH
     paint: Paint = plain
-    is_terminal: bool = False
 
     def block_lines(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The lines of blocks of a document, without marks where nothing is painted."""
@@ -182,18 +179,10 @@ def text_of(document: Document, screen: Screen) -> str:
 
 
 def by_path(group: Group, screen: Screen) -> str:
-    """A section about a file as text: below the path on a terminal, else with it in every line.
-
-    Lines are never broken but on a terminal.
-    """
-    blocks: Sequence[Block] = group.blocks
-    if group.title and screen.is_terminal:
-        blocks = [marked(group.title, "strong"), *(f"  {line}" for line in blocks)]
-    elif group.title:
-        blocks = [f"{group.title}: {line}" for line in blocks]
-    if not screen.is_terminal:
-        screen = Screen(None, screen.paint)
-    return "".join(f"{line}\n" for line in screen.block_lines(blocks))
+    """A section about a file as text: lines that are never broken, each with the path."""
+    path = f"{group.title}: " if group.title else ""
+    lines = Screen(None, screen.paint).block_lines(f"{path}{line}" for line in group.blocks)
+    return "".join(f"{line}\n" for line in lines)
 
 
 UNBROKEN = Screen(width=None)

@@ -71,17 +71,11 @@ def remarks(report: Noted) -> Iterator[str]:
 
 
 def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
-    """A line for each configuration file that held: what it says.
-
-    Of sizes that it gives, those that none of its models has are named.
-    """
+    """A line for each configuration file that held: what it says."""
     for models in grouped(filter(None, configs), lambda each: each.path):
-        said = dict.fromkeys(text for each in models for text in _said(each.options))
-        unused = dict.fromkeys(text for each in models for text in _said(each.unused))
+        said = ", ".join(dict.fromkeys(text for each in models for text in _said(each.options)))
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        lacking = [f"no model has {text}" for text in unused if text not in said]
-        lines = "; ".join(filter(None, [", ".join(said), *lacking]))
-        yield f"note: configured{many} by {shown(models[0].path)}: {shown(lines)}"
+        yield f"note: configured{many} by {shown(models[0].path)}: {shown(said)}"
 
 
 def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
@@ -128,11 +122,6 @@ def explained(items: Iterable[Finding | Change]) -> str:
     """
     first = next(iter(items), None)
     return "" if first is None else f"onnxpad rule {first.code} explains a code"
-
-
-def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:
-    """The names of the first few nodes, and how many more there are."""
-    return few((shown(item.node) for item in items), most)
 
 
 def one_line(result: object, text: str) -> str:

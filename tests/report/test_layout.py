@@ -41,7 +41,7 @@ def test_the_screen_of_this_process(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert here(marked) == Screen(width, marked, is_terminal=False)
+    assert here(marked) == Screen(width, marked)
 
 
 def test_no_mark_goes_over_the_end_of_a_line() -> None:

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.errors import without_names
+from onnxpad.errors import few, without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
+    NODES_A_REASON,
     configurations,
     counted,
     explained,
-    first_names,
     for_targets,
     grouped,
     labelled,
@@ -73,17 +73,15 @@ def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
             told += [f"and {rest:,} more like these; --format json lists all"] * (rest > 0)
             if len(group) > 1 and first.reason and first.reason_code not in _ABOUT_CONVENTIONS:
                 alike = shown(without_names(first.reason))
-                told = [f"{len(group):,} nodes ({first_names(group)}); each stays: {alike}"]
+                names = few((shown(each.node) for each in group), NODES_A_REASON)
+                told = [f"{len(group):,} nodes ({names}); each stays: {alike}"]
             lines += [f"{label} {each}" for each in told]
         if lines := [*lines, *remarks(file)]:
             yield Group(shown(file.path), lines)
 
 
 def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str:
-    """The findings of files as text; empty if there are none.
-
-    On a terminal they stand below the path, else each has one line that begins with the path.
-    """
+    """The findings of files as text, each in a line with the path; empty if there are none."""
     return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
