@@ -12,8 +12,6 @@ Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
 NOTHING = Html("")
-MOST_NAMES = 2000
-"""Names that one list shows; `--format json` has all of them."""
 
 
 def esc(text: object) -> Html:
@@ -66,8 +64,6 @@ def names(items: Sequence[str], *, most: int = 3) -> Html:
     """Names of operators: a few as they are, more in a list that opens."""
     if len(items) <= most:
         return join((el("code", esc(item)) for item in items), ", ")
-    listed = [el("li", el("code", esc(item))) for item in items[:MOST_NAMES]]
-    if rest := len(items) - len(listed):
-        listed.append(el("li", esc(f"and {rest:,} more; --format json lists all")))
+    listed = (el("li", el("code", esc(item))) for item in items)
     summary = el("summary", esc(counted(len(items), "operator")))
     return el("details", summary, el("ul", join(listed), class_="names"))

@@ -220,10 +220,9 @@ def _proofs(changes: Sequence[Change]) -> Iterator[Block]:
     def variety(change: Change) -> tuple[object, ...]:
         made = change.certificate
         proved = without_names(made.statement), made.assumptions, made.limited_to
-        return change.before, change.after, *proved
+        return change.code, change.before, change.after, *proved
 
-    alike = [e for group in told_by.change_groups(changes) for e in grouped(group, variety)]
-    for place, group in enumerate(alike):
+    for place, group in enumerate(sorted(grouped(changes, variety), key=len, reverse=True)):
         first, proof = group[0], group[0].certificate
         said = proof.statement if len(group) == 1 else without_names(proof.statement)
         said = f"{said}{proof.limited_to and f', for {proof.limited_to}'}"
@@ -231,9 +230,9 @@ def _proofs(changes: Sequence[Change]) -> Iterator[Block]:
         inside += [f"{marked('assumes', 'warning')} {shown(each)}" for each in proof.assumptions]
         inside += [Picture(first)] * (place < _DRAWN)
         rows = []
-        for change in group:
-            probe = f"; probe: {shown(change.probe)}" * bool(change.probe)
-            rows.append((labelled(change), f"exact for {shown(change.certificate.sizes)}{probe}"))
+        for each in group:
+            probe = f"; probe: {shown(each.probe)}" * bool(each.probe)
+            rows.append((labelled(each), f"exact for {shown(each.certificate.sizes)}{probe}"))
         was, now = map(shown, first.told)
         repair = f"{marked('repair', 'warning')} " * first.repairs
         title = f"{len(group):,} x {was} becomes {now or 'nothing'} {repair}{first.code}"
