@@ -22,7 +22,6 @@ from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
-MOST_CHARACTERS = 80
 
 Held = onnx.GraphProto | onnx.FunctionProto
 
@@ -125,7 +124,7 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
         lines += [_Line(_input_text(each)) for each in graph.input if each.name not in held]
     for node in graph.node:
         outputs = [*filter(None, node.output)]
-        output = outputs[0] if outputs else ""
+        output = next(iter(outputs), "")
         if node.op_type == "Constant" and len(node.attribute) == 1:
             (value,) = node.attribute
             is_integer = value.name in {"value_int", "value_ints"}
@@ -170,15 +169,14 @@ def _attribute(item: onnx.AttributeProto) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value in ONNX's text format, long ones cut; only the type of long tensors and all else."""
+    """A value in ONNX's text format, long lists cut; only the type of long tensors and all else."""
     if isinstance(value, onnx.TensorProto):
         return _short(value) or f"{_type(value.data_type)}{[*value.dims] if value.dims else ''}"
     if isinstance(value, onnx.GraphProto):
         return f"{{{len(value.node)} nodes}}"
     if isinstance(value, bytes | str):
         text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
-        cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
-        return json.dumps(cut, ensure_ascii=False)
+        return json.dumps(text, ensure_ascii=False)
     if isinstance(value, Sequence | np.ndarray):
         items = [_written(item) for item in value[:MOST_ELEMENTS]]
         more = [f"... {len(value):,} in all"] if len(value) > MOST_ELEMENTS else []
