@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import RUNTIME, and_list, without_names
-from onnxpad.finding import Change, Finding, NextOption
+from onnxpad.finding import Change, Finding
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as told_by
 from onnxpad.report.documents import (
@@ -204,8 +204,8 @@ def _compared(report: FixReport) -> str:
 
 def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
     in_memory, invalid = report.delivery.in_memory, report.outcome is Outcome.INVALID
-    if report.next:
-        yield marked(next_line(report.next, in_memory=in_memory), "strong")
+    if found := report.next:
+        yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
     changed = report.changed
     yield told_by.delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)
     where = "result.changes and result.findings have" if in_memory else "--verbose has"
@@ -237,12 +237,3 @@ def _proofs(changes: Sequence[Change]) -> Iterator[Block]:
         repair = f"{marked('repair', 'warning')} " * first.repairs
         title = f"{len(group):,} x {was} becomes {now or 'nothing'} {repair}{first.code}"
         yield Group(title, [*inside, Pairs(rows)])
-
-
-def next_line(found: NextOption, *, in_memory: bool = False) -> str:
-    """The line about an option that would gain something."""
-    option = shown(found.option)
-    if in_memory:
-        keywords = (f"{name}={value!r}" for name, value in found.keywords.items())
-        option = f"fix(..., {shown(', '.join(keywords))})"
-    return f"Next: {option} would {found.gain}"
