@@ -89,13 +89,10 @@ def severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
     missing = sum(file.is_missing for file in report.files)
     unreadable = sum(bool(file.error) for file in report.files) - missing
-    found = [(counted(report.count(each), each), each, report.count(each)) for each in Severity]
-    counts = [
-        *reversed(found),
-        (f"{unreadable:,} unreadable", Severity.ERROR, unreadable),
-        (f"{counted(missing, 'path')} without a model", Severity.ERROR, missing),
-    ]
-    told = [marked(text, role) for text, role, count in counts if count]
+    found = {each: report.count(each) for each in reversed(Severity)}
+    told = [marked(counted(count, each), each) for each, count in found.items() if count]
+    told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
+    told += [marked(f"{counted(missing, 'path')} without a model", "error")] * bool(missing)
     return ", ".join(told or [marked("nothing found", "good")])
 
 

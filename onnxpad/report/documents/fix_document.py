@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from onnxpad.errors import RUNTIME, and_list, without_names
 from onnxpad.finding import Change, Finding
@@ -21,6 +23,9 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, grouped, labelled, more, shown
+
+if TYPE_CHECKING:
+    from onnxpad.validation.result import Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -135,15 +140,11 @@ def short_reason(finding: Finding) -> str:
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
     """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
-    each_with = [
-        (taken, "refuses" if taken in change.certificate.refused else "accepts", change)
-        for change in changes
-        for taken in change.certificate.assumptions
-    ]
-    for group in grouped(each_with, lambda each: each[:2]):
-        name, strictly, _ = group[0]
-        said = f"{shown(name)}: {counted(len(group), 'change')}"
-        yield f"{marked('Assumes', 'warning')} {said} (--strict {strictly}; onnxpad docs proofs)"
+    proofs = [change.certificate for change in changes]
+    taken = Counter((name, name in each.refused) for each in proofs for name in each.assumptions)
+    for (name, is_refused), many in taken.items():
+        said = f"{marked('Assumes', 'warning')} {shown(name)}: {counted(many, 'change')}"
+        yield f"{said} (--strict {'refuses' if is_refused else 'accepts'}; onnxpad docs proofs)"
 
 
 def _trust(report: FixReport) -> Iterator[str]:
@@ -154,20 +155,19 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
-    validation = report.compared
-    if validation is None:
+    if (found := report.compared) is None:
         if report.changes and not report.validate:
             yield marked("Not validated (--no-validate)", "warning")
         return
-    if validation.outcome == "failed":
+    if found.outcome == "failed":
         from onnxpad.report.documents.validate_document import failure
 
-        yield f"{marked('Validation FAILED', 'error')}: {failure(validation)}"
-    elif validation.outcome == "passed":
-        yield f"{marked('Validated', 'good')}: {_compared(report)}"
+        yield f"{marked('Validation FAILED', 'error')}: {failure(found)}"
+    elif found.outcome == "passed":
+        yield f"{marked('Validated', 'good')}: {_compared(found)}"
     # What the headline says already is not said again.
-    told = f"not compared: {validation.reason}" if report.changes else ""
-    warned = [each for each in validation.warnings if each != told]
+    told = f"not compared: {found.reason}" if report.changes else ""
+    warned = [each for each in found.warnings if each != told]
     yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
 
 
@@ -185,10 +185,9 @@ def _proved(report: FixReport) -> str:
     return f"{reads} the same values as before, {', others '.join(where)}"
 
 
-def _compared(report: FixReport) -> str:
+def _compared(found: Validation) -> str:
     """The runs of a validation that passed: `outputs are equal bit for bit`."""
-    found = report.compared.runs if report.compared else ()
-    ours = [run for run in found if run.subject == "rewritten" and run.tells and not run.flat]
+    ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
     said = []
