@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from onnxpad.doctor.diagnosis import Diagnosis
+from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.finding import Page
 from onnxpad.report.documents import Block, Document, Group, Pairs, Table, document_of
@@ -63,43 +63,38 @@ def _prose(text: str) -> Table:
 def doctor_document(found: Diagnosis) -> Document:
     """The report of `doctor`: packages, providers, driver, libraries, problems with their cure."""
     first, *others = found.packages
-    driver, cuda = found.driver, f"for CUDA {shown(found.cuda)}" if found.cuda else "without CUDA"
     lacking, missing = marked("not installed", "error"), marked("missing", "warning")
     works, fails = marked("works", "good"), marked("no", "warning")
-    tried = {shown(each.name).removesuffix("ExecutionProvider"): each for each in found.providers}
-    providers = {
-        name: works if each.usable else f"{fails}: {shown(each.trouble)}"
-        for name, each in tried.items()
-    }
-    gpus = "none, so CUDA cannot run here"
-    if driver.present:
-        devices = ", ".join(map(shown, driver.devices)) or "no device seen"
-        loads = "" if driver.library else f", {marked('its library does not load', 'warning')}"
-        gpus = f"{shown(driver.version) or 'version unknown'}, {devices}{loads}"
+    providers, usable = [], []
+    for each in found.providers:
+        name = shown(each.name).removesuffix("ExecutionProvider")
+        providers.append((name, works if each.usable else f"{fails}: {shown(each.trouble)}"))
+        usable += [name] * each.usable
     problems = []
-    for each in found.problems:
-        label = marked("error", "error") if each.broken else marked("warning", "warning")
-        problems.append(f"{label}: {shown(each.what)}")
-        problems += [f"  cure: {shown(each.cure)}"] * bool(each.cure)
-    names = and_list(name for name, each in tried.items() if each.usable)
-    problems += [marked(f"onnxpad works; it can validate on {names}", "good")] * found.ok
+    for problem in found.problems:
+        label = marked("error", "error") if problem.broken else marked("warning", "warning")
+        problems.append(f"{label}: {shown(problem.what)}")
+        problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
+    works_on = f"onnxpad works; it can validate on {and_list(usable)}"
+    problems += [marked(works_on, "good")] * found.ok
+    packages = Pairs([(each.name, shown(each.version) or lacking) for each in others])
+    libraries = Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
+    tried = f"Providers of {RUNTIME}, tried with a model of one node"
+    cuda = f"for CUDA {shown(found.cuda)}" if found.cuda else "without CUDA"
     return document_of(
         "doctor",
         "doctor",
-        [
-            f"{first.name} {first.version}, Python {found.python}, {found.platform}",
-            Pairs([(each.name, shown(each.version) or lacking) for each in others]),
-        ],
-        [
-            f"Providers of {RUNTIME}, tried with a model of one node",
-            Pairs([*providers.items()]),
-        ]
-        * bool(providers),
-        [f"NVIDIA driver: {gpus}"],
-        [
-            f"This {RUNTIME} is built {cuda}",
-            Pairs([(each.file, shown(each.place) or missing) for each in found.libraries]),
-        ]
-        * bool(providers),
+        [f"{first.name} {first.version}, Python {found.python}, {found.platform}", packages],
+        [tried, Pairs(providers)] if providers else [],
+        [f"NVIDIA driver: {_gpus(found.driver)}"],
+        [f"This {RUNTIME} is built {cuda}", libraries] if providers else [],
         problems,
     )
+
+
+def _gpus(driver: Driver) -> str:
+    if not driver.present:
+        return "none, so CUDA cannot run here"
+    devices = ", ".join(map(shown, driver.devices)) or "no device seen"
+    loads = "" if driver.library else f", {marked('its library does not load', 'warning')}"
+    return f"{shown(driver.version) or 'version unknown'}, {devices}{loads}"
