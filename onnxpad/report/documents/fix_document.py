@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onnxpad.errors import RUNTIME, and_list, without_names
 from onnxpad.finding import Change, Finding
 from onnxpad.report import FixReport, Outcome
-from onnxpad.report import text as told_by
+from onnxpad.report import text as pieces
 from onnxpad.report.documents import (
     Block,
     Cell,
@@ -48,8 +48,8 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         from onnxpad.report.documents.validate_document import validation_groups
 
         validation = validation_groups(report.compared, view)
-    notes = [*told_by.declared(report.declared), *told_by.remarks(report)]
-    code = told_by.explained(kept or (report.changes if is_full else ()))
+    notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
+    code = pieces.explained(kept or (report.changes if is_full else ()))
     reasons = _reasons if is_full else _short_reasons
     groups = [
         Group("", [*_headline(report), *notes]),
@@ -66,7 +66,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
-    style += told_by.for_targets(report.options.targets)
+    style += pieces.for_targets(report.options.targets)
     if report.changes:
         found, why = report.compared, ""
         if found is not None and found.outcome in _UNCOMPARED:
@@ -98,13 +98,13 @@ def _headline(report: FixReport) -> Iterator[str]:
 
 def _changes(report: FixReport) -> list[Block]:
     """The forms of padding that became others, with how much and where, in a table."""
-    groups = told_by.change_groups(report.changes)
+    groups = pieces.change_groups(report.changes)
     rows: list[Sequence[Cell]] = []
     for group in groups[:GROUPS]:
         (was, now), first = group[0].forms, group[0]
         if first.told[0] != first.before:  # both read alike
             was = first.told[0]
-        amounts = [*filter(None, [told_by.amounts_in_words(group)])]
+        amounts = [*filter(None, [pieces.amounts_in_words(group)])]
         names = NodeNames([shown(each.node) for each in group], amounts)
         was = shown(was) + " (does not run)" * first.repairs
         rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
@@ -206,7 +206,7 @@ def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
     if found := report.next:
         yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
     changed = report.changed
-    yield told_by.delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)
+    yield pieces.delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)
     where = "result.changes and result.findings have" if in_memory else "--verbose has"
     is_brief = view == "brief" and (report.changes or report.findings or report.undone)
     if said := [f"{where} each proof and reason"] * bool(is_brief) + [code] * bool(code):

@@ -10,7 +10,7 @@ from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import FIX, PaddingSite, PathNode
 from onnxpad.report import ShowReport
-from onnxpad.report import text as told_by
+from onnxpad.report import text as pieces
 from onnxpad.report.documents import (
     Block,
     Cell,
@@ -37,16 +37,16 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
         sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
         if view == "full":
             sections += [_form(group, result) for _, group in _forms(result.sites)]
-    code = told_by.explained(found for site in result.sites for found in site.findings)
+    code = pieces.explained(found for site in result.sites for found in site.findings)
     ends = [marked(code, "faint")] * bool(code and (result.asked or view == "full"))
-    head = [headline(result), *told_by.remarks(result)]
+    head = [headline(result), *pieces.remarks(result)]
     groups = [Group("", head), *sections, Group("", ends)]
     return Document("show", result.model or "model", [each for each in groups if each.blocks])
 
 
 def headline(result: ShowReport) -> str:
     """The number of operators in one line."""
-    model = marked(shown(result.model or "model"), "strong") + told_by.for_targets(result.targets)
+    model = marked(shown(result.model or "model"), "strong") + pieces.for_targets(result.targets)
     if not result.total:
         return f"{model}: no padding to show"
     if result.asked:
