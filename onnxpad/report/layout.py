@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from msgspec import Struct
@@ -29,8 +30,8 @@ MARKED = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
-_LEAST, _MOST = 24, 40
-"""Columns of the last cell of a row at least, and of another at most if there are no heads."""
+_LEAST = 24
+"""Columns that the last cell of a row has at least."""
 _NAMES = 3
 """Names of nodes in a cell."""
 
@@ -137,36 +138,38 @@ class Screen(Struct, frozen=True):
     def _rows(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
         """Rows in columns; the last takes the room that the others leave, or stands below them.
 
-        Without heads, very long cells break the columns.
+        The widest ones are narrowed for it if that helps, but none below its longest word.
         """
         told: list[Sequence[Any]] = [*rows]
-        most, needed = _MOST, _LEAST
         if any(heads):
             told.insert(0, [each and marked(each, "faint") for each in heads])
-            lasts = (cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in rows)
-            words = (word for each in lasts for text in each for word in text.split(" "))
-            most, needed = sys.maxsize, max([_LEAST, *map(cells, words)])
-        widths = [
-            max((width for each in column if (width := cells(each)) <= most), default=0)
-            for column in zip(*(row[:-1] for row in told), strict=True)
+        lasts = [cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
+        columns = [*zip(*(row[:-1] for row in told), strict=True)]
+        widths = [max(map(cells, column)) for column in columns]
+        least = [_longest_word(column) + 2 for column in columns]
+        needed = max([_LEAST, *(_longest_word(each) for each in lasts if any(heads))])
+        room = (self.width or sys.maxsize) - 2 * len(heads) - needed
+        is_below = sum(map(min, widths, least)) > room
+        while sum(widths) > room and not is_below:
+            broad = (at for at, width in enumerate(widths) if width > least[at])
+            widths[max(broad, key=widths.__getitem__)] -= 1
+        hang = "  " * any(heads)
+        drawn = [
+            [wrapped(text, self.width and width, "", hang) for text in column]
+            for column, width in zip(columns, widths, strict=True)
         ]
-        needed += sum(widths) + 2 * len(heads)
-        for *others, last in told:
-            first = "  "
-            for text, width in zip(others, widths, strict=True):
-                space = " " * (width - cells(text))
-                is_number = text.replace(",", "").isdecimal()
-                first += f"{space}{text}  " if is_number else f"{text}{space}  "
-            if self.width is not None and self.width < max(needed, cells(first) + _LEAST):
-                yield from wrapped(first[2:].rstrip(), self.width, "  ", "      ")
-                first = "      "
-            lines = [last]
-            if isinstance(last, NodeNames):
-                room = self.width and self.width - cells(first)
-                lines = [*last.above, *([_first_of(last.names, room)] if last.names else [])]
-            for line in lines or [""]:
-                yield from wrapped(line, self.width, first)
-                first = " " * cells(first)
+        widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
+        indent = 6 if is_below else sum(widths) + 2 * len(heads)
+        limit = self.width and self.width - indent
+        for place, (*_, last) in enumerate(told):
+            names = last.names if isinstance(last, NodeNames) else ()
+            lines = [*lasts[place], *([_first_of(names, limit)] if names else [])]
+            below = [part for each in lines for part in wrapped(each, limit, "", hang)]
+            row = [column[place] for column in drawn] + [below] * (not is_below)
+            for parts in zip_longest(*row, fillvalue=""):
+                padded = map(_padded, parts, [*widths, 0])
+                yield "".join(f"  {each}" for each in padded).rstrip()
+            yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 
 def text_of(document: Document, screen: Screen) -> str:
@@ -183,6 +186,16 @@ def by_path(group: Group, screen: Screen) -> str:
     path = f"{group.title}: " if group.title else ""
     lines = Screen(None, screen.paint).block_lines(f"{path}{line}" for line in group.blocks)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    return max((cells(word) for text in texts for word in text.split(" ")), default=0)
+
+
+def _padded(text: str, width: int) -> str:
+    """A text with spaces to a width: in front of a number, else behind."""
+    space = " " * (width - cells(text))
+    return f"{space}{text}" if text.replace(",", "").isdecimal() else f"{text}{space}"
 
 
 UNBROKEN = Screen(width=None)

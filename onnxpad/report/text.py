@@ -12,10 +12,10 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
+from onnxpad.report.layout import UNBREAKABLE, unmarked
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
-from onnxpad.report.layout import unmarked
 
 NODES_A_REASON = 8
 
@@ -144,10 +144,10 @@ def amounts_in_words(changes: Iterable[Change]) -> str:
     """The most frequent amounts of some changes, and how many have each."""
     counts = Counter(change.now.amounts or change.was.amounts for change in changes).most_common()
     only = counts[0][0]
+    told = [f"{n:,}x {(each.by_axis or each.written) if each else 'none'}" for each, n in counts]
     if len(counts) == 1:
-        return "   ".join(filter(None, (only.by_axis, only.written))) if only else ""
-    told = (f"{n:,}x {(each.by_axis or each.written) if each else 'none'}" for each, n in counts)
-    return few(told, _VARIANTS, "; ")
+        told = ["   ".join(filter(None, (only.by_axis, only.written)))] if only else []
+    return few((each.replace(" ", UNBREAKABLE) for each in told), _VARIANTS, "; ")
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
