@@ -159,6 +159,7 @@ class Screen(Struct, frozen=True):
             for column, width in zip(columns, widths, strict=True)
         ]
         widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
+        final = max((cells(text) for texts in lasts for text in texts), default=0)
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
         for place, (*_, last) in enumerate(told):
@@ -167,7 +168,7 @@ class Screen(Struct, frozen=True):
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
             row = [column[place] for column in drawn] + [below] * (not is_below)
             for parts in zip_longest(*row, fillvalue=""):
-                padded = map(_padded, parts, [*widths, 0])
+                padded = map(_padded, parts, [*widths, final])
                 yield "".join(f"  {each}" for each in padded).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
