@@ -147,13 +147,13 @@ class Screen(Struct, frozen=True):
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(map(cells, column)) for column in columns]
         least = [_longest_word(column) + 2 for column in columns]
-        needed = max([_LEAST, *(_longest_word(each) for each in lasts if any(heads))])
+        needed = max([_LEAST, *(_longest_word(each) for each in lasts if len(heads) > 2)])
         room = (self.width or sys.maxsize) - 2 * len(heads) - needed
         is_below = sum(map(min, widths, least)) > room
         while sum(widths) > room and not is_below:
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
-        hang = "  " * any(heads)
+        hang = "  " * (len(heads) > 2)
         drawn = [
             [wrapped(text, self.width and width, "", hang) for text in column]
             for column, width in zip(columns, widths, strict=True)
