@@ -240,12 +240,11 @@ def _targets(known: TargetList) -> list[dict[str, object]]:
     return [{key: each[key] for key in each if key not in long} for each in found]
 
 
-def _codes(assumptions: Sequence[str]) -> list[str]:
-    return [each.code for each in assumptions if isinstance(each, Assumption)]
-
-
 COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
-    "Certificate.assumption_codes": (list[str], lambda it: _codes(it.assumptions)),
+    "Certificate.assumption_codes": (
+        list[str],
+        lambda it: [each.code for each in it.assumptions if isinstance(each, Assumption)],
+    ),
     "Options.target": (None, lambda it: it.target if it.is_for_targets else None),
     "Options.target_only": (None, lambda it: it.target_only if it.is_for_targets else None),
     "NextOption.text": (str, lambda it: f"{it.option} would {it.gain}"),
