@@ -67,7 +67,8 @@ def rows(name: str, before: onnx.ModelProto, result: onnxpad.FixResult) -> tuple
     left = list(remaining(result))
     changes = by_code(change.code for change in result.changes)
     counted = zip(padding(before), padding(result.model), strict=True)
-    told = [f"{result.nodes_before} to {result.nodes_after}", *(f"{b} to {a}" for b, a in counted)]
+    nodes = " to ".join(str(each.nodes) for each in result.counts)
+    told = [nodes, *(f"{b} to {a}" for b, a in counted)]
     stays = [(f"`{name}`", f"`{node}`", code, reason) for node, code, reason in left]
     return (f"`{name}`", changes, *told, by_code(code for _, code, _ in left)), stays
 

@@ -41,10 +41,8 @@ class CheckResult(FileReport, Paged, frozen=True, kw_only=True, dict=True):
         return self.report().document("full")
 
     def text(self, screen: Screen | None = None, view: View = "full") -> str:
-        """The report as `onnxpad check` prints it on a terminal, with all that there is."""
-        from onnxpad.report.layout import Screen
-
-        return self.report().text(screen or Screen(is_terminal=True), "full")
+        """The report as `onnxpad check` prints it, with all that there is."""
+        return self.report().text(screen, "full")
 
     def __repr__(self) -> str:
         """The result in one line."""

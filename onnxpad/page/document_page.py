@@ -10,7 +10,7 @@ from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, names, table
 from onnxpad.page.style import STYLE
-from onnxpad.report.documents import Block, Cell, Document, Group, Pairs, Paragraph, Picture, Table
+from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
 
@@ -18,23 +18,14 @@ def page_of(document: Document) -> str:
     """A page that loads nothing; sections without a title stand before its contents."""
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
     parts = [(f"part-{at}", each) for at, each in enumerate(document.groups) if each.title]
-    links = (el("li", el("a", _text(each.title), href=f"#{anchor}")) for anchor, each in parts)
-    sections = (
-        el(
-            "section",
-            el("h2", _text(each.title), id=anchor),
-            _blocks(each.blocks, 3),
-            aria_labelledby=anchor,
-        )
-        for anchor, each in parts
-    )
-    header = el(
-        "header",
-        el("p", esc(f"onnxpad {document.command}"), class_="kicker"),
-        el("h1", esc(document.title)),
-        *head,
-        el("nav", el("ul", *links), aria_label="Contents") if len(parts) > 1 else NOTHING,
-    )
+    links = [el("li", el("a", _text(each.title), href=f"#{anchor}")) for anchor, each in parts]
+    sections = []
+    for anchor, each in parts:
+        content = el("h2", _text(each.title), id=anchor), _blocks(each.blocks, 3)
+        sections.append(el("section", *content, aria_labelledby=anchor))
+    nav = el("nav", el("ul", *links), aria_label="Contents") if len(parts) > 1 else NOTHING
+    kicker = el("p", esc(f"onnxpad {document.command}"), class_="kicker")
+    header = el("header", kicker, el("h1", esc(document.title)), *head, nav)
     foot = f"Made by onnxpad {__version__}. In pictures, dashed cells are padding, a bar is a "
     foot += "window, its dots what it reads. This page loads nothing and runs no script."
     main = el("main", join(sections), id="report", tabindex=-1)
@@ -42,20 +33,22 @@ def page_of(document: Document) -> str:
     skip = el("a", esc("Skip to the report"), class_="skip", href="#report")
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{esc(f'{document.title} - onnxpad {document.command}')}</title>\n"
-        f"<style>{STYLE}</style>\n</head>\n{el('body', skip, page)}\n</html>\n"
-    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src \
+'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>{esc(f"{document.title} - onnxpad {document.command}")}</title>
+<style>{STYLE}</style>
+</head>
+{el("body", skip, page)}
+</html>
+"""
 
 
 def fragment_of(document: Document) -> str:
@@ -71,16 +64,6 @@ def _blocks(blocks: Iterable[Block], level: int) -> Html:
 
 def _block(block: Block, level: int) -> Html:
     match block:
-        case Paragraph():
-            return el("p", _text(block.text))
-        case Pairs():
-            parts = [
-                el(name, _text(text))
-                for pair in block.rows
-                for name, text in zip(("dt", "dd"), pair, strict=True)
-                if text
-            ]
-            return el("dl", *parts, class_="facts") if parts else NOTHING
         case Table():
             return table(block.heads, ([_cell(cell) for cell in row] for row in block.rows))
         case Picture():
@@ -98,14 +81,12 @@ def _text(text: str) -> Html:
 
 
 def _spans(text: str) -> Iterator[Html]:
-    parts = MARKED.split(text)
-    for plainly, number, marked in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+    *marks, rest = MARKED.split(text)
+    for plainly, number, marked in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         role = ROLES[number]
-        yield esc(plainly)
-        yield el(
-            "span", esc(marked), class_=role if role in {"strong", "faint"} else f"badge {role}"
-        )
-    yield esc(parts[-1])
+        kind = role if role in {"strong", "faint"} else f"badge {role}"
+        yield from (esc(plainly), el("span", esc(marked), class_=kind))
+    yield esc(rest)
 
 
 def _cell(cell: Cell) -> Html:

@@ -12,8 +12,6 @@ Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
 NOTHING = Html("")
-MOST_NAMES = 2000
-"""Names that one list shows; `--format json` has all of them."""
 
 
 def esc(text: object) -> Html:
@@ -51,12 +49,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
         head: The titles of the columns.
         rows: The cells; the first of each row is its heading.
     """
-    titles = (el("th", esc(title), scope="col") for title in head)
+    titles = el("tr", *(el("th", esc(title), scope="col") for title in head))
     body = (
         el("tr", el("th", first, scope="row"), *(el("td", cell) for cell in rest))
         for first, *rest in rows
     )
-    content = el("table", el("thead", el("tr", *titles)), el("tbody", join(body)))
+    top = el("thead", titles) if any(head) else NOTHING
+    content = el("table", top, el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
     return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
 
@@ -65,8 +64,6 @@ def names(items: Sequence[str], *, most: int = 3) -> Html:
     """Names of operators: a few as they are, more in a list that opens."""
     if len(items) <= most:
         return join((el("code", esc(item)) for item in items), ", ")
-    listed = [el("li", el("code", esc(item))) for item in items[:MOST_NAMES]]
-    if rest := len(items) - len(listed):
-        listed.append(el("li", esc(f"and {rest:,} more; --format json lists all")))
+    listed = (el("li", el("code", esc(item))) for item in items)
     summary = el("summary", esc(counted(len(items), "operator")))
     return el("details", summary, el("ul", join(listed), class_="names"))

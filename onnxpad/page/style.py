@@ -25,9 +25,9 @@ a { color: var(--accent); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; border-bottom: 1px solid var(--line); }
 h3, h4 { margin: 0 0 .5rem; font-size: 1rem; }
-h1, h2, h3, h4, p, nav, code, dt, dd { overflow-wrap: anywhere; }
+h1, h2, h3, h4, p, nav, code { overflow-wrap: anywhere; }
 p { margin: .5rem 0; }
-.kicker, footer, figcaption, dt { color: var(--faint); font-size: .9rem; }
+.kicker, footer, figcaption { color: var(--faint); font-size: .9rem; }
 .faint { color: var(--faint); }
 .strong { font-weight: 600; }
 code { font: .88em/1.45 ui-monospace, "SFMono-Regular", Menlo, "DejaVu Sans Mono", monospace;
@@ -48,9 +48,6 @@ svg .data { fill: var(--data); stroke: var(--paper); }
 svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
 svg .taps { stroke: var(--window); stroke-linecap: round; }
-dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem; }
-dl.facts dt { grid-column: 1; }
-dl.facts dd { margin: 0; grid-column: 2; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);

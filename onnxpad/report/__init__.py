@@ -198,16 +198,6 @@ class FixReport(Noted, Report, frozen=True):
         return self.validation if self.changed or self.barred else None
 
     @property
-    def nodes_before(self) -> int:
-        """Nodes before, those of bodies and functions included."""
-        return self.counts[0].nodes
-
-    @property
-    def nodes_after(self) -> int:
-        """Nodes after, likewise."""
-        return self.counts[1].nodes
-
-    @property
     def next(self) -> NextOption | None:
         """The option that would gain most on the padding that stays; None if none is known."""
         return None
@@ -229,6 +219,13 @@ class FileReport(Noted, frozen=True):
     error: str = ""
     is_missing: bool = False
 
+    @property
+    def remarks(self) -> list[tuple[Severity, str]]:
+        """What is said of the file itself: the error, warnings and notes."""
+        said = [(Severity.ERROR, self.error)] * bool(self.error)
+        said += [(Severity.WARNING, each) for each in self.warnings]
+        return said + [(Severity.INFO, each) for each in self.notes]
+
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.
 
@@ -236,12 +233,9 @@ class FileReport(Noted, frozen=True):
         """
         check_choice("severity", fail_on, tuple(Severity))
         own = self.config.options if self.config else {}
-        least = Severity(str(own.get("fail-on", fail_on)))
-        return tuple(
-            each
-            for each in self.findings
-            if each.severity.rank >= least.rank and each.reason_code != Reason.CONVENTION_TOLD
-        )
+        least = Severity(str(own.get("fail-on", fail_on))).rank
+        told = (each for each in self.findings if each.reason_code != Reason.CONVENTION_TOLD)
+        return tuple(each for each in told if each.severity.rank >= least)
 
 
 class CheckReport(Struct, Report, frozen=True):
@@ -266,7 +260,7 @@ class CheckReport(Struct, Report, frozen=True):
     fix_command: str = ""
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
-        """The report as text: below its path on a terminal, else with it in every line."""
+        """The report as text, with the path of its file in every line."""
         from onnxpad.report.layout import UNBROKEN, by_path
 
         return "".join(by_path(each, screen or UNBROKEN) for each in self.document(view).groups)
@@ -276,12 +270,7 @@ class CheckReport(Struct, Report, frozen=True):
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
         if any(file.error for file in self.files):
             return 2
-        return int(self.fails)
-
-    @property
-    def fails(self) -> bool:
-        """Whether a finding fails the check."""
-        return any(file.failing(self.fail_on) for file in self.files)
+        return int(any(file.failing(self.fail_on) for file in self.files))
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

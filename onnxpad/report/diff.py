@@ -6,10 +6,11 @@ shown by value in the line of the node.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +22,6 @@ from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
-MOST_CHARACTERS = 80
-_INTEGERS = {
-    getattr(onnx.TensorProto, name)
-    for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
-}
 
 Held = onnx.GraphProto | onnx.FunctionProto
 
@@ -98,17 +94,17 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
     return shown(f"{label}{', '.join(node.output)} = {qualified(node)}{attributes} ({read})")
 
 
-def input_text(value: onnx.ValueInfoProto) -> str:
+def _input_text(value: onnx.ValueInfoProto) -> str:
     """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
     held = value.type.tensor_type
-    if not value.type.HasField("tensor_type"):
-        return shown(f"input {value.name}: {value.type.WhichOneof('value') or '?'}")
     sizes = [
         str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
         for dim in held.shape.dim
     ]
     shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
-    return shown(f"input {value.name}: {_type(held.elem_type)}{shape}")
+    is_tensor = value.type.HasField("tensor_type")
+    kind = f"{_type(held.elem_type)}{shape}" if is_tensor else value.type.WhichOneof("value") or "?"
+    return shown(f"input {value.name}: {kind}")
 
 
 def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[_Line]]]:
@@ -123,16 +119,17 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
     amounts: set[str] = set()  # tensors that depend on no data; what comes from outside may be data
     if isinstance(graph, onnx.GraphProto):
         held = {item.name: item for item in graph.initializer}
-        constants |= {name: _elements(item) for name, item in held.items() if _is_short(item)}
+        constants |= {name: text for name, item in held.items() if (text := _short(item))}
         amounts = held.keys() - {each.name for each in graph.input}
-        lines += [_Line(input_text(each)) for each in graph.input if each.name not in held]
+        lines += [_Line(_input_text(each)) for each in graph.input if each.name not in held]
     for node in graph.node:
         outputs = [*filter(None, node.output)]
-        output = outputs[0] if outputs else ""
+        output = next(iter(outputs), "")
         if node.op_type == "Constant" and len(node.attribute) == 1:
             (value,) = node.attribute
-            if value.name in {"value_int", "value_ints"} or _is_short(value.t):
-                constants[output] = _attribute(value)
+            is_integer = value.name in {"value_int", "value_ints"}
+            if text := _attribute(value) if is_integer else _short(value.t):
+                constants[output] = text
         parts = [*named_bodies(node.attribute)]
         is_size = node.op_type in {"Shape", "Size"}
         if is_size or (amounts.issuperset(filter(None, node.input)) and not parts):
@@ -151,106 +148,55 @@ def _hunks(
     before: Sequence[_Line], after: Sequence[_Line], place: str, *, fold: bool
 ) -> Iterator[str]:
     """The hunks of a graph; if `fold`, neighbouring nodes that computed amounts are one line."""
-    left = {line.output for line in after}
-    for old, new in _changed(before, after):
-        spans = f"-{_span(old)} +{_span(new)}"
-        yield f"@@ {spans} @@{' ' * bool(place)}{place}"
-        removed = before[old.start : old.stop]
-        for is_gone, run in groupby(removed, lambda it: it.is_amount and it.output not in left):
-            lines = [f"-{line.text}" for line in run]
-            if fold and is_gone and len(lines) > 1:
-                lines = [f"-({counted(len(lines), 'node')} that nothing reads)"]
-            yield from lines
-        yield from (f"+{line.text}" for line in after[new.start : new.stop])
-
-
-def _changed(before: Sequence[_Line], after: Sequence[_Line]) -> Iterator[tuple[range, range]]:
-    """The lines of both that differ, in the order of both: a line that moved went and came.
-
-    `difflib` takes time quadratic in the number of hunks, which a network has by the thousand.
-    """
-    here, there = ({line.text: at for at, line in enumerate(side)} for side in (before, after))
-    i = j = begin = begun = 0
-    while i < len(before) or j < len(after):
-        if i < len(before) and j < len(after) and before[i].text == after[j].text:
-            if i > begin or j > begun:
-                yield range(begin, i), range(begun, j)
-            i, j = i + 1, j + 1
-            begin, begun = i, j
-        elif i < len(before) and (
-            there.get(before[i].text, -1) < j
-            or (j < len(after) and here.get(after[j].text, -1) >= i)
-        ):
-            i += 1
-        else:
-            j += 1
-    if i > begin or j > begun:
-        yield range(begin, i), range(begun, j)
-
-
-def _span(lines: range) -> str:
-    """A range of lines as diff writes it: an empty range is named by the line before it.
-
-    >>> _span(range(2, 3)), _span(range(1, 3)), _span(range(3, 3))
-    ('3', '2,2', '3,0')
-    """
-    if len(lines) == 1:
-        return f"{lines.stop}"
-    return f"{lines.start + bool(lines)},{len(lines)}"
+    left = {each.output for each in after}
+    gone = {f"-{e.text}" for e in before if fold and e.is_amount and e.output not in left}
+    was, now = ([each.text for each in lines] for lines in (before, after))
+    found = islice(difflib.unified_diff(was, now, n=0, lineterm=""), 2, None)
+    for is_gone, run in groupby(found, gone.__contains__):
+        lines = [f"{line} {place}".rstrip() if line[0] == "@" else line for line in run]
+        is_folded = is_gone and len(lines) > 1
+        yield from [f"-({counted(len(lines), 'node')} that nothing reads)"] * is_folded or lines
 
 
 def _attribute(item: onnx.AttributeProto) -> str:
     """The value of an attribute; only the kind of long tensors and bodies."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
-    if item.HasField("t"):
-        return _elements(item.t) if _is_short(item.t) else _kind(item.t)
-    if item.HasField("g"):
-        return f"{{{len(item.g.node)} nodes}}"
     try:
-        value = onnx.helper.get_attribute_value(item)
+        return _written(onnx.helper.get_attribute_value(item))
     except ValueError:  # a type that this onnx does not know
         return "?"
-    return _written(value)
 
 
 def _written(value: Any) -> str:
-    """Numbers and strings in ONNX's text format, long ones cut; only the type of all else."""
+    """A value in ONNX's text format, long lists cut; only the type of long tensors and all else."""
+    if isinstance(value, onnx.TensorProto):
+        return _short(value) or f"{_type(value.data_type)}{[*value.dims] if value.dims else ''}"
+    if isinstance(value, onnx.GraphProto):
+        return f"{{{len(value.node)} nodes}}"
     if isinstance(value, bytes | str):
         text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
-        cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
-        return json.dumps(cut, ensure_ascii=False)
-    if isinstance(value, float):
-        return str(np.float32(value))
-    if isinstance(value, onnx.TensorProto):
-        return _kind(value)
+        return json.dumps(text, ensure_ascii=False)
     if isinstance(value, Sequence | np.ndarray):
         items = [_written(item) for item in value[:MOST_ELEMENTS]]
         more = [f"... {len(value):,} in all"] if len(value) > MOST_ELEMENTS else []
         return f"[{', '.join(items + more)}]"
+    if isinstance(value, float):
+        return str(np.float32(value))
     return str(value) if isinstance(value, int | np.generic) else f"a {type(value).__name__}"
 
 
-def _is_short(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor is one number or a short list of integers, stored in the model itself."""
-    count = math.prod(tensor.dims)
-    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL or len(tensor.dims) > 1:
-        return False
-    return count == 1 or (count <= MOST_ELEMENTS and tensor.data_type in _INTEGERS)
-
-
-def _elements(tensor: onnx.TensorProto) -> str:
-    """The value of a short tensor, as a list if it has an axis."""
+def _short(tensor: onnx.TensorProto) -> str:
+    """A number or a short list of integers stored in the model itself; empty for other tensors."""
+    is_external = tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL
+    if is_external or len(tensor.dims) > 1 or math.prod(tensor.dims) > MOST_ELEMENTS:
+        return ""
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor
-        return _kind(tensor)
-    return _written(array if array.ndim else array[()])
-
-
-def _kind(tensor: onnx.TensorProto) -> str:
-    """Type and shape in ONNX's text format: `float[64, 3, 7, 7]`."""
-    return f"{_type(tensor.data_type)}{list(tensor.dims) if tensor.dims else ''}"
+        return ""
+    is_told = array.size == 1 or array.dtype.kind in "biu"
+    return _written(array if array.ndim else array[()]) if is_told else ""
 
 
 def _type(number: int) -> str:

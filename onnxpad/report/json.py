@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
@@ -58,50 +58,79 @@ class Failed(Struct, frozen=True):
     message: str
 
 
-Computed = tuple[str, Callable[[Any], object]]
-"""A value that is no field: its type as text, and the function that gives it."""
+COMMANDS = {
+    "FixReport": "fix",
+    "CheckReport": "check",
+    "ValidateReport": "validate",
+    "MatchReport": "match",
+    "RepadReport": "repad",
+    "ShowReport": "show",
+    "ExplainReport": "explain",
+    "RulePages": "rule",
+    "Diagnosis": "doctor",
+    "TargetList": "targets",
+    "Failed": "error",
+}
+"""The command of each report."""
 
+VIEWS: Mapping[str, str] = {
+    "FixReport": "model=name *options outcome written=delivery.written? older=delivery.older? "
+    "data=delivery.data check=delivery.check counts.before=counts.0 counts.after=counts.1 "
+    "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
+    "diff=delivery.diff changes findings undone barred validation=compared notes warnings "
+    "html=delivery.html? next ~config",
+    "Options": "... ~target ~target_only - shapes dims trust_dim_names strict target target_only",
+    "Change": "code node op_type before after certificate removed probe forms amounts repairs",
+    "Certificate": "statement sizes assumptions facts within assumption_codes",
+    "Finding": "... fixable asked? - brief",
+    "NextOption": "option keywords pads.before=before.pads pads.after=after.pads "
+    "auto_pads.before=before.auto_pads auto_pads.after=after.auto_pads "
+    "nodes.before=before.nodes nodes.after=after.nodes text",
+    "CheckReport": "style=options.style trust=options.trust convention? html? fail_on files "
+    "summary",
+    "FileReport": "path error? failing findings notes warnings ~config",
+    "ValidateReport": "original rewritten? inputs? reference? outcome providers seconds unproven "
+    "next? html? validation ~config",
+    "Validation": "... uncompared - skipped resized",
+    "Run": "... - drawn sites",
+    "Comparison": "... - elements",
+    "Divergence": "... - is_pad",
+    "PaddingDifference": "... pads - totals",
+    "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
+    "data=delivery.data seconds",
+    "Matching": "outcome reason? first? convention=by? nearest record layout changes "
+    "distinguishable tried left runs stages notes error.before=before error.after=after "
+    "error.noise=noise",
+    "RepadReport": "model=name to reference? outcome failure? changes unchanged "
+    "inputs=difference.inputs outputs=difference.outputs uncompared=difference.uncompared? "
+    "validation declared written=delivery.written? older=delivery.older? data=delivery.data "
+    "seconds notes warnings ~config",
+    "ShowReport": "model? asked ~targets? total sites conventions findings=others notes warnings "
+    "html? ~config",
+    "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
+    "kernel=windows.kernel# stride=windows.stride dilation=windows.dilation auto_pad ceil_mode "
+    "count_include_pad output_padding output_shape outer tensor? path readers conventions "
+    "convention? findings fixable stays problem? advice ~taken? ~known_by?",
+    "AxisPadding": "axis name begin=pair.0# end=pair.1# size=extent# extent=told_size formula?",
+    "ExplainReport": "model=about.model? node=about.node padded=about.padded? own op size "
+    "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
+    "padding=question.padding output_padding=question.output_padding output_size=reach.output "
+    "reach conventions agree refused classes=survey.classes partings=survey.partings about",
+    "Answer": "pads output",
+    "Need": "size output without_padding=bare nearest sums=totals",
+    "Diagnosis": "ok ...",
+    "RulePages": "rules reasons ~words?",
+    "TargetList": "targets=found",
+    "Target": "name title version measured read *standing spell notes ~cells ~runs ~facts",
+    "Cell": "... when known_by - when exact of",
+    "Failed": "error.kind=kind error.message=message",
+}
+"""The keys that JSON has of records, by the name of the class; of others it has all fields.
 
-class Key(NamedTuple):
-    """A key of an object in JSON.
-
-    Attributes:
-        name: The key; empty if the keys of its value stand in its place.
-        source: The path of attributes to its value, or what computes it.
-        is_null: Whether an empty value is null.
-        is_open: Whether the key is left out where the value is null.
-    """
-
-    name: str
-    source: str | Computed
-    is_null: bool = False
-    is_open: bool = False
-
-
-View = tuple[str, Mapping[str, Computed]]
-
-
-def told(keys: str, **computed: Computed) -> View:
-    """The keys of a record as text, and those among them that are computed.
-
-    A key is `key`, or `key=path` for another path of attributes. `?` at its end makes an empty
-    value null, `~` in front leaves out a null, and the keys of `*path` stand in its place. `...`
-    are the fields of the record but for those after `-`.
-    """
-    return keys, computed
-
-
-def keys_of(name: str, fields: tuple[str, ...]) -> Iterator[Key]:
-    """The keys that JSON has of a record, by the name of its class."""
-    keys, computed = VIEWS.get(name, ("...", {}))
-    listed, _, left_out = keys.partition(" - ")
-    for word in listed.split():
-        if word == "...":
-            yield from (Key(each, each) for each in fields if each not in left_out.split())
-            continue
-        key, _, path = word.lstrip("~*").rstrip("?").partition("=")
-        source = computed.get(key, path or key)
-        yield Key("" if word[0] == "*" else key, source, word[-1] == "?", word[0] == "~")
+A key is `key`, or `key=path` for another path of attributes and places; one with a dot is in an
+object. `?` at its end makes an empty value null, `#` all but whole numbers; `~` in front leaves out
+a null, and the keys of `*path` stand in its place. `...` are the fields but for those after `-`.
+"""
 
 
 def _lines(explanation: ExplainReport, answer: Answer, *names: str) -> dict[str, object]:
@@ -121,8 +150,8 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
     own = explanation.about and explanation.about.own
     if not own:
         return None
-    way = _way(explanation, own)
-    return {**way, "output": own.output, "same": explanation.same_as_model}
+    same = explanation.same_as_model
+    return {**_way(explanation, own), "output": own.output, "same": same}
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
@@ -133,20 +162,21 @@ def _reach(explanation: ExplainReport) -> dict[str, object] | None:
         "possible": reach.is_possible,
         "axes": reach.needs,
         "conventions": {
-            name: [_way(explanation, answer, name) for answer in answers]
+            name: [_way(explanation, each, name) for each in answers]
             for name, answers in reach.conventions.items()
         },
         "refused": reach.refused,
-        "explicit": None if reach.explicit is None else _way(explanation, reach.explicit),
+        "explicit": reach.explicit and _way(explanation, reach.explicit),
         "changes": reach.changes,
     }
 
 
-def _about(explanation: ExplainReport) -> dict[str, object]:
+def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
     """Each convention that has an answer: where it is from, and the lines that write it."""
     from onnxpad.frameworks.conventions.table import source_of
 
     group = {name: names for names in explanation.agree for name in names}
+    found = {name: answer for name, answer in explanation.conventions.items() if answer}
     return {
         name: {
             "source": source_of(name),
@@ -154,19 +184,8 @@ def _about(explanation: ExplainReport) -> dict[str, object]:
             "counts_padding": answer.counts,
             **_lines(explanation, answer, *group[name]),
         }
-        for name, answer in explanation.conventions.items()
-        if answer is not None
+        for name, answer in found.items()
     }
-
-
-def _read(name: str, kind: str, other: object = None) -> Computed:
-    """An attribute of the operator of a site."""
-    return kind, lambda site: site.read(name, other)
-
-
-def _known(value: object) -> int | None:
-    """A number that is known, or None."""
-    return value if isinstance(value, int) else None
 
 
 def _outer(site: PaddingSite) -> list[dict[str, object]]:
@@ -215,231 +234,112 @@ def _summary(report: CheckReport) -> dict[str, int]:
     }
 
 
-def _sides(name: str) -> Computed:
-    """The number of a name before and after."""
-    numbers = "{'before': int, 'after': int}"
-    return numbers, lambda it: {side: getattr(getattr(it, side), name) for side in _SIDES}
-
-
 def _targets(known: TargetList) -> list[dict[str, object]]:
     long = () if known.in_full else ("cells", "runs", "facts")
     found = [_fields(each) for each in known.found]
     return [{key: each[key] for key in each if key not in long} for each in found]
 
 
-_SIDES = ("before", "after")
-_WAY = (
-    "{'pads': tuple[tuple[int, int], ...], 'output_padding': tuple[int, ...], "
-    "'pytorch': str, 'keras': str, 'onnx': str}"
-)
-_OWN = f"({_WAY} | {{'output': tuple[int, ...], 'same': tuple[str, ...]}}, None)"
-_REACH = (
-    "({'possible': bool, 'axes': tuple[Need, ...], 'conventions': Mapping[str, object], "
-    f"'refused': Mapping[str, str], 'explicit': ({_WAY}, None), "
-    "'changes': tuple[NumberChange, ...]}, None)"
-)
-_OUTER = (
-    "[..., {'node': str, 'mode': str | None, 'value': float | int | str | None, "
-    "'pads': tuple[int, ...] | None, 'axes': tuple[int, ...] | None, 'source': str, "
-    "'formula': str | None, 'steps': tuple[PathNode, ...]}]"
-)
-
-VIEWS: Mapping[str, View] = {
-    # fix
-    "FixReport": told(
-        "model=name *options outcome written=delivery.written? older=delivery.older? "
-        "data=delivery.data check=delivery.check counts nodes_before nodes_after seconds declared "
-        "ranges dims diff=delivery.diff changes findings undone barred validation=compared notes "
-        "warnings html=delivery.html? next ~config",
-        counts=(
-            "{'before': Counts, 'after': Counts}",
-            lambda it: dict(zip(_SIDES, it.counts, strict=True)),
-        ),
+COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
+    "Certificate.assumption_codes": (
+        list[str],
+        lambda it: [each.code for each in it.assumptions if isinstance(each, Assumption)],
     ),
-    "Options": told(
-        "... ~target ~target_only - shapes dims trust_dim_names strict target target_only",
-        target=("str | tuple[str, ...]", lambda it: it.target if it.is_for_targets else None),
-        target_only=("bool", lambda it: it.target_only if it.is_for_targets else None),
+    "Options.target": (None, lambda it: it.target if it.is_for_targets else None),
+    "Options.target_only": (None, lambda it: it.target_only if it.is_for_targets else None),
+    "NextOption.text": (str, lambda it: f"{it.option} would {it.gain}"),
+    "CheckReport.files": (None, _files),
+    "CheckReport.summary": (dict[str, int], _summary),
+    "FileReport.failing": (int, lambda it: len(it.failing())),
+    "Matching.left": (
+        list[dict[str, str]],
+        lambda it: [{"node": node, "reason": why} for node, why in it.left],
     ),
-    "Change": told(
-        "code node op_type before after certificate removed probe forms amounts repairs"
+    "PaddingSite.written": (None, lambda it: it.written or "none"),
+    "PaddingSite.auto_pad": (
+        str | None,
+        lambda it: {"NOTSET": None}.get(said := it.read("auto_pad"), said),
     ),
-    "Certificate": told(
-        "statement sizes assumptions facts within assumption_codes",
-        assumption_codes=(
-            "list[str]",
-            lambda it: [each.code for each in it.assumptions if isinstance(each, Assumption)],
-        ),
-    ),
-    "Finding": told("... fixable asked? - brief"),
-    "NextOption": told(
-        "option keywords pads auto_pads nodes text",
-        pads=_sides("pads"),
-        auto_pads=_sides("auto_pads"),
-        nodes=_sides("nodes"),
-        text=("str", lambda it: f"{it.option} would {it.gain}"),
-    ),
-    # check
-    "CheckReport": told(
-        "style=options.style trust=options.trust convention? html? fail_on files summary",
-        files=("tuple[FileReport, ...]", _files),
-        summary=("Mapping[str, int]", _summary),
-    ),
-    "FileReport": told(
-        "path error? failing findings notes warnings ~config",
-        failing=("int", lambda it: len(it.failing())),
-    ),
-    # validate
-    "ValidateReport": told(
-        "original rewritten? inputs? reference? outcome providers seconds unproven next? html? "
-        "validation ~config"
-    ),
-    "Validation": told("... uncompared - skipped resized"),
-    "Run": told("... - drawn sites"),
-    "Comparison": told("... - elements"),
-    "Divergence": told("... - is_pad"),
-    "PaddingDifference": told("... pads - totals"),
-    # match and repad
-    "MatchReport": told(
-        "model=name reference inputs? *matching error written=delivery.written? "
-        "data=delivery.data seconds",
-        error=(
-            "{'before': float, 'after': float, 'noise': float}",
-            lambda it: {key: getattr(it.matching, key) for key in (*_SIDES, "noise")},
-        ),
-    ),
-    "Matching": told(
-        "outcome reason? first? convention=by? nearest record layout changes distinguishable tried "
-        "left runs stages notes",
-        left=(
-            "[..., {'node': str, 'reason': str}]",
-            lambda it: [{"node": node, "reason": why} for node, why in it.left],
-        ),
-    ),
-    "RepadReport": told(
-        "model=name to reference? outcome failure? changes unchanged inputs=difference.inputs "
-        "outputs=difference.outputs uncompared=difference.uncompared? validation declared "
-        "written=delivery.written? older=delivery.older? data=delivery.data seconds notes warnings "
-        "~config"
-    ),
-    # show
-    "ShowReport": told(
-        "model? asked ~targets? total sites conventions findings=others notes warnings html? "
-        "~config"
-    ),
-    "PaddingSite": told(
-        "node op_type domain scope kind written pads own_pads axes kernel stride=windows.stride "
-        "dilation=windows.dilation auto_pad ceil_mode count_include_pad output_padding "
-        "output_shape outer tensor? path readers conventions convention? findings fixable stays "
-        "problem? advice ~taken? ~known_by?",
-        written=("str", lambda it: it.written or "none"),
-        kernel=("list[int | None]", lambda it: [_known(each.kernel) for each in it.windows]),
-        auto_pad=("str | None", lambda it: {"NOTSET": None}.get(said := it.read("auto_pad"), said)),
-        ceil_mode=_read("ceil_mode", "bool", False),
-        count_include_pad=_read("count_include_pad", "bool", False),
-        output_padding=_read("output_padding", "tuple[int, ...]", ()),
-        output_shape=_read("output_shape", "tuple[int, ...] | None"),
-        outer=(_OUTER, _outer),
-    ),
-    "AxisPadding": told(
-        "axis name begin end size extent=told_size formula?",
-        begin=("int | None", lambda it: _known(it.pair[0])),
-        end=("int | None", lambda it: _known(it.pair[1])),
-        size=("int | None", lambda it: _known(it.extent)),
-    ),
-    # explain
-    "ExplainReport": told(
-        "model=about.model? node=about.node padded=about.padded? own op size kernel=windows.kernel "
-        "stride=windows.stride dilation=windows.dilation padding=question.padding "
-        "output_padding=question.output_padding output_size=reach.output reach conventions agree "
-        "refused classes=survey.classes partings=survey.partings about",
-        own=(_OWN, _own),
-        reach=(_REACH, _reach),
-        about=("Mapping[str, object]", _about),
-    ),
-    "Answer": told("pads output"),
-    "Need": told("size output without_padding=bare nearest sums=totals"),
-    # the others
-    "Diagnosis": told("ok ..."),
-    "RulePages": told("rules reasons ~words?"),
-    "TargetList": told("targets", targets=("tuple[Target, ...]", _targets)),
-    "Target": told(
-        "name title version measured read *standing spell notes ~cells ~runs ~facts",
-        standing=("Standing", _standing),
-    ),
-    "Cell": told("... when known_by - when exact of", when=("Mapping[str, object]", _when)),
-    "Failed": told(
-        "error",
-        error=(
-            "{'kind': str, 'message': str}",
-            lambda it: {"kind": it.kind, "message": it.message},
-        ),
-    ),
+    "PaddingSite.ceil_mode": (bool, lambda it: it.read("ceil_mode", False)),
+    "PaddingSite.count_include_pad": (bool, lambda it: it.read("count_include_pad", False)),
+    "PaddingSite.output_padding": (tuple[int, ...], lambda it: it.read("output_padding", ())),
+    "PaddingSite.output_shape": (tuple[int, ...] | None, lambda it: it.read("output_shape")),
+    "PaddingSite.outer": (list[dict[str, object]], _outer),
+    "ExplainReport.own": (dict[str, object] | None, _own),
+    "ExplainReport.reach": (dict[str, object] | None, _reach),
+    "ExplainReport.about": (dict[str, dict[str, object]], _about),
+    "TargetList.targets": (None, _targets),
+    "Target.standing": ("Standing", _standing),
+    "Cell.when": (dict[str, object], _when),
 }
-"""The keys that JSON has of records, by the name of the class; of others it has all fields."""
+"""What is computed, by record and key: its type (its name, or None for the path's), and how."""
 
-COMMANDS = {
-    "FixReport": "fix",
-    "CheckReport": "check",
-    "ValidateReport": "validate",
-    "MatchReport": "match",
-    "RepadReport": "repad",
-    "ShowReport": "show",
-    "ExplainReport": "explain",
-    "RulePages": "rule",
-    "Diagnosis": "doctor",
-    "TargetList": "targets",
-    "Failed": "error",
-}
-"""The command of each report."""
+
+Key = tuple[str, Sequence[str], str, tuple[Any, Callable[[Any], object]] | None]
+
+
+@cache
+def keys_of(record: type) -> Sequence[Key]:
+    """The keys that JSON has of a record: name, path, marks (`~`, `?`, `#`), and what computes it.
+
+    The name has a dot if it is in an object; it is empty if the keys of the value stand for it.
+    """
+    names = (each.__name__ for each in record.__mro__)
+    view = next((name for name in names if name in VIEWS), "")
+    listed, _, left_out = VIEWS.get(view, "...").partition(" - ")
+    fields: Sequence[str] = record.__struct_fields__  # type: ignore[attr-defined]
+    kept = " ".join(each for each in fields if each not in left_out.split())
+    found = list[Key]()
+    for word in listed.replace("...", kept).split():
+        name, _, path = word.strip("~*?#").partition("=")
+        computed, marks = COMPUTED.get(f"{view}.{name}"), word[0] + word[-1]
+        found.append((name * (word[0] != "*"), (path or name).split("."), marks, computed))
+    return found
 
 
 def json_of(report: Any, exit_code: int | None = None) -> str:
     """A report as one JSON object, with a newline at the end; 0 is the exit code of most."""
+    known = [COMMANDS[e.__name__] for e in report.__class__.__mro__ if e.__name__ in COMMANDS]
     head = {
         "version": SCHEMA,
         "tool": {"name": "onnxpad", "version": __version__},
-        "command": getattr(report, "command", COMMANDS[_name(report.__class__)]),
+        "command": getattr(report, "command", *known[:1]),
         "exit_code": getattr(report, "exit_code", 0) if exit_code is None else exit_code,
     }
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps({**head, **_fields(report)}, indent=2, allow_nan=False) + "\n"
 
 
-@cache
-def _name(kind: type) -> str:
-    """The class of a record or of its base that has a view; else its own name."""
-    names = (each.__name__ for each in kind.__mro__)
-    return next((name for name in names if name in VIEWS), kind.__name__)
-
-
-@cache
-def _keys(kind: type) -> tuple[Key, ...]:
-    return tuple(keys_of(_name(kind), kind.__struct_fields__))  # type: ignore[attr-defined]
-
-
-def _fields(record: Any) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key in _keys(record.__class__):
-        source = key.source
-        value = _at(record, source) if isinstance(source, str) else source[1](record)
-        if key.is_null:
-            value = value or None
-        if not key.name:
+def _fields(record: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, path, marks, computed in keys_of(record.__class__):
+        value = computed[1](record) if computed else _at(record, path)
+        value = value or None if "?" in marks else value
+        if not name:
             found |= _fields(value)
-        elif value is not None or not key.is_open:
-            found[key.name] = _plain(value)
+        elif value is not None or "~" not in marks:
+            outer, _, key = name.rpartition(".")
+            place = found.setdefault(outer, {}) if outer else found
+            place[key] = _number(value) if "#" in marks else _plain(value)
     return found
 
 
-def _at(value: Any, path: str) -> Any:
-    """The value at a path of attributes; None behind a None, and a list of those of each item."""
-    for name in path.split("."):
-        if isinstance(value, tuple):
+def _at(value: Any, path: Sequence[str]) -> Any:
+    """The value at a path; None behind a None, and a list of those of each item."""
+    for name in path:
+        if name.isdigit():
+            value = value[int(name)]
+        elif isinstance(value, tuple):
             value = [getattr(each, name) for each in value]
         else:
             value = None if value is None else getattr(value, name)
     return value
+
+
+def _number(value: object) -> object:
+    if isinstance(value, list):
+        return [*map(_number, value)]
+    return value if isinstance(value, int) else None
 
 
 def _plain(value: Any) -> object:

@@ -9,11 +9,13 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
 
 from msgspec import Struct
 
 from onnxpad.errors import few
-from onnxpad.report.documents import Block, Document, Group, NodeNames, Pairs, Paragraph, Table
+from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
@@ -29,7 +31,7 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _LEAST = 24
-"""Columns that the last column of a table has at least."""
+"""Columns that the last cell of a row has at least."""
 _NAMES = 3
 """Names of nodes in a cell."""
 
@@ -74,26 +76,7 @@ def here(paint: Paint) -> Screen:
     Pipes and files are 80 columns wide, unless the environment says so in COLUMNS, so that a report
     is the same on every machine.
     """
-    width = max(40, shutil.get_terminal_size().columns)
-    return Screen(width, paint, is_terminal=bool(sys.stdout and sys.stdout.isatty()))
-
-
-def shortened_to(name: str, width: int) -> str:
-    """A name that fits a width, without its middle if it is longer.
-
-    >>> shortened_to("model/stage_1/block_2/conv", 16), shortened_to("conv", 16)
-    ('model/..._2/conv', 'conv')
-    >>> shortened_to("畳み込み層の名前", 11)
-    '畳み...名前'
-    """
-    if cells(name) <= width or width < 8:
-        return name
-    head = tail = name
-    while cells(head) > (width - 3) // 2:
-        head = head[:-1]
-    while cells(tail) > (width - 2) // 2:
-        tail = tail[1:]
-    return f"{head}...{tail}"
+    return Screen(max(40, shutil.get_terminal_size().columns), paint)
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
@@ -130,12 +113,10 @@ class Screen(Struct, frozen=True):
     Attributes:
         width: Its columns; None if lines are never broken.
         paint: Colours, or none.
-        is_terminal: Whether it is a terminal, where a file's path stands above its lines.
     """
 
     width: int | None = PIPED_WIDTH
     paint: Paint = plain
-    is_terminal: bool = False
 
     def block_lines(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The lines of blocks of a document, without marks where nothing is painted."""
@@ -148,77 +129,48 @@ class Screen(Struct, frozen=True):
                 text = block.lstrip(" ")
                 indent = " " * (len(block) - len(text))
                 return wrapped(text, self.width, indent, f"{indent}  ")
-            case Paragraph():
-                return wrapped(block.text, self.width, "  ")
-            case Pairs():
-                return self._pairs(block.rows)
             case Table():
-                return self._table(block)
+                return self._rows(block.heads, block.rows)
             case Group():
                 return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
-    def _pairs(self, rows: Sequence[tuple[str, str]], widest: int = 40) -> Iterator[str]:
-        """Names with a text each; the texts are aligned, except after very long names."""
-        column = max((w for name, _ in rows if (w := cells(name)) <= widest), default=0)
-        for name, text in rows:
-            first = f"  {name}{' ' * max(0, column - cells(name))}  "
-            if self.width is None or cells(first) + _LEAST <= self.width:
-                yield from wrapped(text, self.width, first)
-            else:
-                yield from wrapped(f"{name}  {text}", self.width, "  ", "      ")
+    def _rows(self, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+        """Rows in columns; the last takes the room that the others leave, or stands below them.
 
-    def _table(self, table: Table) -> Iterator[str]:
-        """A table whose last column takes the room that the others leave; cells are wrapped."""
-        rows = [
-            [[*cell.above] if isinstance(cell, NodeNames) else [cell] for cell in row]
-            for row in table.rows
-        ]
-        limits = self._limits(table.heads, rows)
-        for row, drawn in zip(table.rows, rows, strict=True):
-            for cell, lines, limit in zip(row, drawn, limits, strict=True):
-                if isinstance(cell, NodeNames) and cell.names:
-                    lines.append(_first_of(cell.names, limit))
-                lines[:] = [part for line in lines for part in wrapped(line, limit, "", "  ")]
-        if any(table.heads):
-            rows.insert(0, [[marked(each, "faint")] for each in table.heads])
-        columns = zip(*rows, strict=True)
-        widths = [max(cells(line) for cell in column for line in cell) for column in columns]
-        for drawn in rows:
-            for index in range(max(map(len, drawn))):
-                line = ""
-                for lines, width in zip(drawn, widths, strict=True):
-                    text = lines[index] if index < len(lines) else ""
-                    space = " " * (width - cells(text))
-                    is_number = text.replace(",", "").isdigit()
-                    line += f"  {space}{text}" if is_number else f"  {text}{space}"
-                yield line.rstrip()
-
-    def _limits(
-        self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]
-    ) -> list[int | None]:
-        """The width of each column: the widest are narrowed until the last one has room.
-
-        No column is narrower than its longest word. None where lines are never broken.
+        The widest ones are narrowed for it if that helps, but none below its longest word.
         """
-        if self.width is None:
-            return [None for _ in heads]
-        columns = [
-            [head, *(line for cell in column for line in cell)]
-            for head, *column in zip(heads, *rows, strict=True)
+        told: list[Sequence[Any]] = [*rows]
+        if any(heads):
+            told.insert(0, [each and marked(each, "faint") for each in heads])
+        lasts = [cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
+        columns = [*zip(*(row[:-1] for row in told), strict=True)]
+        widths = [max(map(cells, column)) for column in columns]
+        least = [_longest_word(column) + 2 for column in columns]
+        needed = max([_LEAST, *(_longest_word(each) for each in lasts if len(heads) > 2)])
+        room = (self.width or sys.maxsize) - 2 * len(heads) - needed
+        is_below = sum(map(min, widths, least)) > room
+        while sum(widths) > room and not is_below:
+            broad = (at for at, width in enumerate(widths) if width > least[at])
+            widths[max(broad, key=widths.__getitem__)] -= 1
+        hang = "  " * (len(heads) > 2)
+        drawn = [
+            [wrapped(text, self.width and width, "", hang) for text in column]
+            for column, width in zip(columns, widths, strict=True)
         ]
-        words = [max(cells(word) for line in each for word in line.split(" ")) for each in columns]
-        # From the second line of a cell on, words stand two columns further right.
-        least = [word + 2 if word else 0 for word in words]
-        before = [max(map(cells, each)) for each in columns[:-1]]
-        room = self.width - 2 * len(heads)
-        wanted = max(_LEAST, words[-1])
-        while sum(before) + wanted > room:
-            broad = [place for place, width in enumerate(before) if width > least[place]]
-            if not broad:
-                break
-            before[max(broad, key=before.__getitem__)] -= 1
-        return [*before, max(_LEAST, room - sum(before))]
+        widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
+        final = max((cells(text) for texts in lasts for text in texts), default=0)
+        indent = 6 if is_below else sum(widths) + 2 * len(heads)
+        limit = self.width and self.width - indent
+        for place, (*_, last) in enumerate(told):
+            names = last.names if isinstance(last, NodeNames) else ()
+            lines = [*lasts[place], *([_first_of(names, limit)] if names else [])]
+            below = [part for each in lines for part in wrapped(each, limit, "", hang)]
+            row = [column[place] for column in drawn] + [below] * (not is_below)
+            for parts in zip_longest(*row, fillvalue=""):
+                padded = map(_padded, parts, [*widths, final])
+                yield "".join(f"  {each}" for each in padded).rstrip()
+            yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 
 def text_of(document: Document, screen: Screen) -> str:
@@ -231,18 +183,20 @@ def text_of(document: Document, screen: Screen) -> str:
 
 
 def by_path(group: Group, screen: Screen) -> str:
-    """A section about a file as text: below the path on a terminal, else with it in every line.
+    """A section about a file as text: lines that are never broken, each with the path."""
+    path = f"{group.title}: " if group.title else ""
+    lines = Screen(None, screen.paint).block_lines(f"{path}{line}" for line in group.blocks)
+    return "".join(f"{line}\n" for line in lines)
 
-    Lines are never broken but on a terminal.
-    """
-    blocks: Sequence[Block] = group.blocks
-    if group.title and screen.is_terminal:
-        blocks = [marked(group.title, "strong"), *(f"  {line}" for line in blocks)]
-    elif group.title:
-        blocks = [f"{group.title}: {line}" for line in blocks]
-    if not screen.is_terminal:
-        screen = Screen(None, screen.paint)
-    return "".join(f"{line}\n" for line in screen.block_lines(blocks))
+
+def _longest_word(texts: Iterable[str]) -> int:
+    return max((cells(word) for text in texts for word in text.split(" ")), default=0)
+
+
+def _padded(text: str, width: int) -> str:
+    """A text with spaces to a width: in front of a number, else behind."""
+    space = " " * (width - cells(text))
+    return f"{space}{text}" if text.replace(",", "").isdecimal() else f"{text}{space}"
 
 
 UNBROKEN = Screen(width=None)
@@ -251,9 +205,5 @@ UNBROKEN = Screen(width=None)
 
 def _first_of(names: Sequence[str], room: int | None) -> str:
     """As many of the first names as fit one line, at least one, and how many more there are."""
-    for many in range(min(_NAMES, len(names)), 0, -1):
-        line = few(names, many)
-        if room is None or cells(line) <= room:
-            return line
-    more = line.removeprefix(names[0])
-    return shortened_to(names[0], max(12, (room or 0) - cells(more))) + more
+    lines = [few(names, many) for many in range(min(_NAMES, len(names)), 0, -1)]
+    return next((each for each in lines if room is None or cells(each) <= room), lines[-1])

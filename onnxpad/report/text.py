@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from textwrap import shorten
 from typing import TypeVar
 
 from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
+from onnxpad.report.layout import UNBREAKABLE, unmarked
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
-from onnxpad.report.layout import shortened_to, unmarked
 
 NODES_A_REASON = 8
-_LONGEST_REPR = 150
 
 
 def shown(name: str) -> str:
@@ -38,18 +38,15 @@ def for_targets(names: Sequence[str]) -> str:
     >>> for_targets(["trt", "opencv@4"])
     ', for tensorrt@10.1 (read) and opencv@4.14.0 (run)'
     """
-    if not names:
-        return ""
-    from onnxpad.targets.known_targets import load
-
     said = []
     for name in names:
-        told = shown(name)
+        from onnxpad.targets.known_targets import load
+
         with suppress(UsageError):  # a file of the user's that is gone, or not where this is told
             found = load(name)
-            told = f"{shown(found.full_name)} ({'run' if found.measured else 'read'})"
-        said.append(told)
-    return f", for {and_list(said)}"
+            name = f"{found.full_name} ({'run' if found.measured else 'read'})"
+        said.append(shown(name))
+    return f", for {and_list(said)}" if said else ""
 
 
 def more(items: Sequence[object], most: int | None, where: str = "--format json") -> list[str]:
@@ -74,17 +71,11 @@ def remarks(report: Noted) -> Iterator[str]:
 
 
 def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
-    """A line for each configuration file that held: what it says.
-
-    Of sizes that it gives, those that none of its models has are named.
-    """
+    """A line for each configuration file that held: what it says."""
     for models in grouped(filter(None, configs), lambda each: each.path):
-        said = dict.fromkeys(text for each in models for text in _said(each.options))
-        unused = dict.fromkeys(text for each in models for text in _said(each.unused))
+        said = ", ".join(dict.fromkeys(text for each in models for text in _said(each.options)))
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        lacking = [f"no model has {text}" for text in unused if text not in said]
-        lines = "; ".join(filter(None, [", ".join(said), *lacking]))
-        yield f"note: configured{many} by {shown(models[0].path)}: {shown(lines)}"
+        yield f"note: configured{many} by {shown(models[0].path)}: {shown(said)}"
 
 
 def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> Iterator[str]:
@@ -98,21 +89,17 @@ def _said(options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]) -> I
 
 def delivered(done: Delivery, seconds: float, *, changed: bool, invalid: bool) -> str:
     """The last line of a report: the file that was written, what is beside it, and the time."""
-    written, asks = shown(done.written), changed or invalid
+    written, told = shown(done.written), "Nothing written"
     if written:
         told = f"Wrote {marked(written, 'strong')}" if changed else f"Copied to {written}"
         told += " although it is invalid (--keep-invalid)" * invalid
     elif done.check:
-        told = "Nothing written (--diff)"
-    elif done.in_memory and asks:
-        told = f"Not written yet: save(path{', keep_invalid=True' * invalid}) writes it"
-    else:
-        told = "Nothing written"
-        told += "; in Python, save(path, keep_invalid=True) writes it all the same" * invalid
+        told += " (--diff)"
+    elif invalid or (changed and done.in_memory):
+        told += f"; in Python, save(path{', keep_invalid=True' * invalid}) writes it"
     told += f"; {shown(done.older)} is an older file and stays" * bool(done.older)
     if done.data:
-        names = few(map(shown, done.data), NODES_A_REASON)
-        told += f", its external data to {names}"
+        told += f", its external data to {few(map(shown, done.data), NODES_A_REASON)}"
     return f"{told} ({seconds:.1f} s)"
 
 
@@ -137,14 +124,9 @@ def explained(items: Iterable[Finding | Change]) -> str:
     return "" if first is None else f"onnxpad rule {first.code} explains a code"
 
 
-def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:
-    """The names of the first few nodes, and how many more there are."""
-    return few((shown(item.node) for item in items), most)
-
-
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
-    return f"<{type(result).__name__}: {shortened_to(shown(unmarked(text)), _LONGEST_REPR)}>"
+    return f"<{type(result).__name__}: {shorten(shown(unmarked(text)), 150)}>"
 
 
 _T = TypeVar("_T")
@@ -158,21 +140,14 @@ def change_groups(changes: Iterable[Change]) -> list[list[Change]]:
     return sorted(groups, key=len, reverse=True)
 
 
-def amounts_in_words(changes: Iterable[Change]) -> list[str]:
+def amounts_in_words(changes: Iterable[Change]) -> str:
     """The most frequent amounts of some changes, and how many have each."""
     counts = Counter(change.now.amounts or change.was.amounts for change in changes).most_common()
-    if counts[0][0] is None and not counts[1:]:
-        return []
-    if not counts[1:] and (only := counts[0][0]):
-        return ["   ".join(filter(None, (only.by_axis, only.written)))]
-    told = [
-        f"{count:,}x {(each.by_axis or each.written) if each else 'none'}"
-        for each, count in counts[:_VARIANTS]
-    ]
-    if rest := counts[_VARIANTS:]:
-        many = sum(count for _, count in rest)
-        told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
-    return told
+    only = counts[0][0]
+    told = [f"{n:,}x {(each.by_axis or each.written) if each else 'none'}" for each, n in counts]
+    if len(counts) == 1:
+        told = ["   ".join(filter(None, (only.by_axis, only.written)))] if only else []
+    return few((each.replace(" ", UNBREAKABLE) for each in told), _VARIANTS, "; ")
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

@@ -200,7 +200,7 @@ def test_the_option_that_keeps_a_crop_is_named() -> None:
     ):
         (finding,) = result.findings
         assert (finding.node, finding.asked, result.changes) == ("cut", asked, ())
-        assert f"\nAs {asked} asks for: 1 node (cut)\n" in str(result)
+        assert f"{asked} asks for" in str(result)
     ahead = behind(f"f = {SPREAD} y = Pad (f, p)", "int64[6] p = {0, 0, 1, 0, 0, 0}")
     (finding,) = onnxpad.check(ahead, symmetric_transpose=True).findings
     assert (finding.reason_code, finding.asked) == ("crops", "")

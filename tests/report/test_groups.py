@@ -18,7 +18,7 @@ def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
         ]
     )
     assert [(each[0].code, len(each)) for each in found] == [("PAD1", 2), ("PAD2", 1)]
-    assert [amounts_in_words(each) for each in found] == [
-        ["1x H 1+0", "1x H 2+0"],
-        ["H 1+0   pads [1, 0]"],
+    assert [amounts_in_words(each).replace("\u00a0", " ") for each in found] == [
+        "1x H 1+0; 1x H 2+0",
+        "H 1+0   pads [1, 0]",
     ]

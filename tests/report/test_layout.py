@@ -3,10 +3,8 @@
 import pytest
 
 from onnxpad.report.documents import Pairs
-from onnxpad.report.layout import Screen, cells, here, marked, shortened_to, wrapped
+from onnxpad.report.layout import Screen, cells, here, marked, wrapped
 from tests.support.rows import each_row
-
-LONG = "net/stage/block/conv"
 
 
 @each_row(
@@ -15,15 +13,6 @@ LONG = "net/stage/block/conv"
 )
 def test_the_cells_of_a_text(text: str, count: int) -> None:
     assert cells(text) == count
-
-
-@each_row(
-    ("width", "short"),
-    [(20, LONG), (19, "net/stag...ock/conv"), (18, "net/sta...ock/conv"), (9, "net...onv"),
-     (8, "ne...onv"), (7, LONG)],
-)  # fmt: skip
-def test_a_name_without_its_middle(width: int, short: str) -> None:
-    assert shortened_to(LONG, width) == short
 
 
 @each_row(
@@ -52,7 +41,7 @@ def test_the_screen_of_this_process(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert here(marked) == Screen(width, marked, is_terminal=False)
+    assert here(marked) == Screen(width, marked)
 
 
 def test_no_mark_goes_over_the_end_of_a_line() -> None:
@@ -61,5 +50,5 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
     assert [*Screen(10, marked).block_lines([f"  {text}"])] == [f"  {ab} {cd} {ef}", f"    {gh}"]
     assert [*Screen(10).block_lines([f"  {text}"])] == ["  ab cd ef", "    gh"]
     rows = [("name", f"of {text}")]
-    lines = [f"  name  of {ab} {cd}", f"      {ef} {gh}"]
+    lines = ["  name", f"      of {ab} {cd}", f"      {ef} {gh}"]
     assert [*Screen(16, marked).block_lines([Pairs(rows)])] == lines

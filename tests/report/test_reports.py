@@ -18,7 +18,7 @@ from onnxpad.report.documents.check_document import (
     findings_text,
 )
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import Screen, cells
+from onnxpad.report.layout import Screen
 from onnxpad.report.text import Paint, marked, plain
 from onnxpad.validation.result import (
     Comparison,
@@ -185,11 +185,6 @@ class TestShortText:
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40
-
-    def test_names_of_wide_characters_fit_too(self) -> None:
-        findings = tuple(refusal(f"畳み込み層{i}" * 12, "a reason") for i in range(3))
-        text = fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings).text()
-        assert max(map(cells, text.splitlines())) <= 80
 
 
 class TestCheckText:

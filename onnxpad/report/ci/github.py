@@ -43,10 +43,9 @@ def _annotations(
 ) -> Iterator[tuple[Severity, str]]:
     """The annotations of a file, each with its level and without its command."""
     place = f"file={_property(shown(relative(file.path)))}"
-    remarks = [(Severity.ERROR, file.error)] * bool(file.error)
-    remarks += [(Severity.WARNING, each) for each in file.warnings]
-    for level, text in remarks:
-        yield level, f"{place}::{_data(shown(without_folders(text, file.path)))}"
+    for level, text in file.remarks:
+        if level is not Severity.INFO:
+            yield level, f"{place}::{_data(shown(without_folders(text, file.path)))}"
     for each in file.failing(report.fail_on) if quiet else file.findings:
         title = _property(f"{each.code} {labelled(each)}")
         yield each.severity, f"{place},title={title}::{_data(finding_text(each))}"

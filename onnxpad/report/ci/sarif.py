@@ -31,33 +31,21 @@ def check_sarif(report: CheckReport) -> str:
     A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
     the others, are notifications of the run.
     """
-    codes = sorted({each.code for file in report.files for each in file.findings})
-    pages = catalogue()
+    files, pages = report.files, catalogue()
+    codes = sorted({each.code for file in files for each in file.findings})
+    rules = [_rule(code, pages.get(code)) for code in codes]
+    invocation = {
+        "executionSuccessful": not any(file.error for file in files),
+        "exitCode": report.exit_code,
+        "toolExecutionNotifications": [each for file in files for each in _notifications(file)],
+    }
     run = {
-        "tool": {
-            "driver": {
-                "name": "onnxpad",
-                "version": __version__,
-                "rules": [_rule(code, pages.get(code)) for code in codes],
-            }
-        },
-        "invocations": [
-            {
-                "executionSuccessful": not any(file.error for file in report.files),
-                "exitCode": report.exit_code,
-                "toolExecutionNotifications": [
-                    each for file in report.files for each in _notifications(file)
-                ],
-            }
-        ],
-        "results": [each for file in report.files for each in _results(file, codes)],
+        "tool": {"driver": {"name": "onnxpad", "version": __version__, "rules": rules}},
+        "invocations": [invocation],
+        "results": [each for file in files for each in _results(file, codes)],
     }
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [run],
-    }
-    return json.dumps(log, indent=2) + "\n"
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _rule(code: str, page: Page | None) -> dict[str, Any]:
@@ -93,12 +81,9 @@ def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
-    told = [("error", file.error)] * bool(file.error)
-    told += [("warning", each) for each in file.warnings]
-    told += [("note", each) for each in file.notes]
-    for level, text in told:
+    for severity, text in file.remarks:
         message = _message(shown(without_folders(text, file.path)))
-        yield {"level": level, "message": message, "locations": [_location(file)]}
+        yield {"level": _LEVELS[severity], "message": message, "locations": [_location(file)]}
 
 
 def _location(file: FileReport) -> dict[str, object]:

@@ -7,24 +7,13 @@ Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 View: TypeAlias = Literal["brief", "full"]
 """How much a builder tells: what fits a screen, or all of it, as on pages."""
-
-
-class Paragraph(Struct, frozen=True):
-    """Prose: each of its lines is indented alike; those of other texts but the first hang."""
-
-    text: str
-
-
-class Pairs(Struct, frozen=True):
-    """Names or labels, each with a text."""
-
-    rows: Sequence[tuple[str, str]]
 
 
 class NodeNames(Struct, frozen=True):
@@ -54,6 +43,10 @@ class Table(Struct, frozen=True):
     rows: Sequence[Sequence[Cell]]
 
 
+Pairs = partial(Table, ("", ""))
+"""Names or labels, each with a text."""
+
+
 class Picture(Struct, frozen=True):
     """A block that pages draw and texts leave out: a change, or the place of a padding."""
 
@@ -67,7 +60,7 @@ class Group(Struct, frozen=True):
     blocks: Sequence[Block]
 
 
-Block: TypeAlias = "str | Paragraph | Pairs | Table | Picture | Group"
+Block: TypeAlias = "str | Table | Picture | Group"
 
 
 class Document(Struct, frozen=True):

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.errors import without_names
+from onnxpad.errors import few, without_names
 from onnxpad.finding import Finding, Severity
-from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
+    NODES_A_REASON,
     configurations,
     counted,
     explained,
-    first_names,
     for_targets,
     grouped,
     labelled,
@@ -26,7 +25,6 @@ from onnxpad.report.text import (
 )
 
 LINES_A_GROUP = 20
-
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 
@@ -36,36 +34,26 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     Padding that merely stays is listed in full, or where it fails the check or its codes were asked
     for; else it is counted.
     """
-    files = report.files
+    files, is_full = report.files, view == "full"
     count = sum(not file.is_missing for file in files)
     failing = [each for file in files for each in file.failing(report.fail_on)]
-    code = explained(failing or [each for file in files for each in file.findings])
-    goal = for_targets(report.options.targets)
-    said = [f"{counted(count, 'file')}{goal}: {severities(report)}"]
-    shorter = tuple(brief(file, report.options, report.fail_on) for file in files)
-    if view == "brief" and shorter != files:
-        said.append("--verbose lists what stays")
-    said.append(marked(code, "faint") * bool(code))
-    if fixable := sum(each.fixable for file in files for each in file.findings):
+    found = [each for file in files for each in file.findings]
+    shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
+    said = [f"{counted(count, 'file')}{for_targets(report.options.targets)}: {severities(report)}"]
+    said += ["--verbose lists what stays"] * ([*shorter] != [*files])
+    said += [marked(explained(failing or found), "faint")] * bool(found)
+    if fixable := sum(each.fixable for each in found):
         with_what = report.fix_command or "onnxpad.fix and the same options"
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
-    of_all = [*configurations(each.config for each in files), "; ".join(filter(None, said))]
-    groups = [*findings_groups(files if view == "full" else shorter)]
-    groups += [
-        Group(shown(each.path), [shown(each.error)])
-        for each in files
-        if each.error and view == "full"
-    ]
-    groups.append(Group("", of_all))
+    errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
+    of_all = Group("", [*configurations(each.config for each in files), "; ".join(said)])
     title = files[0].path if len(files) == 1 else f"{count:,} models"
-    return Document("check", title, groups)
+    return Document("check", title, [*findings_groups(shorter), *errors, of_all])
 
 
-def brief(file: FileReport, options: Options, fail_on: Severity) -> FileReport:
-    """A file without padding that merely stays, unless that fails or codes were asked for."""
-    if options.select:
-        return file
-    told = {*map(id, file.failing(fail_on))}
+def _brief(file: FileReport, report: CheckReport) -> FileReport:
+    """A file without padding that merely stays, unless that fails."""
+    told = {*map(id, file.failing(report.fail_on))}
     listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in told)
     return replace(file, findings=tuple(listed))
 
@@ -77,18 +65,23 @@ def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
     """
     for file in files:
         found = sorted(file.findings, key=lambda each: -each.severity.rank)
-        lines = [
-            line for group in grouped(found, lambda each: each.severity) for line in _lines(group)
-        ]
+        lines = list[str]()
+        for group in grouped(found, lambda e: (e.severity, e.code, without_names(e.reason))):
+            first, rest = group[0], len(group) - LINES_A_GROUP
+            label = f"{marked(first.severity, first.severity)} {marked(first.code, 'strong')}"
+            told = [f"{labelled(each)}: {finding_text(each)}" for each in group[:LINES_A_GROUP]]
+            told += [f"and {rest:,} more like these; --format json lists all"] * (rest > 0)
+            if len(group) > 1 and first.reason and first.reason_code not in _ABOUT_CONVENTIONS:
+                alike = shown(without_names(first.reason))
+                names = few((shown(each.node) for each in group), NODES_A_REASON)
+                told = [f"{len(group):,} nodes ({names}); each stays: {alike}"]
+            lines += [f"{label} {each}" for each in told]
         if lines := [*lines, *remarks(file)]:
             yield Group(shown(file.path), lines)
 
 
 def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str:
-    """The findings of files as text; empty if there are none.
-
-    On a terminal they stand below the path, else each has one line that begins with the path.
-    """
+    """The findings of files as text, each in a line with the path; empty if there are none."""
     return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
@@ -96,13 +89,10 @@ def severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
     missing = sum(file.is_missing for file in report.files)
     unreadable = sum(bool(file.error) for file in report.files) - missing
-    counts = [(counted(report.count(each), each), each, report.count(each)) for each in Severity]
-    counts = [
-        *reversed(counts),
-        (f"{unreadable:,} unreadable", Severity.ERROR, unreadable),
-        (f"{counted(missing, 'path')} without a model", Severity.ERROR, missing),
-    ]
-    told = [marked(text, role) for text, role, count in counts if count]
+    found = {each: report.count(each) for each in reversed(Severity)}
+    told = [marked(counted(count, each), each) for each, count in found.items() if count]
+    told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
+    told += [marked(f"{counted(missing, 'path')} without a model", "error")] * bool(missing)
     return ", ".join(told or [marked("nothing found", "good")])
 
 
@@ -110,30 +100,8 @@ def finding_text(finding: Finding) -> str:
     """A finding in one line without its node: what becomes of the padding, or why it stays."""
     text = shown(finding.message)
     if not finding.fixable:
-        link = "" if finding.reason_code in _ABOUT_CONVENTIONS else "stays: "
-        return f"{text}; {link}{shown(finding.reason)}"
+        stays = "stays: " * (finding.reason_code not in _ABOUT_CONVENTIONS)
+        return f"{text}; {stays}{shown(finding.reason)}"
     text += f"; exact for {shown(finding.sizes)}" if finding.sizes else ""
     assumed = ", ".join(map(shown, finding.assumptions))
     return f"{text}; assumes: {assumed}" if assumed else text
-
-
-def _lines(found: Sequence[Finding]) -> Iterator[str]:
-    """What `fix` rewrites and what is said of conventions by code, and what stays by reason."""
-
-    def label(finding: Finding) -> str:
-        return f"{marked(finding.severity, finding.severity)} {marked(finding.code, 'strong')}"
-
-    staying = [e for e in found if not e.fixable and e.reason_code not in _ABOUT_CONVENTIONS]
-    told = {*map(id, staying)}
-    for group in grouped([e for e in found if id(e) not in told], lambda each: each.code):
-        for each in group[:LINES_A_GROUP]:
-            yield f"{label(each)} {labelled(each)}: {finding_text(each)}"
-        if (rest := len(group) - LINES_A_GROUP) > 0:
-            yield f"{label(group[0])} and {rest:,} more like these; --format json lists all"
-    for group in grouped(staying, lambda each: (each.code, without_names(each.reason))):
-        first = group[0]
-        said = f"{labelled(first)}: {finding_text(first)}"
-        if len(group) > 1:
-            alike = shown(without_names(first.reason))
-            said = f"{counted(len(group), 'node')} ({first_names(group)}); each stays: {alike}"
-        yield f"{label(first)} {said}"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.finding import Page
-from onnxpad.report.documents import Block, Document, Group, Pairs, Paragraph, document_of
+from onnxpad.report.documents import Block, Document, Group, Pairs, Table, document_of
 from onnxpad.report.layout import UNBREAKABLE, marked
 from onnxpad.report.text import shown
+
+_UNIT = re.compile(r"^(?:## .*| .*|- .*(?:\n  \S.*)*|\S.*(?:\n(?!## |- )\S.*)*|)$", re.MULTILINE)
+"""A heading, a line of an example, an item of a list, a paragraph, or an empty line."""
 
 
 def rules_document(pages: Iterable[Page]) -> Document:
     """The catalogue, one line for each code: code, severity, title."""
-    lines = [
-        f"{_code(page)}  {marked(f'{page.severity:7}', page.severity)}  {page.title}"
-        for page in pages
-    ]
-    return document_of("rule", "rule", lines)
+    return document_of("rule", "rule", [_title(page, 7) for page in pages])
 
 
 def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
@@ -29,98 +29,72 @@ def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
 
 def words_document(entries: Iterable[tuple[str, str]]) -> Document:
     """Entries of the glossary: the word in bold, the text indented below it."""
-    return Document("rule", "rule", [Group(word, [Paragraph(text)]) for word, text in entries])
-
-
-def _code(page: Page) -> str:
-    return marked(page.code, "strong")
+    return Document("rule", "rule", [Group(word, [_prose(text)]) for word, text in entries])
 
 
 def rule_document(pages: Iterable[Page]) -> Document:
     """Pages of the catalogue: headings in bold, the text indented below them."""
-    return document_of("rule", "rule", *([*_page(page)] for page in pages))
+    return document_of("rule", "rule", *([_title(page), *_page(page)] for page in pages))
+
+
+def _title(page: Page, width: int = 0) -> str:
+    severity = marked(f"{page.severity:{width}}", page.severity)
+    return f"{marked(page.code, 'strong')}  {severity}  {page.title}"
 
 
 def _page(page: Page) -> Iterator[Block]:
-    title, *lines = page.text.splitlines()
-    yield f"{_code(page)}  {marked(page.severity, page.severity)}  {title}"
-    for block in _paragraphs(lines):
-        if block.startswith("## "):
-            yield marked(block.removeprefix("## "), "strong")
-        elif block.startswith(" "):
-            yield f"  {block.replace(' ', UNBREAKABLE)}"  # an example stays as it is
+    """The text of a page, with the lines of one paragraph or one item of a list joined."""
+    _, _, text = page.text.partition("\n")
+    for unit in _UNIT.findall(text):
+        joined = " ".join(unit.split())
+        if unit.startswith("## "):
+            yield marked(unit.removeprefix("## "), "strong")
+        elif unit.startswith(" "):
+            yield f"  {unit.replace(' ', UNBREAKABLE)}"  # an example stays as it is
         else:
-            yield f"  {block}" if block.startswith("- ") else Paragraph(block) if block else ""
+            yield f"  {joined}" if unit.startswith("- ") else _prose(joined) if unit else ""
 
 
-def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a page, with those of one paragraph or one item of a list joined."""
-    text = ""
-    for line in lines:
-        is_item = line.startswith("- ")
-        goes_on = text.startswith("- ") and line.startswith("  ") and not line.startswith("    ")
-        stands = not line or line.startswith(("## ", "    ")) or (line[0] == " " and not goes_on)
-        if text and (stands or is_item):
-            yield text
-            text = ""
-        if stands:
-            yield line
-        else:
-            text = f"{text} {line.strip()}" if text else line
-    if text:
-        yield text
+def _prose(text: str) -> Table:
+    """A paragraph, whose lines are indented alike."""
+    return Table([""], [[text]])
 
 
 def doctor_document(found: Diagnosis) -> Document:
     """The report of `doctor`: packages, providers, driver, libraries, problems with their cure."""
     first, *others = found.packages
-    missing, fails = marked("not installed", "error"), marked("no", "warning")
-    providers = {
-        shown(each.name).removesuffix("ExecutionProvider"): marked("works", "good")
-        if each.usable
-        else f"{fails}: {shown(each.trouble)}"
-        for each in found.providers
-    }
-    tried: list[Block] = [
-        f"Providers of {RUNTIME}, tried with a model of one node",
-        Pairs([*providers.items()]),
-    ]
+    lacking, missing = marked("not installed", "error"), marked("missing", "warning")
+    works, fails = marked("works", "good"), marked("no", "warning")
+    providers, usable = [], []
+    for each in found.providers:
+        name = shown(each.name).removesuffix("ExecutionProvider")
+        providers.append((name, works if each.usable else f"{fails}: {shown(each.trouble)}"))
+        usable += [name] * each.usable
+    problems = []
+    for problem in found.problems:
+        label = marked("error", "error") if problem.broken else marked("warning", "warning")
+        problems.append(f"{label}: {shown(problem.what)}")
+        problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
+    works_on = f"onnxpad works; it can validate on {and_list(usable)}"
+    problems += [marked(works_on, "good")] * found.ok
+    packages = Pairs([(each.name, shown(each.version) or lacking) for each in others])
+    libraries = Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
+    tried = f"Providers of {RUNTIME}, tried with a model of one node"
+    cuda = f"for CUDA {shown(found.cuda)}" if found.cuda else "without CUDA"
     return document_of(
         "doctor",
         "doctor",
-        [
-            f"{first.name} {first.version}, Python {found.python}, {found.platform}",
-            Pairs([(each.name, shown(each.version) or missing) for each in others]),
-        ],
-        tried if providers else [],
-        [_driver(found.driver)],
-        [*_libraries(found)] if providers else [],
-        [*_problems(found)],
+        [f"{first.name} {first.version}, Python {found.python}, {found.platform}", packages],
+        [tried, Pairs(providers)] if providers else [],
+        [f"NVIDIA driver: {_gpus(found.driver)}"],
+        [f"This {RUNTIME} is built {cuda}", libraries] if providers else [],
+        problems,
     )
 
 
-def _driver(driver: Driver) -> str:
+def _gpus(driver: Driver) -> str:
     if not driver.present:
-        return "NVIDIA driver: none, so CUDA cannot run here"
+        return "none, so CUDA cannot run here"
     devices = ", ".join(map(shown, driver.devices)) or "no device seen"
     loads = "" if driver.library else f", {marked('its library does not load', 'warning')}"
-    return f"NVIDIA driver: {shown(driver.version) or 'version unknown'}, {devices}{loads}"
-
-
-def _libraries(found: Diagnosis) -> Iterator[Block]:
-    cuda = f"for CUDA {shown(found.cuda)}" if found.cuda else "without CUDA"
-    yield f"This {RUNTIME} is built {cuda}"
-    missing = marked("missing", "warning")
-    yield Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
-
-
-def _problems(found: Diagnosis) -> Iterator[Block]:
-    for problem in found.problems:
-        label = marked("error", "error") if problem.broken else marked("warning", "warning")
-        yield f"{label}: {shown(problem.what)}"
-        if problem.cure:
-            yield f"  cure: {shown(problem.cure)}"
-    if found.ok:
-        usable = (shown(each.name) for each in found.providers if each.usable)
-        names = and_list(name.removesuffix("ExecutionProvider") for name in usable)
-        yield marked(f"onnxpad works; it can validate on {names}", "good")
+    return f"{shown(driver.version) or 'version unknown'}, {devices}{loads}"

@@ -10,6 +10,7 @@ from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory import FIX, PaddingSite, PathNode
 from onnxpad.report import ShowReport
+from onnxpad.report import text as pieces
 from onnxpad.report.documents import (
     Block,
     Cell,
@@ -22,7 +23,7 @@ from onnxpad.report.documents import (
     View,
 )
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import counted, explained, for_targets, grouped, remarks, shown
+from onnxpad.report.text import counted, grouped, shown
 
 _MOST_ADVICE = 2
 
@@ -35,41 +36,24 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     elif result.sites:
         sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
         if view == "full":
-            forms = [group for _, group in _forms(result.sites)]
-            sections += [_form(group, result) for group in forms]
-    code = explained(found for site in result.sites for found in site.findings)
+            sections += [_form(group, result) for _, group in _forms(result.sites)]
+    code = pieces.explained(found for site in result.sites for found in site.findings)
     ends = [marked(code, "faint")] * bool(code and (result.asked or view == "full"))
-    head = [headline(result), *remarks(result)]
+    head = [headline(result), *pieces.remarks(result)]
     groups = [Group("", head), *sections, Group("", ends)]
     return Document("show", result.model or "model", [each for each in groups if each.blocks])
 
 
-def _form(group: Sequence[PaddingSite], result: ShowReport) -> Group:
-    """Operators of one form: the first one in full, with a picture, and the names of all."""
-    first = group[0]
-    names = Table(("", ""), [("all of them", NodeNames([shown(site.node) for site in group]))])
-    title = f"{len(group):,} x {shown(first.op_type)}: {_amounts(first)}"
-    return Group(title, [*_site(first, result), *[names] * (len(group) > 1)])
-
-
-def _site(site: PaddingSite, result: ShowReport) -> list[Block]:
-    return [_name(site), _facts(site, result), Picture(site)]
-
-
 def headline(result: ShowReport) -> str:
     """The number of operators in one line."""
-    model = marked(shown(result.model or "model"), "strong") + for_targets(result.targets)
+    model = marked(shown(result.model or "model"), "strong") + pieces.for_targets(result.targets)
     if not result.total:
         return f"{model}: no padding to show"
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
-    padded = sum(_pads(site) and site.amounts != "none" for site in result.sites)
+    padded = sum(bool(site.written) and site.amounts != "none" for site in result.sites)
     told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
     return told + "s" * (padded == 1)
-
-
-def _pads(site: PaddingSite) -> bool:
-    return bool(site.written)
 
 
 def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:
@@ -81,10 +65,10 @@ def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite
         forms = grouped(
             of_kind, lambda site: (site.written, site.amounts, site.convention, _fate(site))
         )
-        forms.sort(key=lambda group: (not _pads(group[0]), -len(group)))
+        forms.sort(key=lambda group: (not group[0].written, -len(group)))
         for place, group in enumerate(forms):
-            name = f"{group[0].op_type} alone" if group[0].kind == "pad" else group[0].op_type
-            yield name if place == 0 else "", group
+            name = f"{group[0].op_type}{' alone' * (group[0].kind == 'pad')}"
+            yield name * (place == 0), group
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
@@ -92,19 +76,17 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
     rows: list[Sequence[Cell]] = []
     for name, group in _forms(sites):
         site = group[0]
-        fits = shown(site.convention) or "-" if _pads(site) else ""
-        said = "; ".join(filter(None, [fits, _fate(site)]))
-        names = [shown(each.node) for each in group] if said else []
-        form = [shown(name), _amounts(site), shown(site.written)]
-        rows.append([*form, f"x {len(group):,}", NodeNames(names, [said] if said else [])])
+        fits = (shown(site.convention) or "-") * bool(site.written)
+        said = [*filter(None, ["; ".join(filter(None, [fits, _fate(site)]))])]
+        names = NodeNames([shown(each.node) for each in group] * bool(said), said)
+        rows.append([shown(name), _amounts(site), shown(site.written), f"x {len(group):,}", names])
     return Table(["operator", "padding", "written as", "", "fits, where"], rows)
 
 
 def _amounts(site: PaddingSite) -> str:
     """The amounts of a site; of a transposed convolution those that it crops."""
-    if site.kind == "transposed" and any(site.pads or ()):
-        return f"crops {site.amounts}"
-    return site.amounts or ("?" if _pads(site) else "none")
+    crops = "crops " * (site.kind == "transposed" and any(site.pads or ()))
+    return f"{crops}{site.amounts}" if site.amounts else "?" if site.written else "none"
 
 
 def _fate(site: PaddingSite) -> str:
@@ -127,7 +109,7 @@ def _ending(result: ShowReport) -> Iterator[str]:
     done += [f"leaves {stay:,}, wholly or in part"] * bool(stay)
     if done:
         yield f"onnxpad fix {and_list(done)}; --node NAME says why"
-    elif any(map(_pads, sites)) and result.is_checked:
+    elif result.is_checked and any(site.written for site in sites):
         yield "onnxpad fix has nothing to rewrite"
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
@@ -141,27 +123,30 @@ def _ending(result: ShowReport) -> Iterator[str]:
 def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
     """An advice with the path of the model and the targets, as a shell takes it."""
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    given = [
-        shlex.quote(path) if model else "MODEL",
-        *(f"--target {shlex.quote(t)}" for t in targets),
-    ]
-    return shown(advice.replace("MODEL", " ".join(given)) if advice.startswith(FIX) else advice)
+    given = [f"--target {shlex.quote(each)}" for each in targets]
+    words = " ".join([shlex.quote(path) if model else "MODEL", *given])
+    return shown(advice.replace("MODEL", words) if advice.startswith(FIX) else advice)
 
 
-def _name(site: PaddingSite) -> str:
+def _form(group: Sequence[PaddingSite], result: ShowReport) -> Group:
+    """Operators of one form: the first one in full, with a picture, and the names of all."""
+    first = group[0]
+    names = Pairs([("all of them", NodeNames([shown(site.node) for site in group]))])
+    title = f"{len(group):,} x {shown(first.op_type)}: {_amounts(first)}"
+    return Group(title, [*_site(first, result), *[names] * (len(group) > 1)])
+
+
+def _site(site: PaddingSite, result: ShowReport) -> list[Block]:
+    """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
-    said = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
-    return marked(said.replace(" ", UNBREAKABLE), "strong")
-
-
-def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
-    """The facts about a site with their labels, and what to do about it."""
+    name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
     rows = [*_labelled(site), *_decided(site, result.is_checked), ("in", shown(site.scope))]
     for place, advice in enumerate(site.advice):
         text = command_text(advice, result.model, result.targets)
         text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
-        rows.append(("" if place else "what to do", text))
-    return Pairs([(marked(label, "faint"), text) for label, text in rows if text])
+        rows.append(("what to do" * (place == 0), text))
+    facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
+    return [marked(name.replace(" ", UNBREAKABLE), "strong"), facts, Picture(site)]
 
 
 def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
@@ -176,9 +161,8 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
         yield "", f"on {and_list(axis.name for axis in group)} {shown(group[0].formula)}"
     if site.kind in {"other", "malformed"}:
         yield "written as", shown(site.written or "none")
-    if alone:
-        yield "writes", _value(site)
-        yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
+    yield "writes", _value(site) * alone
+    yield "read by", (", ".join(map(shown, site.readers)) or "nothing") * alone
     auto_pad = str(site.read("auto_pad", "")).replace("NOTSET", "")
     if not alone and (site.outer or len(site.path) > 1 or auto_pad):
         own = "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
@@ -197,11 +181,10 @@ def _step(step: PathNode) -> str:
 
 def _window(site: PaddingSite) -> str:
     said = []
-    for name in ("kernel", "stride", "dilation"):
+    for name in ("kernel", "stride", "dilation") if site.windows else ():
         numbers = [getattr(each, name) for each in site.windows]
-        if any(each != 1 for each in numbers) or (numbers and name != "dilation"):
-            sizes = (str(each) if isinstance(each, int) else "?" for each in numbers)
-            said.append(f"{name} {'x'.join(sizes)}")
+        sizes = (str(each) if isinstance(each, int) else "?" for each in numbers)
+        said += [f"{name} {'x'.join(sizes)}"] * (name != "dilation" or {*numbers} != {1})
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 
