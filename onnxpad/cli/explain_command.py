@@ -1,28 +1,17 @@
 """`onnxpad explain`."""
 
-from pathlib import Path
-from typing import Any
+from onnxpad.cli.options import Asked, options_given, takes
+from onnxpad.cli.output import called, deliver, painter
 
-from onnxpad.cli.options import Format, options_given, takes
-from onnxpad.cli.output import painter, told
+_WINDOW = ("node", "op", "size", "kernel", "stride", "dilation", "padding")
+_OUTPUT = ("output_padding", "output_size")
 
 
-@takes("shapes", "dims", only="conventions, with commas between them.")
-def explain(
-    model: Path | None = None,
-    node: str | None = None,
-    op: str | None = None,
-    size: str | None = None,
-    kernel: str | None = None,
-    stride: str | None = None,
-    dilation: str | None = None,
-    padding: str | None = None,
-    output_padding: str | None = None,
-    output_size: str | None = None,
-    only: list[str] | None = None,
-    form: Format = Format.TEXT,
-    **options: Any,
-) -> int:
+@takes(
+    *("model", *_WINDOW, *_OUTPUT, "only", "shapes", "dims", "form"),
+    only="conventions, with commas between them.",
+)
+def explain(asked: Asked) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
     Either for an operator, given by --op, --size and --kernel, or for a node of a model, whose own
@@ -33,25 +22,13 @@ def explain(
     """
     from onnxpad.api import explain as api
 
-    found = api.explain(
-        model,
-        node=node,
-        op=op,
-        size=size,
-        kernel=kernel,
-        stride=stride,
-        dilation=dilation,
-        padding=padding,
-        output_padding=output_padding,
-        output_size=output_size,
-        only=only or (),
-        **options_given(options),
-    )
+    window = {name: getattr(asked, name) for name in (*_WINDOW, *_OUTPUT)}
+    options = options_given(asked)
+    found = called(asked, api.explain, asked.model, only=asked.only or (), **window, **options)
 
     def text() -> str:
         from onnxpad.report.layout import Screen
 
         return str(found.text(Screen(paint=painter())))
 
-    told(found, form, text)
-    return found.exit_code
+    return deliver(asked, found, text=text)

@@ -27,6 +27,9 @@ GONE: dict[tuple[str, str], str] = {
 }
 """What serves instead, by the command and its option, or "" for the command itself."""
 
+KEYS = {"shapes": "--shape [INPUT=]SIZES", "dims": "--dim NAME=SIZE"}
+"""What serves instead of keys of a configuration."""
+
 VALUES = {"junit": "sarif, github or json"}
 """What serves instead of values of options."""
 
