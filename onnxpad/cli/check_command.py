@@ -111,7 +111,8 @@ def _tell(asked: Asked, report: "CheckReport") -> None:
             told = [replace(file, findings=found, notes=()) for file, found in failing]
             write(findings_text(told, screen()))
         # A configuration that is elsewhere may have come with a model.
-        elsewhere = [each for each in configs if not _is_above(Path(each.path))]
+        places = [(each, Path(each.path).absolute().parent) for each in configs]
+        elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
         write("".join(f"{line}\n" for line in configurations(elsewhere)))
         return
     if is_text:
@@ -121,14 +122,6 @@ def _tell(asked: Asked, report: "CheckReport") -> None:
 
         write(by_path(report.document("full").groups[-1], screen()))
     tell_page(asked.html)
-
-
-def _is_above(path: Path) -> bool:
-    """Whether a file is in the working folder or above it."""
-    try:
-        return Path.cwd().is_relative_to(path.absolute().parent)
-    except OSError:  # the working folder was removed
-        return False
 
 
 def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:

@@ -5,10 +5,11 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,20 +21,14 @@ from onnxpad.finding import Severity
 from onnxpad.options import Style
 from onnxpad.report import Configured
 
-if TYPE_CHECKING:
-    from onnxpad.targets.toml_file import Place, Problem
-
 Texts = str | tuple[str, ...]
 Known = dict[Path, tuple[Path, Mapping[str, Any]] | None]
 """By folder the configuration in it: its path as it is told, and its keys with their values."""
 
 IGNORED = "per-file-ignores"
 
-_TABLE = re.compile(rb"^[\s\[\"']*tool[\s\"']*(\.[\s\"']*onnxpad|[\]=])", re.MULTILINE)
+_TABLE = re.compile(rb"^[ \t\[\"']*tool[ \t\"']*(\.[ \t\"']*onnxpad|[\]=])", re.MULTILINE)
 """How a line of a pyproject.toml with a table `tool.onnxpad` begins."""
-
-_LONGEST = 1 << 20
-"""Bytes of a pyproject.toml; what is longer is refused where it is read."""
 
 
 class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -91,10 +86,11 @@ def _read_in(folder: Path) -> tuple[Path, Mapping[str, Any]] | None:
         if not os.path.isfile(path):  # noqa: PTH113  # Path.is_file raises where nobody may look
             return None
         with path.open("rb") as file:
-            data = file.read(_LONGEST + 1)
-        if len(data) <= _LONGEST and not _TABLE.search(data):
-            return None
+            if not _TABLE.search(file.read(1 << 20)):
+                return None
+    from onnxpad.rewrite.registry import every_code
     from onnxpad.targets import toml_file as toml
+    from onnxpad.targets.known_targets import load
 
     path = path.relative_to(here) if path.is_relative_to(here) else path
     text = toml.read_text(path)
@@ -106,45 +102,23 @@ def _read_in(folder: Path) -> tuple[Path, Mapping[str, Any]] | None:
     for key, instead in KEYS.items():
         if isinstance(table, dict) and key in table:
             raise UsageError(f"{path}: there is no key {key!r}; use {instead}")
-
-    def problems(keys: Keys) -> "Iterator[Problem]":
-        return _problems(path.parent, keys)
-
-    known = Keys.__struct_encode_fields__
-    keys = toml.parsed(path, text, Keys, problems, under=under, known=known)
-    said = {
-        "target": tuple(_target(path.parent, each) for each in _listed(keys.target)),
-        "style": keys.style,
-        "select": _listed(keys.select),
-        "ignore": _listed(keys.ignore),
-        "fail-on": keys.fail_on,
-        IGNORED: {pattern: _listed(codes) for pattern, codes in keys.per_file_ignores.items()},
-    }
+    keys = toml.parsed(path, text, Keys, under=under, known=Keys.__struct_encode_fields__)
+    targets = (keys.target,) if isinstance(keys.target, str) else keys.target
+    codes = partial(codes_given, known=every_code())
+    try:
+        said: dict[str, Any] = {
+            "target": tuple(_target(path.parent, each) for each in targets),
+            "style": keys.style,
+            "select": codes("select", keys.select),
+            "ignore": codes("ignore", keys.ignore),
+            "fail-on": keys.fail_on,
+            IGNORED: {name: codes(IGNORED, each) for name, each in keys.per_file_ignores.items()},
+        }
+        for name in said["target"]:
+            load(name)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
     return path, {key: value for key, value in said.items() if value}
-
-
-def _problems(folder: Path, keys: Keys) -> "Iterator[Problem]":
-    """Names that there are none of, each with its place."""
-    from onnxpad.rewrite.registry import every_code
-    from onnxpad.targets.known_targets import load
-
-    places: list[tuple[Place, Texts]] = [(("select",), keys.select), (("ignore",), keys.ignore)]
-    places += [((IGNORED, pattern), codes) for pattern, codes in keys.per_file_ignores.items()]
-    for place, codes in places:
-        try:
-            codes_given("", codes, every_code())
-        except UsageError as error:
-            yield place, f"{place[-1]!r}: {error}"
-    for name in _listed(keys.target):
-        try:
-            load(_target(folder, name))
-        except UsageError as error:
-            yield ("target",), f"'target': {error}"
-
-
-def _listed(texts: Texts) -> tuple[str, ...]:
-    """Texts, of which one may stand alone."""
-    return (texts,) if isinstance(texts, str) else texts
 
 
 def _target(folder: Path, name: str) -> str:

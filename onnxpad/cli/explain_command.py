@@ -3,12 +3,14 @@
 from onnxpad.cli.options import Asked, options_given, takes
 from onnxpad.cli.output import called, deliver, painter
 
-_WINDOW = ("node", "op", "size", "kernel", "stride", "dilation", "padding")
-_OUTPUT = ("output_padding", "output_size")
+_WINDOW = (
+    *("node", "op", "size", "kernel", "stride", "dilation", "padding"),
+    *("output_padding", "output_size"),
+)
 
 
 @takes(
-    *("model", *_WINDOW, *_OUTPUT, "only", "shapes", "dims", "form"),
+    *("model", *_WINDOW, "only", "shapes", "dims", "form"),
     only="conventions, with commas between them.",
 )
 def explain(asked: Asked) -> int:
@@ -21,14 +23,8 @@ def explain(asked: Asked) -> int:
     unreadable model.
     """
     from onnxpad.api import explain as api
+    from onnxpad.report.layout import Screen
 
-    window = {name: getattr(asked, name) for name in (*_WINDOW, *_OUTPUT)}
-    options = options_given(asked)
-    found = called(asked, api.explain, asked.model, only=asked.only or (), **window, **options)
-
-    def text() -> str:
-        from onnxpad.report.layout import Screen
-
-        return str(found.text(Screen(paint=painter())))
-
-    return deliver(asked, found, text=text)
+    options = options_given(asked) | asked.some(*_WINDOW, "only")
+    found = called(asked, api.explain, asked.model, **options)
+    return deliver(asked, found, text=lambda: str(found.text(Screen(paint=painter()))))

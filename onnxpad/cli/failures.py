@@ -19,13 +19,11 @@ from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 INTERNAL = 70
 
 Failure = tuple[str, str, int]
-"""Why a command ends without a report.
+"""Why a command ends without a report: the kind, what is wrong and how to mend it, the exit code.
 
-The kind: `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
-`crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad); then what is wrong and
-how to mend it, in one line; then the exit code.
+The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
+`crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
 """
-
 INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
 
 

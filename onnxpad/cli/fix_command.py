@@ -42,14 +42,10 @@ def fix(asked: Asked) -> int:
     if asked.diff:
         from onnxpad.report.diff import painted, unified_diff
 
-        difference = unified_diff(
-            *result.outlines(),
-            (str(model), str(model if asked.in_place else target)),
-            result.functions(),
-            fold=not (asked.verbose or asked.form is Format.JSON),
-        )
-        told = painted(difference, painter())
-        text = told.__str__
+        names = str(model), str(model if asked.in_place else target)
+        fold = not (asked.verbose or asked.form is Format.JSON)
+        difference = unified_diff(*result.outlines(), names, result.functions(), fold=fold)
+        text = painted(difference, painter()).__str__
     report = saved(
         asked,
         replace(result, config=config),

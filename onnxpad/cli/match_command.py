@@ -23,17 +23,8 @@ def match(asked: Asked) -> int:
 
     from onnxpad.api import match as api
 
-    result = called(
-        asked,
-        api.match,
-        asked.model,
-        asked.reference,
-        inputs=asked.inputs,
-        partial=asked.partial,
-        seconds=asked.seconds,
-        rtol=asked.rtol,
-        atol=asked.atol,
-    )
+    options = asked.some("inputs", "partial", "seconds", "rtol", "atol")
+    result = called(asked, api.match, asked.model, asked.reference, **options)
     writes = target is not None and (result.ok or result.is_changed)
     report = saved(asked, result, target, writes=writes)
     return deliver(asked, report, error=result.failure)

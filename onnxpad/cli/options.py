@@ -23,20 +23,8 @@ FILES = ("onnxpad.toml", "pyproject.toml")
 """Names of configurations; in one folder the first counts."""
 
 
-class Format(enum.StrEnum):
-    """How a report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class CheckFormat(enum.StrEnum):
-    """How the report of `check` is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    GITHUB = "github"
+Format = enum.StrEnum("Format", ["TEXT", "JSON"])
+CheckFormat = enum.StrEnum("CheckFormat", ["TEXT", "JSON", "SARIF", "GITHUB"])
 
 
 def path(text: str) -> Path:
@@ -46,11 +34,15 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-def _told(help_text: str, kind: Any, metavar: str, option: str = "") -> Typed:
+def _told(help_text: str, kind: Any, metavar: str | None = None, option: str = "") -> Typed:
     return Typed(help_text, option, kind, metavar)
 
 
-_NUMBERS = functools.partial(_told, kind=str, metavar="N[xN...]")
+def _numbers(help_text: str) -> Typed:
+    return _told(help_text, str, "N[xN...]")
+
+
+_LIST = list[str]
 _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
         "model": _told("The model.", Path, "MODEL"),
@@ -58,28 +50,17 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "original": _told("The model to compare with.", Path, "ORIGINAL"),
         "rewritten": _told("The model to check; or give --reference.", Path, "[REWRITTEN]"),
         "codes": _told(
-            "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite-data).",
-            list[str],
-            "[CODE]...",
+            "Codes or prefixes of codes (PAD1), or words of reports.", _LIST, "[CODE]..."
         ),
-        "names": _told(
-            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
-            list[str],
-            "[NAME]...",
-        ),
+        "names": _told("Targets, as NAME[-VARIANT][@VERSION], or files.", _LIST, "[NAME]..."),
         "page": _told("The page to show; without it, all are listed.", str, "[PAGE]"),
     },
     "Files": {
-        "output": _told(
-            "Where to write; replaces a file of that name.", Path, "FILE", "--output -o"
-        ),
+        "output": _told("The file to write; replaces an older one.", Path, "FILE", "--output -o"),
         "in_place": Typed("Replace the model."),
-        "inputs": _told(
-            "Inputs to run on: .npz, .npy, or a folder of ONNX test data.", Path, "PATH"
-        ),
+        "inputs": _told("Inputs to run on: .npz, .npy, or a folder of test data.", Path, "PATH"),
         "reference": _told(
-            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of ONNX test "
-            "data.",
+            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of test data.",
             Path,
             "PATH",
         ),
@@ -89,21 +70,16 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "Operator": {
         "node": _told("The node of the model, or a pattern.", str, "NAME"),
         "nodes": _told(
-            "Show this node, Pad or tensor in full; or a pattern. Repeatable.",
-            list[str],
-            "NAME",
-            "--node",
+            "Show this node, Pad or tensor in full. Repeatable.", _LIST, "NAME", "--node"
         ),
         "op": _told("conv, maxpool, avgpool or convtranspose.", str, "OP"),
-        "size": _NUMBERS("Elements of the data on each axis, as 224x160."),
-        "kernel": _NUMBERS("Size of the window: one number, or one per axis."),
-        "stride": _NUMBERS("The same for the stride.  [default: 1]"),
-        "dilation": _NUMBERS("The same for the dilation.  [default: 1]"),
-        "padding": _NUMBERS(
-            "The padding on both sides, for conventions that leave it to the user."
-        ),
-        "output_padding": _NUMBERS("What a convtranspose appends to its output."),
-        "output_size": _NUMBERS("Say which padding gives this output size, and who writes it."),
+        "size": _numbers("Elements of the data on each axis, as 224x160."),
+        "kernel": _numbers("Size of the window: one number, or one per axis."),
+        "stride": _numbers("The same for the stride.  [default: 1]"),
+        "dilation": _numbers("The same for the dilation.  [default: 1]"),
+        "padding": _numbers("The padding on both sides, where a convention leaves it to the user."),
+        "output_padding": _numbers("What a convtranspose appends to its output."),
+        "output_size": _numbers("Say which padding gives this output size, and who writes it."),
     },
     "Padding": {
         "to": _told(
@@ -112,7 +88,7 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             str,
             "FRAMEWORK",
         ),
-        "only": _told("Only these", list[str], "NAMES"),
+        "only": _told("Only these", _LIST, "NAMES"),
         "convention": _told(
             "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
             "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
@@ -126,36 +102,28 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "provider": _told(
             "cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
             f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
-            list[str],
+            _LIST,
             "PROVIDER",
         ),
         "no_fallback": Typed("Fail where nodes fall back to the CPU."),
-        "samples": Typed("How many inputs to draw.  [default: 1]", kind=int),
-        "seed": Typed("The seed of the first; the next count up.  [default: 0]", kind=int),
-        "seconds": Typed("How long to search.  [default: 120]", kind=float),
-        "rtol": Typed("Allowed difference, relative to each element.", kind=float),
-        "atol": Typed("Allowed difference, absolute.", kind=float),
+        "samples": _told("How many inputs to draw.  [default: 1]", int),
+        "seed": _told("The seed of the first; the next count up.  [default: 0]", int),
+        "seconds": _told("How long to search.  [default: 120]", float),
+        "rtol": _told("Allowed difference, relative to each element.", float),
+        "atol": _told("Allowed difference, absolute.", float),
     },
     "Report": {
         "form": Typed("Format of the report.  [default: text]", "--format", Format),
         "check_form": Typed("Format of the report.  [default: text]", "--format", CheckFormat),
-        "html": _told(
-            "Also write the report as a page with pictures, which needs no other file.",
-            Path,
-            "FILE",
-        ),
+        "html": _told("Write the report as a page with pictures, too.", Path, "FILE"),
         "quiet": Typed(
             "No progress bar, and no report unless something needs attention. JSON is written all "
             "the same.",
             "--quiet -q",
         ),
         "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
-        "diff": Typed(
-            "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
-        ),
-        "fail_on": Typed(
-            "The least severity that makes the check fail.  [default: warning]", kind=Severity
-        ),
+        "diff": Typed("Write nothing, and print a diff of the nodes; exit 1 if any changes."),
+        "fail_on": _told("The least severity that fails.  [default: warning]", Severity),
         "schema": Typed("Print the JSON Schema of the reports of --format json."),
     },
 }
@@ -180,6 +148,10 @@ class Asked(SimpleNamespace):
         if not any(name in rows for rows in _TABLE.values()):
             raise AttributeError(f"there is no option {name!r}")
         return None
+
+    def some(self, *names: str) -> dict[str, Any]:
+        """These options by name."""
+        return {name: getattr(self, name) for name in names}
 
 
 def takes(*names: str, **more: str) -> Callable[[Callable[[Asked], int]], Callable[..., int]]:

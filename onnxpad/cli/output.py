@@ -111,13 +111,11 @@ def document_text(document: Document) -> str:
 DELAY, TICK = 0.5, 0.25
 """Seconds until the bar comes, and between its changes."""
 
-_BAR = 24
-
 
 class ProgressBar:
     """A bar in the last line of a terminal, called with (stage, done, total).
 
-    It shows after `DELAY` seconds, and its time counts from the start of the work.
+    It shows after `DELAY` seconds; its time counts from the start of the work.
     """
 
     def __init__(self, *, hidden: bool = False) -> None:
@@ -146,27 +144,25 @@ class ProgressBar:
             self._thread.join()
 
     def _show(self) -> None:
-        from onnxpad.report.text import shown
-
         begun, wait = time.monotonic(), DELAY
-        while not self._ended.wait(wait):
-            stage, done, total = self._state
-            count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
-            passed = timedelta(seconds=int(time.monotonic() - begun))
-            full = _BAR * min(done, total) // total if total else 0
-            width = shutil.get_terminal_size().columns - 1
-            name = shown(stage)
-            room = max(8, width - _BAR - len(f"{count}{passed}") - 5)
-            name = name[: room if name.isascii() else room // 2]  # others may take two columns
-            line = f"{name} [{'#' * full:<{_BAR}}] {count} {passed}"[:width]
-            self._put(f"\r\x1b[2K{line}")
-            wait = TICK
-        if wait == TICK:
-            self._put("\r\x1b[2K")
-
-    def _put(self, text: str) -> None:
         with suppress(OSError, ValueError):  # nobody sees it
-            print(text, end="", file=sys.stderr, flush=True)
+            while not self._ended.wait(wait):
+                passed = timedelta(seconds=int(time.monotonic() - begun))
+                line = _bar(*self._state, passed, shutil.get_terminal_size().columns - 1)
+                print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+                wait = TICK
+            if wait == TICK:
+                print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> str:
+    """The line of a bar, no wider than a terminal."""
+    from onnxpad.report.text import shown
+
+    count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
+    bar = f"[{'#' * (24 * min(done, total) // max(total, 1)):<24}] {count} {passed}"
+    name, room = shown(stage), max(8, width - len(bar) - 1)
+    return f"{name[: room if name.isascii() else room // 2]} {bar}"[:width]  # others may be wide
 
 
 def options_for(
@@ -174,13 +170,8 @@ def options_for(
 ) -> tuple[dict[str, Any], Configured | None]:
     """The options of `Options` for a model, as typed or else as its configuration has them.
 
-    Args:
-        asked: The options of the command.
-        model: The model, which need not be there.
-        known: Configurations by folder, which calls for several models share.
-
-    Returns:
-        The options by name, and what the configuration says of them; None without one.
+    Also what the configuration says of them, None without one. Calls for several models share the
+    configurations that are `known` by their folders.
 
     Raises:
         UsageError: As for `options_given`, or a configuration is not as it should be.
@@ -231,17 +222,9 @@ def deliver(
     error: str = "",
     code: int | None = None,
 ) -> int:
-    """Tells a report as it is asked for.
+    """Tells a report as it is asked for, and an `error` if there is one; gives the exit code.
 
-    Args:
-        asked: The options of the command.
-        report: The report.
-        text: What it is as text; by default what it says itself.
-        error: What is wrong; empty if nothing is.
-        code: The exit code, if the report has none.
-
-    Returns:
-        The exit code.
+    As text it is what `text` says, or else what it says itself; `code` is for one that has none.
     """
     if asked.html is not None:
         write_page(asked.html, report.to_html())
@@ -301,11 +284,7 @@ def target_of(asked: Asked, ending: str) -> Path:
 
 
 def require_page(asked: Asked, *others: Path | None) -> None:
-    """Raises unless a page can be written where it is asked for; called before any work is done.
-
-    Args:
-        asked: The options of the command.
-        others: Files that it must not replace, such as the model and the result.
+    """Raises unless a page can be written where one is asked for; called before any work is done.
 
     Raises:
         UsageError: It is one of the other files, or a file that is no page.

@@ -21,22 +21,11 @@ def repad(asked: Asked) -> int:
     not reproduced, or the result does not run though the original does: nothing is written then.
     """
     target = target_of(asked, "repadded")
-    options = options_given(asked)
+    options = options_given(asked) | asked.some("only", "inputs", "reference", "rtol", "atol")
 
     from onnxpad.api import repad as api
 
-    result = called(
-        asked,
-        api.repad,
-        asked.model,
-        asked.to,
-        only=asked.only or (),
-        inputs=asked.inputs,
-        reference=asked.reference,
-        rtol=asked.rtol,
-        atol=asked.atol,
-        **options,
-    )
+    result = called(asked, api.repad, asked.model, asked.to, **options)
     keeps = result.ok or asked.keep_invalid
     writes = keeps and (result.is_changed or asked.output is not None)
     report = saved(asked, result, target, writes=writes)

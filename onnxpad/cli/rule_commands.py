@@ -12,7 +12,9 @@ def rule(asked: Asked) -> int:
     Without any, all codes are listed. What is no code is looked up in the glossary of the manual,
     which onnxpad docs glossary shows.
     """
+    from onnxpad.report.documents import rule_documents as made
     from onnxpad.report.json import RulePages
+    from onnxpad.report.manual import entry_of, glossary, slug
     from onnxpad.rewrite.registry import catalogue
 
     pages, codes, words = catalogue(), set[str](), dict[str, str]()
@@ -20,18 +22,14 @@ def rule(asked: Asked) -> int:
         begin = part.strip().upper()
         if begin and (found := {code for code in pages if code.startswith(begin)}):
             codes |= found
-            continue
-        from onnxpad.report.manual import entry_of, glossary, slug
-
-        if (entry := entry_of(part)) is None:
+        elif (entry := entry_of(part)) is not None:
+            words[entry[0]] = entry[1]
+        else:
             told = f"{part!r} is no code and no word of the glossary (onnxpad docs glossary)"
             raise UsageError(told + meant(slug(part), [*map(slug, glossary()), *pages]))
-        words[entry[0]] = entry[1]
     chosen = [page for code, page in pages.items() if code in codes]
 
     def text() -> str:
-        from onnxpad.report.documents import rule_documents as made
-
         told = made.rule_document if asked.codes else made.rules_document
         documents = [told(chosen)] * bool(chosen)
         documents += [made.words_document([*words.items()])] * bool(words)
@@ -48,6 +46,7 @@ def targets(asked: Asked) -> int:
     padding it computes rightly, as they are given and in the best writing of each. Of those named
     also what they take and what not; with --verbose each cell with its source.
     """
+    from onnxpad.report.documents.target_documents import target_document, targets_document
     from onnxpad.report.json import TargetList
     from onnxpad.targets.known_targets import every, load
 
@@ -55,10 +54,8 @@ def targets(asked: Asked) -> int:
     found = [*named.values()] or every()
 
     def text() -> str:
-        from onnxpad.report.documents import target_documents as made
-
-        told = made.target_document(named, in_full=asked.verbose) if named else None
-        return document_text(told or made.targets_document(found))
+        told = target_document(named, in_full=asked.verbose) if named else targets_document(found)
+        return document_text(told)
 
     return deliver(asked, TargetList(found, in_full=bool(named)), text=text, code=0)
 
@@ -70,15 +67,11 @@ def doctor(asked: Asked) -> int:
     Exit codes: 0 onnxpad works, at least on the CPU; 1 it does not, and each cause has a cure.
     """
     from onnxpad.doctor.examine import examine
+    from onnxpad.report.documents.rule_documents import doctor_document
 
     found = examine()
-
-    def text() -> str:
-        from onnxpad.report.documents.rule_documents import doctor_document
-
-        return document_text(doctor_document(found))
-
-    return deliver(asked, found, text=text, code=int(not found.ok))
+    code = int(not found.ok)
+    return deliver(asked, found, text=lambda: document_text(doctor_document(found)), code=code)
 
 
 @takes("page", "schema")

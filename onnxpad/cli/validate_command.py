@@ -32,12 +32,7 @@ def validate(asked: Asked) -> int:
         asked.rewritten,
         providers=asked.provider or ("cpu",),
         fallback=not asked.no_fallback,
-        inputs=asked.inputs,
-        reference=asked.reference,
-        samples=asked.samples,
-        seed=asked.seed,
-        rtol=asked.rtol,
-        atol=asked.atol,
+        **asked.some("inputs", "reference", "samples", "seed", "rtol", "atol"),
         **options,
     )
     what = "validation failed: " if result.outcome == "failed" else ""

@@ -257,7 +257,7 @@ class TestWhatHolds:
     ) -> None:
         wrote("exported/npu.toml", 'title = "NPU"')
         wrote("exported/onnxpad.toml", 'target = ["./npu.toml", "exported/npu.toml@2"]')
-        told = "onnxpad.toml:1: 'target': exported/exported/npu.toml: No such file or directory"
+        told = "onnxpad.toml: exported/exported/npu.toml: No such file or directory"
         assert error_line(onnxpad_runs("check", "exported/a.onnx")).endswith(told)
         wrote("exported/onnxpad.toml", 'target = ["./npu.toml"]')
         assert ran("show", "exported/a.onnx")["targets"] == ["exported/npu.toml"]
@@ -395,6 +395,8 @@ class TestWhatIsRefused:
         assert onnxpad_runs("check", "model.onnx").exit_code == 1
         assert time.process_time() - start < 10
         Path("pyproject.toml").write_bytes(b"\n" * (1 << 21))
+        assert onnxpad_runs("check", "model.onnx").exit_code == 1
+        Path("pyproject.toml").write_bytes(b"[tool.onnxpad]\n" + b"#" * (1 << 21))
         told = "pyproject.toml: is longer than 1,048,576 bytes"
         assert error_line(onnxpad_runs("check", "model.onnx")) == told
 
