@@ -32,7 +32,7 @@ class CheckResult(Paged, FileReport, frozen=True, kw_only=True, dict=True):
     _convention: str = ""
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
-        """The report of this model alone, for the least severity that fails the check."""
+        """The report on this model, for the least severity that fails the check."""
         return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
 
     def document(self, view: View = "full") -> Document:

@@ -24,7 +24,6 @@ from onnxpad.rewrite.run import AtLast, Barred, Run
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
-    from onnxpad.validation.result import Validation
 
 
 class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
@@ -62,8 +61,8 @@ class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, 
     def next(self) -> NextOption | None:
         """The option that would gain most on the padding that stays; None if none would.
 
-        It is tried on the result, at the first access, and the result is as before afterwards.
-        A model whose validation failed has none.
+        It is tried on the result, which is as before afterwards, at the first access. A model whose
+        validation failed has none.
         """
         if self.outcome is Outcome.INVALID or not self.findings:
             return None
@@ -110,8 +109,8 @@ def fix(
         dynamic: What to do with padding that depends on an open size: `keep` it, write it as a
             `Pad` with computed amounts (`pad`), or replace a computed `Pad` that equals SAME by
             `auto_pad` (`auto-pad`).
-        shapes: Sizes to fix, by name of the input, with None for an axis that stays open; the
-            result declares them. Without a name, such as `(1, 3, 224, 224)`, of the only input.
+        shapes: Sizes to declare, by name of the input, with None for an axis that stays open.
+            Without a name, such as `(1, 3, 224, 224)`, of the only input.
         dims: By name of the dimension (`input[axis]` if it has none), a size to fix or a range to
             prove for: `"32..1024"`, `"32..1024:32"` for the multiples of 32 in it, or a `range`.
         trust_dim_names: Whether dimensions of the same name have the same size, which no runtime
@@ -124,9 +123,8 @@ def fix(
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         inputs: Inputs to run the whole model on, as for `validate`, instead of drawn ones.
-        target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: padding
-            that all of them compute rightly stays as it came, and other padding is written so that
-            they do, with as little rewriting as possible. `onnxpad targets` lists them.
+        target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: only
+            padding that not all of them compute rightly is rewritten, and as little as possible.
         target_only: Whether onnxruntime need not run the result, which then may not be compared.
         strict: Whether to undo changes that rest on an assumption, such as finite data or `trust`.
         select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
@@ -140,8 +138,7 @@ def fix(
         The rewritten model with its changes, findings and validation.
 
     Raises:
-        UsageError: The style, the choice for open sizes, a code, an input or a dimension is
-            unknown, or sizes contradict the model.
+        UsageError: A choice, code, input or dimension is unknown, or sizes contradict the model.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
@@ -163,8 +160,7 @@ def fix(
             run.decide()
             untaken = _for_targets(run)
             outcome = run.rewrite()  # analyses, settles, guards
-    validation: Validation | None = None
-    barred = tuple[Finding, ...]()
+    validation, barred = None, tuple[Finding, ...]()
     if validate:
         from onnxpad.api.fix_validation import validated
 
@@ -179,9 +175,9 @@ def fix(
             result = fix(model, **runs, **options)
             return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
         outcome, validation, barred = found
-    findings = outcome.findings
-    if untaken is not None:
-        findings = [*findings, *untaken(run.left)]
+    findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
+    codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take
+    codes |= {each.code for each in findings if chosen.chooses(each.code)}
     with gc_paused():
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
@@ -190,7 +186,7 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in findings if _is_told(chosen, each.code)),
+        findings=tuple(each for each in findings if each.code in codes),
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,
@@ -198,10 +194,7 @@ def fix(
         seconds=time.perf_counter() - start,
         declared=run.domain.declared,
         ranges=str(run.domain),
-        dims={
-            name: range(each.first, each.last + 1, each.step)
-            for name, each in run.domain.given.items()
-        },
+        dims={name: range(e.first, e.last + 1, e.step) for name, e in run.domain.given.items()},
         notes=run.notes,
         warnings=run.warnings,
         delivery=IN_MEMORY,
@@ -219,11 +212,6 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.findings import writing
 
     return writing(run)
-
-
-def _is_told(options: Options, code: str) -> bool:
-    """Whether findings of a code are told: `select` hides none that a target does not take."""
-    return options.chooses(code) or (code in UNTAKEN and code not in options.ignore)
 
 
 def graph_of(result: FixResult) -> Graph:

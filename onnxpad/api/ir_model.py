@@ -25,9 +25,7 @@ _SAVE = "save it with external data and give the path"
 def taken(model: Any, program: Any = None) -> tuple[bytes | InFolder, Callable[[Model], Any]]:
     """A model of onnx_ir, or the one of a torch `ONNXProgram`, as onnxpad reads it.
 
-    Returns:
-        The model serialised, and what makes a result the kind that was given, with the weights that
-        the model has now. A program opens its own inference session.
+    And what makes a result the kind that was given, with the weights that the model has now.
 
     Raises:
         UsageError: The program of an old torch has a model of another kind.
@@ -118,10 +116,7 @@ def serialised_export(export: Callable[[], onnx.ModelProto]) -> bytes:
 
 
 def _tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors of a model, also in bodies, functions and attributes.
-
-    With the name of the initializer, which may have none; else with an empty one.
-    """
+    """The tensors of a model, in attributes too; initializers by name, and None without values."""
     import onnx_ir
 
     kinds = onnx_ir.AttributeType

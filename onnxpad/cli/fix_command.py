@@ -3,15 +3,7 @@
 from msgspec.structs import replace
 
 from onnxpad.cli.options import CHOSEN, HOW, Asked, Format, takes
-from onnxpad.cli.output import (
-    called,
-    deliver,
-    options_for,
-    painter,
-    require_page,
-    saved,
-    target_of,
-)
+from onnxpad.cli.output import called, deliver, options_for, painter, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
@@ -29,7 +21,6 @@ def fix(asked: Asked) -> int:
     nothing is written; 5 nothing could be compared. The first line of the report says why.
     """
     model, target = asked.model, target_of(asked, "fixed")
-    require_page(asked, model, target)
     options, config = options_for(asked, model)
 
     from onnxpad.api import fix as api

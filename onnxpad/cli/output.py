@@ -264,7 +264,7 @@ def target_of(asked: Asked, ending: str) -> Path:
     """The path of the result, MODEL.ending.onnx by default; checked before any work is done.
 
     Raises:
-        UsageError: Options exclude each other, or the result would replace what is given.
+        UsageError: Options exclude each other, or the result or a page would replace what is given.
         OutputError: No file can be written there.
     """
     model, output = asked.model, asked.output
@@ -272,14 +272,15 @@ def target_of(asked: Asked, ending: str) -> Path:
         raise UsageError(f"{model}: is a folder; name one model (`onnxpad check` takes folders)")
     if asked.in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
-    if asked.in_place:
-        return Path(os.path.realpath(model))  # `Path.resolve` fails on loops in some versions
     target: Path = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")
-    if _is_same(target, model):
+    if asked.in_place:
+        target = Path(os.path.realpath(model))  # `Path.resolve` fails on loops in some versions
+    elif _is_same(target, model):
         mend = "name another file" if asked.in_place is None else "--in-place replaces it"
         raise UsageError(f"{target}: is the model itself; {mend}")
-    if output or target.exists():
+    elif output or target.exists():
         _require_file(target, "--output", asked.inputs, asked.reference)
+    require_page(asked, model, target)
     return target
 
 
