@@ -128,13 +128,16 @@ def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
     """A command for the rewrites that `fix` would make of models; empty without any."""
     import shlex
 
+    from onnxpad.report.text import shown
+
     paths = [file.path for file in files if any(each.fixable for each in file.findings)]
-    name = shlex.quote(f"{'./' * paths[0].startswith('-')}{paths[0]}") if paths else ""
-    place = " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
-    told = f"onnxpad fix {name if len(paths) == 1 else 'MODEL'}{place}"
+    if not paths:
+        return ""
+    name = f"./{paths[0]}" if paths[0].startswith("-") else paths[0]
+    told = f"onnxpad fix {shown(shlex.quote(name)) if len(paths) == 1 else 'MODEL'}"
+    told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
     told += " and the same options" * is_optioned
-    told += f" for each of {len(paths):,} models" * (len(paths) > 1)
-    return told if paths else ""
+    return told if len(paths) == 1 else f"{told} for each of {len(paths):,} models"
 
 
 _EMPTY = ModelError("no .onnx file in this folder")

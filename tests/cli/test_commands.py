@@ -562,6 +562,11 @@ class TestCheck:
         api.found["it's one.onnx"] = (WARNING,)
         assert "it's one.onnx" in self.last("it's one.onnx").replace("\"'\"'", "")
         assert "same options" in self.last(".", "--trust", "spec", "--no-ceil")
+        (tmp_path / "-\x1b[2J.onnx").write_bytes(b"model")
+        api.found["-\x1b[2J.onnx"] = (WARNING,)
+        told = self.last("./-\x1b[2J.onnx")
+        assert "\x1b" not in told
+        assert "./-" in told
 
     def test_a_file_without_permission_does_not_hide_the_others(
         self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
