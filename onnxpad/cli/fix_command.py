@@ -1,87 +1,50 @@
 """`onnxpad fix`."""
 
-from pathlib import Path
-from typing import Any
+from msgspec.structs import replace
 
-from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
-from onnxpad.cli.output import (
-    called,
-    delivered,
-    painter,
-    require_apart,
-    require_page,
-    target_of,
-    text_of,
-    told,
-    with_bar,
-)
+from onnxpad.cli.options import CHOSEN, HOW, Asked, Format, takes
+from onnxpad.cli.output import called, deliver, options_for, painter, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
 @gc_paused_for_good()
-@takes(*HOW, *CHOSEN, output="[default: MODEL.fixed.onnx]")
-def fix(
-    model: Path,
-    output: Path | None = None,
-    in_place: bool = False,
-    inputs: Path | None = None,
-    no_validate: bool = False,
-    diff: bool = False,
-    form: Format = Format.TEXT,
-    html: Path | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
-    **options: Any,
-) -> int:
+@takes(
+    *("model!", "output", "in_place", "inputs", *HOW, *CHOSEN, "no_validate"),
+    *("form", "html", "quiet", "verbose", "diff"),
+    output="[default: MODEL.fixed.onnx]",
+)
+def fix(asked: Asked) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
     Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--diff), or a target
     does not take padding that is left; 2 bad usage or unreadable input; 3 validation failed,
     nothing is written; 5 nothing could be compared. The first line of the report says why.
     """
-    target = target_of(model, output, in_place=in_place)
-    require_apart(target, inputs)
-    require_page(html, [model, target, inputs])
-    typed = options_given(options)
+    model, target = asked.model, target_of(asked, "fixed")
+    options, config = options_for(asked, model)
 
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
 
-    result = called(
-        with_bar(api.fix, quiet=quiet),
-        model,
-        typed=typed,
-        validate=not no_validate,
-        inputs=inputs,
-    )
+    validates = not asked.no_validate
+    result = called(asked, api.fix, model, validate=validates, inputs=asked.inputs, **options)
     fails = result.outcome is Outcome.INVALID
-    named = model if in_place else target
-    difference = None
-    if diff:
+    difference, text = None, None
+    if asked.diff:
         from onnxpad.report.diff import painted, unified_diff
 
-        fold = not (verbose or form is Format.JSON)
-        difference = unified_diff(
-            *result.outlines(), (str(model), str(named)), result.functions(), fold=fold
-        )
-    report = delivered(
-        result,
+        names = str(model), str(model if asked.in_place else target)
+        fold = not (asked.verbose or asked.form is Format.JSON)
+        difference = unified_diff(*result.outlines(), names, result.functions(), fold=fold)
+        text = painted(difference, painter()).__str__
+    report = saved(
+        asked,
+        replace(result, config=config),
         target,
-        is_written=not (diff or fails) and (result.changed or output is not None),
-        named=named,
-        tells_older=not (diff or in_place),
-        quiet=quiet,
-        check=diff,
+        writes=not (asked.diff or fails) and (result.changed or asked.output is not None),
+        check=asked.diff,
         diff=difference,
-        html=str(html or ""),
+        html=str(asked.html or ""),
     )
-
-    def text() -> str:
-        if difference is None:
-            return text_of(report, verbose=verbose)
-        return painted(difference, painter())
-
     what = "the rewritten model does not compute what the original computes"
-    error = f"validation failed: {what}" if fails else ""
-    told(report, form, text, quiet=quiet, html=html, error=error)
-    return report.exit_code
+    return deliver(asked, report, text=text, error=f"validation failed: {what}" if fails else "")
