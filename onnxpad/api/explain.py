@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
-from onnxpad.frameworks.conventions.question import OPS, Op, Question
-from onnxpad.frameworks.conventions.reaching import need
+from onnxpad.frameworks.conventions.question import OPS, Question
 from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
 from onnxpad.report import Report
 
@@ -118,14 +119,17 @@ def _of_operator(
     for name in ("op", "size", "kernel"):
         if name not in arguments:
             raise UsageError(f"--{name} is missing; {_ASKED}")
-    op, sizes = _op(arguments["op"]), _numbers("size", arguments["size"], None, least=1)
+    op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
+    if op not in OPS:
+        near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
+        raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")
     if len(sizes) > _MOST_AXES:
         raise UsageError(
             f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch and "
             "channels"
         )
     names = ("kernel", "stride", "dilation")
-    each = [_numbers(name, arguments.get(name, 1), sizes, least=1) for name in names]
+    each = [_numbers(name, arguments.get(name, 1), sizes) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
     return _question(Question(op, sizes, windows), padding, output_padding)
 
@@ -138,7 +142,7 @@ def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis |
         None if value is None else _numbers(name, value, bare.sizes, least=0)
         for name, value in (("padding", padding), ("output_padding", output_padding))
     )
-    return Question(bare.op, bare.sizes, bare.windows, pads, appended, bare.grouped)
+    return replace(bare, padding=pads, output_padding=appended)
 
 
 def _named(only: str | Sequence[str]) -> tuple[str, ...]:
@@ -157,22 +161,22 @@ def _named(only: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _answered(
-    question: Question,
-    about: About | None,
-    output_size: PerAxis | None,
-    only: Sequence[str],
+    question: Question, about: About | None, output_size: PerAxis | None, only: Sequence[str]
 ) -> Explanation:
     """The explanation of a question.
 
     Raises:
         UsageError: Its window or its padding is too long.
     """
+    output = None if output_size is None else _numbers("output_size", output_size, question.sizes)
     own = None if about is None else about.own
     for place, axis in enumerate(question.axes):
         window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
         if own is not None:
             mine = own.axes[place]
             numbers += map(abs, (mine.begin, mine.end, mine.output_padding))
+        if output and question.op != "convtranspose":
+            numbers.append((output[place] - 1) * window.stride - axis.size)
         if max(window.extent, *numbers) > _LONGEST or window.stride > _LARGEST_STRIDE:
             raise UsageError(
                 f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
@@ -181,43 +185,20 @@ def _answered(
             )
         if axis.size > _LARGEST:
             raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
-    output = None
-    if output_size is not None:
-        output = _numbers("output_size", output_size, question.sizes, least=1)
-        for axis, size in zip(question.axes, output, strict=True):
-            totals = need(question.op, axis, size).totals
-            if question.op != "convtranspose" and totals and totals[0].least > 2 * _LONGEST:
-                raise UsageError(
-                    f"output_size {size} from {axis.size} needs a padding of {totals[0].least}, "
-                    f"too long to explain; the most is {2 * _LONGEST}"
-                )
     found = explained(question, about, output=output, only=only)
     return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
 
 
-def _op(op: object) -> Op:
-    for known in OPS:
-        if op == known:
-            return known
-    wanted = "convtranspose" if "deconv" in str(op).lower() else op
-    raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{meant(wanted, OPS)}")
-
-
 def _numbers(
-    name: str, value: object, sizes: Sequence[int] | None, *, least: int
+    name: str, value: object, sizes: Sequence[int] | None, *, least: int = 1
 ) -> tuple[int, ...]:
-    """A number for each axis.
+    """A number for each axis from an argument as given.
 
-    Args:
-        name: Name of the argument, for the message.
-        value: The argument as given.
-        sizes: Those of the axes; None if this is the argument that says how many there are.
-        least: The least number that makes sense.
+    Its name is for messages. The sizes are those of the axes; None if it says how many there are.
     """
     parts = value.split("x") if isinstance(value, str) else listed(value)
-    many = list(parts) if isinstance(parts, Sequence) else [parts]
     found = []
-    for part in many:
+    for part in list(parts) if isinstance(parts, Sequence) else [parts]:
         number = whole_number(part)
         if number is None:
             raise UsageError(

@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.by_size import Deviation, Parting
-from onnxpad.frameworks.conventions.explanation import ExplainReport, explained
+from onnxpad.frameworks.conventions.explanation import (
+    Deviation,
+    ExplainReport,
+    Parting,
+    explained,
+)
 from onnxpad.frameworks.conventions.question import OPS, Question
 from tests.strategies import examples, windows
 
