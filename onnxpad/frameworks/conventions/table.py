@@ -86,6 +86,11 @@ def _one_axis(question: Question) -> str:
     return "" if len(question.sizes) == 1 else "one axis only"
 
 
+def _a_line(question: Question) -> str:
+    long = [window for window in question.windows if window.extent > 1]
+    return "" if len(long) <= 1 else "one axis only"
+
+
 def _to_half_the_kernel(axis: Axis, found: AxisAnswer) -> str:
     most = axis.window.kernel // 2
     return f"pads at most half the kernel, {most}, not {found.begin}" if found.begin > most else ""
@@ -468,7 +473,13 @@ _REACHING = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
 
 
 _VALID = _rows("tensorflow-valid")
-_CAUSAL = _rows("keras-causal")
+# A convolution whose window is longer than 1 along one axis alone is one over a line.
+_CAUSAL = (
+    replace(
+        CONVENTIONS["keras-causal"],
+        rules={"conv": _demanding(PaddingRule("causal"), _a_line, _apart)},
+    ),
+)
 
 _FRAMEWORKS = (
     Framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
