@@ -155,7 +155,7 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
             initializers=W),
         "H 1+1, W 0+0",
     ),
-    "explain --op conv --size 224 --kernel 3 --stride 2": (None, "B reads 1 further left"),
+    "explain --op conv --size 224 --kernel 3 --stride 2": (None, "even sizes  A, B"),
     "explain --op convtranspose --size 249 --kernel 7 --stride 6 --output-size 1481": (
         None,
         "14 + output_padding",

@@ -374,7 +374,7 @@ class _Collector:
             tensor=source.name,
             path=_steps([*(paths[-1] if paths else ()), op.node, *behind]),
             conventions=() if found is None else found.case.fits,
-            convention="" if found is None else found.convention[0],
+            convention="" if found is None else found.short,
         )
 
     def _in_front(self, path: Sequence[Node]) -> PaddingSite:

@@ -352,7 +352,8 @@ VIEWS: Mapping[str, View] = {
         "model=about.model? node=about.node padded=about.padded? own op size kernel=windows.kernel "
         "stride=windows.stride dilation=windows.dilation padding=question.padding "
         "output_padding=question.output_padding output_size=reach.output reach conventions agree "
-        "refused classes=survey.classes partings=survey.partings about",
+        "refused classes=survey.classes period=survey.period since=survey.since "
+        "periods=survey.periods about",
         own=(_OWN, _own),
         reach=(_REACH, _reach),
         about=("Mapping[str, object]", _about),

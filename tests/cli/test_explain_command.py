@@ -41,9 +41,11 @@ class TestJson:
         assert document["refused"]["pytorch-same"] == "stride 1 only"
         assert set(document["about"]) == found
         assert document["about"]["tensorflow-same"]["keras"].endswith("padding='same')")
-        (parting,) = document["partings"]
-        assert parting["same"] == [1]
-        assert parting["differences"][0]["shift"] == -1
+        assert (document["period"], document["since"]) == (2, 8)
+        assert [each["remainders"] for each in document["periods"]] == [[0], [1]]
+        assert {*document["agree"][0], *document["agree"][1]} == {
+            *document["periods"][1]["agree"][0]
+        }
 
     def test_numbers_are_given_back(self) -> None:
         document = as_json("--op", "maxpool", "--size", "9x8", "--kernel", "3x2", "--padding", "1")

@@ -1,22 +1,21 @@
 """Conventions compared for one operator: at its size, and at all others.
 
 Away from the smallest sizes everything repeats with the stride, so at other sizes the conventions
-are evaluated on one long axis for each remainder.
+are evaluated at one long size for each remainder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
+from math import lcm
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import effect, effects
-from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.effect import effects
+from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
 from onnxpad.frameworks.conventions.table import (
     CONVENTIONS,
@@ -26,8 +25,7 @@ from onnxpad.frameworks.conventions.table import (
     conventions_for,
 )
 
-_SEARCHED = 400
-"""Sizes up to which the first one is looked for from which on everything repeats."""
+_LONGEST = 4096
 
 
 class About(Struct, frozen=True):
@@ -49,51 +47,29 @@ class About(Struct, frozen=True):
     ceil_mode: bool = False
 
 
-class Deviation(Struct, frozen=True):
-    """How the second of two conventions differs from the first, at sizes of some remainders.
-
-    Its windows are further right by `shift` elements, and it has so many outputs more. The output
-    of a transposed convolution begins so much further right. If both are 0, it has another dilation
-    or averages divide by another number.
-    """
+class Period(Struct, frozen=True):
+    """Sizes by their remainder by the period, and the conventions that compute the same there."""
 
     remainders: tuple[int, ...]
-    shift: int
-    outputs: int
-
-
-class Parting(Struct, frozen=True):
-    """Two sets of conventions that compute the same at some sizes and not at others.
-
-    Attributes:
-        axes: The axes that this is about: those with the same window.
-        stride: The stride, with which everything repeats.
-        first: Names of conventions that are the same at all sizes.
-        second: The same for those compared with them.
-        same: The remainders of the size by the stride at which both compute the same.
-        differences: How the second differs at the others.
-        since: The size from which on this is so.
-    """
-
-    axes: tuple[int, ...]
-    stride: int
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    same: tuple[int, ...]
-    differences: tuple[Deviation, ...]
-    since: int
+    agree: tuple[tuple[str, ...], ...]
 
 
 class Survey(Struct, frozen=True):
-    """Conventions compared at all sizes of each axis.
+    """Conventions compared at all long sizes, all axes having one remainder.
 
     Attributes:
-        classes: The conventions that compute the same at all sizes, in sets; each is in one.
-        partings: The pairs of sets that compute the same at some sizes of an axis.
+        classes: The conventions that compute the same at this size and all long ones, in sets; each
+            is in one.
+        period: The common multiple of the strides, with which everything repeats.
+        since: A size from which on it does.
+        periods: The conventions that compute the same at sizes of some remainders; none where the
+            period is longer than 4,096.
     """
 
     classes: tuple[tuple[str, ...], ...]
-    partings: tuple[Parting, ...]
+    period: int
+    since: int
+    periods: tuple[Period, ...]
 
 
 class ExplainReport(Struct, frozen=True, dict=True):
@@ -204,88 +180,28 @@ def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
-# Other sizes
-
-
 def survey(question: Question, conventions: Mapping[str, Convention]) -> Survey:
-    """Compares conventions that exist for a question at all sizes.
-
-    Each axis is looked at for itself; axes with the same window come together.
-    """
-    alike: dict[Axis, list[int]] = {}
-    for place, axis in enumerate(question.axes):
-        alike.setdefault(replace(axis, size=0), []).append(place)
-    some = [_OneAxis(question, tuple(axes), conventions) for axes in alike.values()]
-    classes = _sets({name: tuple(one.behaviour(name) for one in some) for name in conventions})
-    return Survey(classes, tuple(parting for one in some for parting in one.partings()))
-
-
-class _OneAxis:
-    """Conventions on one axis, or on several with the same window."""
-
-    def __init__(
-        self, question: Question, axes: tuple[int, ...], conventions: Mapping[str, Convention]
-    ) -> None:
-        self._question, self._axes, self._conventions = question, axes, conventions
-        window, self._stride = question.windows[axes[0]], question.windows[axes[0]].stride
-        least = _long(window.extent, window.stride, max(question.padding or (0,)))
-        self._long = least + -least % window.stride
-        self._here = [question.sizes[axis] for axis in axes]
-        self._known: dict[tuple[str, int], tuple[AxisAnswer | None, Hashable]] = {}
-
-    def behaviour(self, name: str) -> tuple[Hashable, ...]:
-        """What a convention computes at the sizes given, then at each remainder of a long size."""
-        sizes = (*self._here, *range(self._long, self._long + self._stride))
-        return tuple(self._at(name, size)[1] for size in sizes)
-
-    def partings(self) -> Iterator[Parting]:
-        """The pairs of sets that compute the same at some sizes."""
-        sets = _sets({name: self.behaviour(name) for name in self._conventions})
-        for first, second in combinations(sets, 2):
-            pair, same = (first[0], second[0]), list[int]()
-            differing: dict[tuple[int, int], list[int]] = {}
-            for rest in range(self._stride):
-                if self._agree(*pair, self._long + rest):
-                    same.append(rest)
-                    continue
-                one, other = (self._at(name, self._long + rest)[0] for name in pair)
-                assert one is not None
-                assert other is not None
-                further = one.begin - other.begin
-                shift = -further if self._question.op == "convtranspose" else further
-                differing.setdefault((shift, other.output - one.output), []).append(rest)
-            if same or any(self._agree(*pair, size) for size in self._here):
-                ways = tuple(Deviation(tuple(rests), *how) for how, rests in differing.items())
-                told = first, second, tuple(same), ways, self._since(*pair, same)
-                yield Parting(self._axes, self._stride, *told)
-
-    def _at(self, name: str, size: int) -> tuple[AxisAnswer | None, Hashable]:
-        """A convention where these axes have some size, and all others long ones; its effect."""
-        if (name, size) not in self._known:
-            question, row = self._question, self._conventions[name]
-            sizes = tuple(
-                size if place in self._axes else _long(axis.window.extent, 1, axis.padding or 0)
-                for place, axis in enumerate(question.axes)
-            )
-            self._known[name, size] = None, None
-            with suppress(AbsentError):
-                axis = row.answer(replace(question, sizes=sizes)).axes[self._axes[0]]
-                self._known[name, size] = axis, effect(question.op, axis, counts=row.counts)
-        return self._known[name, size]
-
-    def _agree(self, one: str, other: str, size: int) -> bool:
-        return self._at(one, size)[1] == self._at(other, size)[1]
-
-    def _since(self, one: str, other: str, same: Sequence[int]) -> int:
-        """The size from which on both compute the same just at these remainders."""
-        if self._long > _SEARCHED:
-            return self._long
-        for size in range(self._long - 1, 0, -1):
-            if self._agree(one, other, size) != (size % self._stride in same):
-                return size + 1
-        return 1
+    """Compares conventions that exist for a question at its size and at all long ones."""
+    period = lcm(*(window.stride for window in question.windows))
+    long = max(2 * (axis.window.extent + (axis.padding or 0)) for axis in question.axes)
+    since = long + period + -long % period
+    behaviour = {name: [_effects(question, row)] for name, row in conventions.items()}
+    found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
+    for rest in range(period if period <= _LONGEST else 0):
+        asked = replace(question, sizes=(since + rest,) * len(question.sizes))
+        there = {name: _effects(asked, row) for name, row in conventions.items()}
+        existing = {name: each for name, each in there.items() if each is not None}
+        found.setdefault(_sets(existing), []).append(rest)
+        for name, each in there.items():
+            behaviour[name].append(each)
+    classes = _sets({name: tuple(each) for name, each in behaviour.items()})
+    periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
+    return Survey(classes, period, since, periods)
 
 
-def _long(extent: int, stride: int, padding: int) -> int:
-    """A size from which on everything repeats with the stride."""
-    return 2 * (extent + padding) + stride
+def _effects(question: Question, row: Convention) -> Hashable:
+    """The effect of a convention; None where it does not exist."""
+    try:
+        return effects(question.op, row.answer(question))
+    except AbsentError:
+        return None

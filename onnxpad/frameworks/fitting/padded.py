@@ -100,6 +100,11 @@ class Padded(Struct, frozen=True, eq=False):
             return "explicit", "explicit padding only, such as ZeroPadding2D or F.pad"
         return "none", "no framework's padding"
 
+    @property
+    def short(self) -> str:
+        """What it fits in short, for a table."""
+        return self.convention[0]
+
     def _is_explicit(self) -> bool:
         """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
 

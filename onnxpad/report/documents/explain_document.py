@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
 from onnxpad.frameworks.conventions.effect import effect, effects
-from onnxpad.frameworks.conventions.explanation import Deviation, ExplainReport, Parting
+from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import written
@@ -19,9 +19,9 @@ from onnxpad.report.text import counted, grouped, more, shown
 from onnxpad.report.window_drawing import Columns, DrawnRow, drawn_axes
 
 _LINES = 18
-_PARTINGS = 8
+_PERIODS = 8
 _WAYS = 3
-"""Ways to differ, and paddings of one convention, that are listed."""
+"""Remainders, and paddings of one convention, that are listed."""
 _CODED = 4
 _Labelled = Sequence[tuple[str, str, Answer]]
 """Paddings, each with the label of its group and its name."""
@@ -136,53 +136,32 @@ def _pads(answer: Answer) -> str:
 
 
 def _apart(explanation: ExplainReport) -> Iterator[Block]:
-    partings = explanation.survey.partings if explanation.agree else ()
-    if partings:
-        yield "Those of one letter compute the same at this size. At others:"
-        yield Pairs([_parting(explanation, parting) for parting in partings[:_PARTINGS]])
-        yield from more(partings, _PARTINGS)
-    elif explanation.agree:
+    """The letters that compute the same at long sizes, by the remainder of these."""
+    survey, named = explanation.survey, _labels(explanation)
+    label = {name: label for label, names in named.items() for name in names}
+    rows = []
+    for each in survey.periods[:_PERIODS]:
+        groups = (dict.fromkeys(map(label.__getitem__, names)) for names in each.agree)
+        said = ", ".join(marked(" = ".join(labels), "strong") for labels in groups)
+        rows.append((_sizes(each.remainders, survey.period), said))
+    if any("=" in said for _, said in rows):
+        yield f"Those of one letter compute the same at this size. From {survey.since} on:"
+        yield Pairs(rows)
+        yield from more(survey.periods, _PERIODS)
+    elif rows and explanation.agree:
         yield "Those of one letter compute the same, at other sizes too."
 
 
-def _parting(explanation: ExplainReport, parting: Parting) -> tuple[str, str]:
-    """Two groups of conventions, and at which sizes the second differs, and how."""
-    first, second = (
-        [label for label, some in _labels(explanation).items() if {*some} <= {*names}]
-        for names in (parting.first, parting.second)
-    )
-    pair = and_list(dict.fromkeys((*first, *second)))
-    if len(parting.axes) < len(explanation.size):
-        pair += f", axis {and_list(map(str, parting.axes))}"
-    same = _sizes(parting.same, parting.stride) if parting.same else "this size only"
-    least = f" from {parting.since} on" if parting.since > 1 else ""
-    told = [f"same at {same if parting.differences else 'all sizes'}{least}"]
-    for difference in parting.differences[:_WAYS]:
-        where = _sizes(difference.remainders, parting.stride)
-        told.append(f"at {where} {and_list(second)} {_differs(difference, explanation)}")
-    if parting.differences[_WAYS:]:
-        told.append("at others (--format json)")
-    return pair, "; ".join(told)
-
-
-def _sizes(remainders: Sequence[int], stride: int) -> str:
-    """Sizes by their remainder by the stride."""
+def _sizes(remainders: Sequence[int], period: int) -> str:
+    """Sizes by their remainder by the period."""
+    if len(remainders) == period:
+        return "all sizes"
     for parity, word in enumerate(("even", "odd")):
-        if tuple(remainders) == tuple(range(parity, stride, 2)) and stride % 2 == 0:
+        if tuple(remainders) == tuple(range(parity, period, 2)) and period % 2 == 0:
             return f"{word} sizes"
     if len(remainders) > _WAYS:
-        return f"{len(remainders)} of {stride} sizes"
-    return f"sizes {and_list(f'{stride}n+{rest}'.removesuffix('+0') for rest in remainders)}"
-
-
-def _differs(difference: Deviation, explanation: ExplainReport) -> str:
-    """How one convention differs from another."""
-    verb = "starts" if explanation.op == "convtranspose" else "reads"
-    shift, outputs = difference.shift, difference.outputs
-    told = [f"{verb} {abs(shift)} further {'right' if shift > 0 else 'left'}"] * bool(shift)
-    some = counted(abs(outputs), "output")
-    told += [f"has {some} {'more' if outputs > 0 else 'fewer'}"] * bool(outputs)
-    return " and ".join(told) or "has another dilation or divisor"
+        return f"{len(remainders)} of {period} sizes"
+    return f"sizes {and_list(f'{period}n+{rest}'.removesuffix('+0') for rest in remainders)}"
 
 
 # The drawing
