@@ -12,7 +12,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Question
-from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.report import Report
 
 if TYPE_CHECKING:
@@ -150,14 +150,13 @@ def _named(only: str | Sequence[str]) -> tuple[str, ...]:
     parts: Any = listed(only)
     texts = [parts] if isinstance(parts, str) else [*parts]
     names = [name.strip() for text in texts for name in str(text).split(",") if name.strip()]
-    known = (*CONVENTIONS, PYTORCH_PADDING.name)
     for name in names:
-        if name not in known:
-            near = meant(name, known) or f"; there are {', '.join(known)}"
+        if name not in CONVENTIONS:
+            near = meant(name, CONVENTIONS) or f"; there are {', '.join(CONVENTIONS)}"
             raise UsageError(f"unknown convention {name!r}{near}")
     if texts and not names:
         raise UsageError("only names no convention; give names, with commas between them")
-    return tuple(name for name in known if name in names)
+    return tuple(name for name in CONVENTIONS if name in names)
 
 
 def _answered(

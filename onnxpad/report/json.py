@@ -144,12 +144,12 @@ def _reach(explanation: ExplainReport) -> dict[str, object] | None:
 
 def _about(explanation: ExplainReport) -> dict[str, object]:
     """Each convention that has an answer: where it is from, and the lines that write it."""
-    from onnxpad.frameworks.conventions.table import source_of
+    from onnxpad.frameworks.conventions.table import CONVENTIONS
 
     group = {name: names for names in explanation.agree for name in names}
     return {
         name: {
-            "source": source_of(name),
+            "source": CONVENTIONS[name].source,
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
             **_lines(explanation, answer, *group[name]),

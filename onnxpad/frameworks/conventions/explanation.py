@@ -17,13 +17,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
-from onnxpad.frameworks.conventions.table import (
-    CONVENTIONS,
-    PYTORCH_PADDING,
-    AbsentError,
-    Convention,
-    conventions_for,
-)
+from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError, Convention
 
 _LONGEST = 4096
 
@@ -109,8 +103,8 @@ class ExplainReport(Struct, frozen=True, dict=True):
     @cached_property
     def survey(self) -> Survey:
         """Where conventions that compute the same at some sizes part at others."""
-        rows = conventions_for(self.question)
-        return survey(self.question, {name: rows[name] for names in self.agree for name in names})
+        names = [name for names in self.agree for name in names]
+        return survey(self.question, {name: CONVENTIONS[name] for name in names})
 
     @cached_property
     def same_as_model(self) -> tuple[str, ...]:
@@ -145,26 +139,21 @@ def explained(
 
     An output size is one that is wanted: what gives it is told, too.
     """
-    known = conventions_for(question)
-    rows = {name: row for name, row in known.items() if not only or name in only}
-    answers: dict[str, Answer | None] = dict.fromkeys(only or (*CONVENTIONS, *rows))
+    answers: dict[str, Answer | None] = dict.fromkeys(only or CONVENTIONS)
+    rows = {name: CONVENTIONS[name] for name in answers}
     refused: dict[str, str] = {}
-    for name in only:
-        if name not in known:
-            absent = f"not for {question.op}"
-            refused[name] = absent if name in CONVENTIONS else "the padding is not given"
     found: dict[str, Hashable] = {}
     for name, row in rows.items():
         try:
             answers[name] = answer = row.answer(question)
             found[name] = effects(question.op, answer)
         except AbsentError as error:
-            refused[name] = str(error)
+            if only or question.op in row.rules:
+                refused[name] = str(error)
     reach = None
     if output is not None:
-        tried = {**known, PYTORCH_PADDING.name: PYTORCH_PADDING}
-        tried = {name: row for name, row in tried.items() if not only or name in only}
-        reach = reached(question, output, tried)
+        known = {name: row for name, row in rows.items() if only or question.op in row.rules}
+        reach = reached(question, output, known)
         # Which windows a pool that rounds up drops depends on whose the padding is.
         if about and about.own and not (about.ceil_mode and about.padded):
             changes = changes_to(question.op, about.own, output, about.ceil_mode)

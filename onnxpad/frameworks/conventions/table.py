@@ -91,6 +91,10 @@ def _a_line(question: Question) -> str:
     return "" if len(long) <= 1 else "one axis only"
 
 
+def _given(question: Question) -> str:
+    return "the padding is not given" if question.padding is None else ""
+
+
 def _to_half_the_kernel(axis: Axis, found: AxisAnswer) -> str:
     most = axis.window.kernel // 2
     return f"pads at most half the kernel, {most}, not {found.begin}" if found.begin > most else ""
@@ -360,38 +364,23 @@ _ROWS = (
             )
         },
     ),
+    # About nothing without a padding that a user gives.
+    Convention(
+        "pytorch-padding",
+        _TORCH,
+        {
+            "conv": _demanding(_NUMBER, _given),
+            **_pools(_demanding(_NUMBER, _given), _to_half_the_kernel, _given, _undilated),
+            "convtranspose": replace(
+                _NUMBER, appends_given=True, demands=(_given,), limits=(_torch_appends,)
+            ),
+        },
+        counts=True,
+    ),
 )
 
 CONVENTIONS: Mapping[str, Convention] = {row.name: row for row in _ROWS}
 """All conventions by name."""
-
-PYTORCH_PADDING = Convention(
-    "pytorch-padding",
-    _TORCH,
-    {
-        "conv": _NUMBER,
-        **_pools(_NUMBER, _to_half_the_kernel, _undilated),
-        "convtranspose": replace(_NUMBER, appends_given=True, limits=(_torch_appends,)),
-    },
-    counts=True,
-)
-"""PyTorch with the padding that a user gives; apart, since it is about nothing without one."""
-
-
-def conventions_for(question: Question) -> Mapping[str, Convention]:
-    """The conventions to compare: those named for the operator, `pytorch-padding` if one is given.
-
-    Those that have no rule for the operator are left out; others may still not exist there.
-    """
-    found = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
-    if question.padding is not None:
-        found[PYTORCH_PADDING.name] = PYTORCH_PADDING
-    return found
-
-
-def source_of(name: str) -> str:
-    """Where a convention is written down."""
-    return PYTORCH_PADDING.source if name == PYTORCH_PADDING.name else CONVENTIONS[name].source
 
 
 # Frameworks
@@ -492,8 +481,8 @@ _FRAMEWORKS = (
             *_rows("pytorch-same"),
             _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least")),
         ),
-        (PYTORCH_PADDING,),
-        by_number=(PYTORCH_PADDING,),
+        _rows("pytorch-padding"),
+        by_number=_rows("pytorch-padding"),
         by_ceil=_rows("pytorch-ceil"),
     ),
     Framework(
@@ -504,7 +493,7 @@ _FRAMEWORKS = (
         "paddle",
         "PaddlePaddle",
         _rows("paddle-same"),
-        by_number=(replace(PYTORCH_PADDING, counts=False),),
+        by_number=(replace(CONVENTIONS["pytorch-padding"], counts=False),),
         by_ceil=_rows("paddle-ceil"),
     ),
     Framework("coreml", "CoreML", _rows("coreml-same")),

@@ -9,14 +9,13 @@ from msgspec.structs import replace
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Totals, changes_to, need, reached
-from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING, AbsentError
+from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError
 from tests.oracles import Operator, fitting, scattered, walk
 from tests.support.rows import each_row
 
 SIZES = range(1, 7)
 OUTPUTS = range(1, 10)
 WINDOWS = [Window(*each) for each in product((1, 2, 3, 4), (1, 2, 3), (1, 2))]
-ROWS = {**CONVENTIONS, PYTORCH_PADDING.name: PYTORCH_PADDING}
 
 
 def pooled(size: int, window: Window, begin: int, end: int, *, ceil_mode: bool) -> int:
@@ -97,14 +96,14 @@ def answers(name: str, question: Question) -> Iterator[Answer]:
             output_padding=None if more is None else (more,),
         )
         try:
-            yield ROWS[name].answer(asked)
+            yield CONVENTIONS[name].answer(asked)
         except AbsentError:
             continue
 
 
 @pytest.mark.parametrize("op", ["conv", "maxpool", "avgpool", "convtranspose"])
 def test_conventions_reach_a_size_just_if_some_numbers_do(op: Op) -> None:
-    rows = {name: row for name, row in ROWS.items() if op in row.rules}
+    rows = {name: row for name, row in CONVENTIONS.items() if op in row.rules}
     windows = [Window(*each) for each in ((3, 2, 1), (2, 3, 1), (4, 2, 1), (3, 1, 2))]
     for size, window in product((1, 4), windows):
         question = Question(op, (size,), (window,))
