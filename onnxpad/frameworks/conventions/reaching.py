@@ -194,8 +194,12 @@ def _numbers(
     """The paddings and output_paddings of a user by which a rule gives a size."""
     is_open, transposed = rule.takes and axis.padding is None, op == "convtranspose"
     pads = range(axis.window.extent + axis.window.stride) if is_open else [axis.padding]
-    for pad, more in product(pads, _appended(axis) if transposed else [None]):
-        for padded in sorted({bool(pad), True}):  # perhaps along another axis
+    mores: Sequence[int | None] = _appended(axis) if transposed else [None]
+    for pad in pads:
+        if transposed and rule.takes:  # just one may give it
+            full = output_of(op, axis.size, axis.window, (pad or 0,) * 2, 0, ceil=False)
+            mores = [output - full] if output - full in _appended(axis) else []
+        for more, padded in product(mores, sorted({bool(pad), True})):  # or along another axis
             asked = replace(axis, padding=pad, output_padding=more, padded=padded)
             if rule.padding(asked, transposed=transposed).output == output:
                 yield pad, more
