@@ -174,7 +174,8 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         for intent in sorted(INTENTS, key=lambda each: each != self.intent):
             if framework.follows(intent, self.op):
                 answer = partial(framework.answer, intent)
-                yield True, tuple(_tried(answer, each) for each in self.questions)
+                is_meant = intent in {self.intent, "same"}
+                yield is_meant, tuple(_tried(answer, each) for each in self.questions)
 
     def _remainders(self, same: Sequence[bool]) -> tuple[int, ...]:
         """The remainders at which it is the same, where all axes with a stride have the same."""

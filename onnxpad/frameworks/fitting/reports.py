@@ -203,4 +203,6 @@ def _difference(each: Padded, fit: Fit, name: str) -> str:
         rests, stride = " or ".join(map(str, fit.same_at)), each.site.windows[0].stride
         where = f"sizes that leave {rests} when divided by {stride}"
         return f"{said}, which is {name}'s padding only at {where}"
+    if not any(fit.theirs):
+        return f"{said}, which {name} does at no size"
     return f"{said}, where what {name} {each.verb} depends on the size"

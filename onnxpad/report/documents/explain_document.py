@@ -247,7 +247,8 @@ def _written(
         lines = written(explanation.question, answer, names)
         lines = {"PyTorch": lines["pytorch"], "Keras": lines["keras"], "ONNX": lines["onnx"]}
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
-        rows = [("", name, text) for name, text in texts.items() if text]
+        rows = [("", *each) for each in texts.items() if each[1]]
+        rows = rows or [("", "none", "in one line")]
         yield Table(("", "", ""), [(marked(label, "strong"), *rows[0][1:]), *rows[1:]])
 
 
