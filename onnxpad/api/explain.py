@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -12,7 +12,6 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Question
-from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.report import Report
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ def explain(
     padding: PerAxis | None = None,
     output_padding: PerAxis | None = None,
     output_size: PerAxis | None = None,
-    only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
 ) -> Explanation:
@@ -76,7 +74,6 @@ def explain(
         output_padding: The same for the elements appended to a transposed convolution's output.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
-        only: Names of conventions, to which the comparison is restricted.
         shapes: Sizes of the model's inputs, as for `fix`.
         dims: Sizes of the model's dimensions, as for `fix`.
 
@@ -89,12 +86,10 @@ def explain(
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
     sliding = {name: value for name, value in slide.items() if value is not None}
-    named = _named(only)
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        question = _of_operator(sliding, padding, output_padding)
-        return _answered(question, None, output_size, named)
+        return _explained(_of_operator(sliding), None, padding, output_padding, output_size)
     if model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
@@ -109,12 +104,10 @@ def explain(
     source, _ = kinds.source_of(model, "explain")
     with kinds.naming(source), gc_paused():
         found, about = node_question(source, kinds.path_of(model), node, shapes=shapes, dims=dims)
-    return _answered(_question(found, padding, output_padding), about, output_size, named)
+    return _explained(found, about, padding, output_padding, output_size)
 
 
-def _of_operator(
-    arguments: Mapping[str, object], padding: PerAxis | None, output_padding: PerAxis | None
-) -> Question:
+def _of_operator(arguments: Mapping[str, object]) -> Question:
     """The question about an operator, from the arguments that were given."""
     for name in ("op", "size", "kernel"):
         if name not in arguments:
@@ -131,43 +124,29 @@ def _of_operator(
     names = ("kernel", "stride", "dilation")
     each = [_numbers(name, arguments.get(name, 1), sizes) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
-    return _question(Question(op, sizes, windows), padding, output_padding)
+    return Question(op, sizes, windows)
 
 
-def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis | None) -> Question:
-    """A question with the numbers that a user gave for the padding."""
-    if bare.op != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
-    pads, appended = (
-        None if value is None else _numbers(name, value, bare.sizes, least=0)
-        for name, value in (("padding", padding), ("output_padding", output_padding))
-    )
-    return replace(bare, padding=pads, output_padding=appended)
-
-
-def _named(only: str | Sequence[str]) -> tuple[str, ...]:
-    """The conventions that were named, in the order of the table."""
-    parts: Any = listed(only)
-    texts = [parts] if isinstance(parts, str) else [*parts]
-    names = [name.strip() for text in texts for name in str(text).split(",") if name.strip()]
-    for name in names:
-        if name not in CONVENTIONS:
-            near = meant(name, CONVENTIONS) or f"; there are {', '.join(CONVENTIONS)}"
-            raise UsageError(f"unknown convention {name!r}{near}")
-    if texts and not names:
-        raise UsageError("only names no convention; give names, with commas between them")
-    return tuple(name for name in CONVENTIONS if name in names)
-
-
-def _answered(
-    question: Question, about: About | None, output_size: PerAxis | None, only: Sequence[str]
+def _explained(
+    bare: Question,
+    about: About | None,
+    padding: PerAxis | None,
+    output_padding: PerAxis | None,
+    output_size: PerAxis | None,
 ) -> Explanation:
-    """The explanation of a question.
+    """The explanation of a question with the numbers that a user gave.
 
     Raises:
         UsageError: Its window or its padding is too long.
     """
-    output = None if output_size is None else _numbers("output_size", output_size, question.sizes)
+    if bare.op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
+    given = (("padding", padding, 0), ("output_padding", output_padding, 0))
+    pads, appended, output = (
+        None if value is None else _numbers(name, value, bare.sizes, least=least)
+        for name, value, least in (*given, ("output_size", output_size, 1))
+    )
+    question = replace(bare, padding=pads, output_padding=appended)
     own = None if about is None else about.own
     for place, axis in enumerate(question.axes):
         window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
@@ -184,7 +163,7 @@ def _answered(
             )
         if axis.size > _LARGEST:
             raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
-    found = explained(question, about, output=output, only=only)
+    found = explained(question, about, output=output)
     return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
 
 

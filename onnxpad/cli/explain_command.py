@@ -7,7 +7,7 @@ from onnxpad.cli.options import Format, options_given, takes
 from onnxpad.cli.output import painter, told
 
 
-@takes("shapes", "dims", only="conventions, with commas between them.")
+@takes("shapes", "dims")
 def explain(
     model: Path | None = None,
     node: str | None = None,
@@ -19,7 +19,6 @@ def explain(
     padding: str | None = None,
     output_padding: str | None = None,
     output_size: str | None = None,
-    only: list[str] | None = None,
     form: Format = Format.TEXT,
     **options: Any,
 ) -> int:
@@ -44,7 +43,6 @@ def explain(
         padding=padding,
         output_padding=output_padding,
         output_size=output_size,
-        only=only or (),
         **options_given(options),
     )
 

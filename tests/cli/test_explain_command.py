@@ -210,30 +210,3 @@ class TestInverse:
         args = ("--op", "conv", "--size", 5, "--kernel", 3, "--output-size", 10**6)
         result = onnxpad_runs("explain", *args)
         assert (result.exit_code, result.stdout) == (2, "")
-
-
-class TestOnly:
-    """A comparison of some conventions."""
-
-    POOL = ("--op", "maxpool", "--size", 112, "--kernel", 3, "--stride", 2)
-
-    def test_what_is_named_may_not_exist_there(self) -> None:
-        document = as_json(*self.POOL, "--only", "keras-causal", "--only", "pytorch-padding")
-        assert document["conventions"] == {"keras-causal": None, "pytorch-padding": None}
-        assert document["refused"] == {
-            "keras-causal": "not for maxpool",
-            "pytorch-padding": "the padding is not given",
-        }
-
-    @each_row(
-        "names",
-        [
-            "caff",
-            "zzz",
-            ",",
-        ],
-    )
-    def test_unknown_names(self, names: str) -> None:
-        result = onnxpad_runs("explain", *self.POOL, "--only", names)
-        assert (result.exit_code, result.stdout) == (2, "")
-        (_line,) = result.stderr.splitlines()

@@ -129,18 +129,14 @@ class ExplainReport(Struct, frozen=True, dict=True):
 
 
 def explained(
-    question: Question,
-    about: About | None = None,
-    *,
-    output: Sequence[int] | None = None,
-    only: Sequence[str] = (),
+    question: Question, about: About | None = None, *, output: Sequence[int] | None = None
 ) -> ExplainReport:
-    """Asks conventions (all, or only some) about an operator, which may be a model's.
+    """Asks all conventions about an operator, which may be a model's.
 
     An output size is one that is wanted: what gives it is told, too.
     """
-    answers: dict[str, Answer | None] = dict.fromkeys(only or CONVENTIONS)
-    rows = {name: CONVENTIONS[name] for name in answers}
+    answers: dict[str, Answer | None] = dict.fromkeys(CONVENTIONS)
+    rows = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
     refused: dict[str, str] = {}
     found: dict[str, Hashable] = {}
     for name, row in rows.items():
@@ -148,12 +144,10 @@ def explained(
             answers[name] = answer = row.answer(question)
             found[name] = effects(question.op, answer)
         except AbsentError as error:
-            if only or question.op in row.rules:
-                refused[name] = str(error)
+            refused[name] = str(error)
     reach = None
     if output is not None:
-        known = {name: row for name, row in rows.items() if only or question.op in row.rules}
-        reach = reached(question, output, known)
+        reach = reached(question, output, rows)
         # Which windows a pool that rounds up drops depends on whose the padding is.
         if about and about.own and not (about.ceil_mode and about.padded):
             changes = changes_to(question.op, about.own, output, about.ceil_mode)
