@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
-from onnxpad.errors import UsageError, few, meant
+from onnxpad.errors import UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import given_domain, recorded_sizes
 from onnxpad.frameworks.conventions.explanation import About
@@ -19,12 +18,13 @@ from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.frameworks.repadding.intents import op_of
-from onnxpad.graph import Graph, Node, describe
+from onnxpad.graph import Graph
+from onnxpad.inventory import chosen, sites_in
 from onnxpad.padding.crops import Crops
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import TransposedOp, WindowOp, operator_of
+from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
@@ -46,14 +46,8 @@ def node_question(
     """
     graph = Graph.read(source)
     domain = given_domain(graph, shapes, dims, recorded=recorded_sizes(graph))
-    context, node = _found(contexts(graph, domain=domain), name)
-    read, label = context.read(node), context.label(node)
-    if not isinstance(read, WindowOp | TransposedOp):
-        why = f"cannot be read: {read}" if isinstance(read, Exception) else "has no window"
-        raise UsageError(
-            f"node {label!r} ({node.op}) {why}; explain takes Conv, ConvTranspose, MaxPool, "
-            "AveragePool and operators like them"
-        )
+    context, read = _found(contexts(graph, domain=domain), name)
+    node, label = read.node, context.label(read.node)
     site = SiteReader(context.graph, context.analysis).of(read)
     op, data = op_of(site), site.sizes if site.is_transposed else _unpadded(site)
     if op is None:
@@ -81,7 +75,7 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
         behind, _ = Crops(context.graph, context.analysis, site.op).taking()
         if behind.taken:
             return answer_of(behind.form, question)
-    is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
+    is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site.op))
     if site.written is None or not is_alike:
         return None
     padding = site.whole if question.sizes == site.source_sizes else None
@@ -90,33 +84,26 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
     return None if padding is None else answer_of(padding, question)
 
 
-def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
-    """The node of that name or pattern, with its graph; one with a window if several have it."""
-    named = [
-        (context, node, {describe(node), context.label(node), *_outputs(node)})
-        for context in scopes
-        for node in context.graph.nodes
-    ]
-    slides = [each for each in named if operator_of(each[0].graph, each[1])]
-    glob = name.replace("[", "[[]")
-    found = [each for each in named if name in each[2]]
-    found = found or [each for each in slides if any(fnmatchcase(n, glob) for n in each[2])]
-    if len(found) > 1:
-        found = [each for each in found if each in slides] or found[:1]
-    if len(found) == 1:
-        return found[0][:2]
-    labels = [repr(context.label(node)) for context, node, _ in found]
-    if labels:
-        several = f"{len(found)} nodes are called {name!r}"
-        raise UsageError(f"{several}; give one of {', '.join(labels)}")
-    known = [each for *_, names in slides for each in sorted(names)]
-    near = f"; nodes with a window: {few(map(repr, known), 3)}" if known else ", nor any other"
-    raise UsageError(f"there is no node {name!r}{meant(name, known) or near}")
-
-
-def _outputs(node: Node) -> list[str]:
-    """The name that a node without one goes by."""
-    return [] if node.name else [tensor.name for tensor in node.outputs[:1] if tensor.name]
+def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | TransposedOp]:
+    """The operator with a window of that name, tensor or pattern, with its graph."""
+    sites = chosen(sites_in(scopes), [name])
+    slide = [each for each in sites if isinstance(each.op, WindowOp | TransposedOp)]
+    slide = [each for each in slide if name in each.names + each.tensors] or slide
+    if len(slide) > 1:
+        labels = ", ".join(repr(each.node) for each in slide)
+        raise UsageError(f"{len(slide)} nodes are called {name!r}; give one of {labels}")
+    for site in slide:
+        for context in scopes:
+            if (
+                isinstance(op := site.op, WindowOp | TransposedOp)
+                and op.node in context.graph.nodes
+            ):
+                return context, op
+    problem = f"cannot be read: {sites[0].problem}" if sites[0].problem else "has no window"
+    raise UsageError(
+        f"node {sites[0].node!r} ({sites[0].op_type}) {problem}; explain takes Conv, "
+        "ConvTranspose, MaxPool, AveragePool and operators like them"
+    )
 
 
 def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, ...]:

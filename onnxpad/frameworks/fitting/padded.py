@@ -21,7 +21,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
-from onnxpad.semantics.operators import PadOp, WindowOp
+from onnxpad.semantics.operators import WindowOp
 
 _NAMES = {"tensorflow": "TensorFlow's SAME", "onnx-same-lower": "SAME_LOWER"}
 _MOST = 64
@@ -163,7 +163,7 @@ def _total(context: Context, site: Site) -> Padded | str:
     ):
         return f"a stride above {_MOST} at an open size"
     op = site.op
-    if isinstance(op, WindowOp) and takes_nearest(context, site):
+    if isinstance(op, WindowOp) and takes_nearest(context, op):
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
@@ -184,15 +184,11 @@ def _total(context: Context, site: Site) -> Padded | str:
     return Padded(site, context, sizes, padding, case)
 
 
-def takes_nearest(context: Context, site: Site) -> bool:
+def takes_nearest(context: Context, op: object) -> bool:
     """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
-    nearest = next(iter(site.front.pads), None)
-    if nearest is None or any(step.op != "Identity" for step in nearest[1:]):
-        return False
-    pad = context.pad(nearest[0])
-    if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
+    if not isinstance(op, WindowOp) or (pad := context.sites.pad_before(op)) is None:
         return False
     with suppress(RefusalError):
-        context.sites.check_mergeable(site.op, pad)
+        context.sites.check_mergeable(op, pad)
         return True
     return False
