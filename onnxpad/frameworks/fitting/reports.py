@@ -200,7 +200,8 @@ def _difference(each: Padded, fit: Fit, name: str) -> str:
     if theirs is not None:
         return f"{said}, where {name} {each.verb} {pads_text(theirs)}"
     if fit.same_at:
-        rests, stride = " or ".join(map(str, fit.same_at)), each.site.windows[0].stride
+        rests = " or ".join(map(str, fit.same_at))
+        stride = max(window.stride for window in each.site.windows)
         where = f"sizes that leave {rests} when divided by {stride}"
         return f"{said}, which is {name}'s padding only at {where}"
     if not any(fit.theirs):
