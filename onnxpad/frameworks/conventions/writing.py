@@ -13,7 +13,7 @@ from itertools import product
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import end_read
-from onnxpad.frameworks.conventions.effect import effects
+from onnxpad.frameworks.conventions.effect import effects, taps
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 
 _WORDS = {"keras-same": "same", "keras-causal": "causal", "tensorflow-valid": "valid"}
@@ -78,8 +78,12 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
                 own += ["count_include_pad=False"] * (op == "avgpool" and not counts)
                 return f"{layer}{', '.join((*slide, *own))})"
     pads = _read(answer)
-    if op == "avgpool" and not _computes(op, answer, pads, counts=True):
-        return ""
+    if op == "avgpool":  # of nothing is 0 there, and perhaps no number elsewhere
+        reads = all(
+            axis.window.extent > axis.begin and taps(axis, axis.output - 1) for axis in axes
+        )
+        if not reads or not _computes(op, answer, pads, counts=True):
+            return ""
     return f"{layer}{', '.join(slide)})({_pad(pads, ', value=-torch.inf' * (op == 'maxpool'))})"
 
 

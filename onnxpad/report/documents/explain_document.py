@@ -248,7 +248,7 @@ def _written(
         lines = {"PyTorch": lines["pytorch"], "Keras": lines["keras"], "ONNX": lines["onnx"]}
         texts = {n: re.sub(r"(?<=\d), (?=-?\d)", f",{UNBREAKABLE}", t) for n, t in lines.items()}
         rows = [("", *each) for each in texts.items() if each[1]]
-        rows = rows or [("", "none", "in one line")]
+        rows = rows or [("", "PyTorch", "none in one line")]
         yield Table(("", "", ""), [(marked(label, "strong"), *rows[0][1:]), *rows[1:]])
 
 
