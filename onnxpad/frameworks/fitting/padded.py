@@ -10,12 +10,12 @@ from msgspec import Struct
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.fitting.case import Case, case_of
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
+from onnxpad.frameworks.repadding.towards import counted_at_first
 from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
@@ -66,19 +66,6 @@ class Padded(Struct, frozen=True, eq=False):
         if self.padding.pads is None and len(known) == len(self.sizes):
             return self.padding.amounts(known, self.site.windows)
         return self.padding.pads
-
-    def kept_by_repad(self, framework: str) -> str:
-        """Why repad leaves its padding as it is; empty if it does not."""
-        graph, site = self.context.graph, self.site
-        if not graph.is_main:
-            return "it is in a body or function, which repad does not cover"
-        named = FRAMEWORKS[framework]
-        try:
-            require_own(self.context, site)
-            chosen(site, self.case.op, named, intent_of(site), site.sizes, graph.opset)
-        except AbsentError as error:
-            return str(error)
-        return ""
 
     @property
     def convention(self) -> tuple[str, str]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _USUAL = frozenset({"TensorFlow", "PyTorch", "TensorFlow, PyTorch"})
 """What most models follow."""
 _COMPARED = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
+_MEANT = (
+    "right if explicit padding was meant, which onnxpad validate MODEL --reference FILE tells; if "
+    "not, onnxpad repad MODEL --to {} changes it or says why not"
+)
 _STAYS = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
     "a framework"
@@ -135,19 +139,12 @@ def _unfit(
         if fit.holds == "absent" or (fit.holds == "sometimes" and is_open):
             untold.append(place)
         elif fit.holds != "always" and not each.case.over_pad:
-            kept = each.kept_by_repad(asked.name)
-            reason = f"onnxpad repad MODEL --to {asked.name} changes it"
-            if fit.pads != each.pads and not each.padding.is_same:
-                reason = (
-                    "right if explicit padding was meant, which onnxpad validate MODEL --reference "
-                    f"FILE tells; if not, {reason}"
-                )
             facts = {"convention": asked.name, "would_be": fit.pads, "same_at": fit.same_at}
             yield _finding(
                 place,
                 _difference(each, fit, asked.title),
                 {**each.facts(), **facts},
-                f"fix and repad leave it: {kept}" if kept else reason,
+                _MEANT.format(asked.name),
                 Severity.WARNING,
                 Reason.FRAMEWORK_CONVENTION,
             )

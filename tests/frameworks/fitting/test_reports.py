@@ -8,11 +8,8 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.api.fix import graph_of
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding, Severity
-from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.frameworks.repadding.towards import repad_graph
 from tests.support import MODELS, W, one, onnxpad_runs
 
 V = f"float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
@@ -249,19 +246,3 @@ def test_an_average_over_a_pad_counts_it_in_any_framework() -> None:
     )
     for convention in ("keras", "pytorch", "cudnn"):
         assert unfit(model, convention) == []
-
-
-CURED = ["misconverted/strided_conv2d", "misconverted/caffe_pools", "resnet_keras", "dynamic_keras"]
-
-
-@pytest.mark.parametrize("convention", ["tensorflow", "pytorch", "caffe"])
-@pytest.mark.parametrize("name", CURED)
-def test_repad_cures_what_it_is_said_to_cure(name: str, convention: str) -> None:
-    path = MODELS / f"{name}.onnx"
-    graph = graph_of(onnxpad.fix(path, dynamic="auto-pad", validate=False))
-    before = unfit(graph.model.to_proto(), convention)
-    repad_graph(graph, FRAMEWORKS[convention])
-    after = unfit(graph.model.to_proto(), convention)
-    assert not [each for each in after if "changes it" in each.reason]
-    left = [each for each in before if "changes it" not in each.reason]
-    assert {each.node for each in after} <= {each.node for each in left}
