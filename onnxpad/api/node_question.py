@@ -5,18 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import given_domain, recorded_sizes
 from onnxpad.frameworks.conventions.explanation import About
-from onnxpad.frameworks.conventions.question import Answer, Question
+from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
-from onnxpad.frameworks.fitting.padded import takes_nearest
-from onnxpad.frameworks.reading import Site, SiteReader
+from onnxpad.frameworks.fitting.padded import Padded, total_of
+from onnxpad.frameworks.reading import SiteReader
 from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.graph import Graph
 from onnxpad.inventory import chosen, sites_in
@@ -49,39 +47,27 @@ def node_question(
     context, read = _found(contexts(graph, domain=domain), name)
     node, label = read.node, context.label(read.node)
     site = SiteReader(context.graph, context.analysis).of(read)
-    op, data = op_of(site), site.sizes if site.is_transposed else _unpadded(site)
+    op = op_of(site)
     if op is None:
         raise UsageError(f"node {label!r} is a {node.op}, for which no conventions are known")
     if not site.windows:
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
+    total = total_of(context, site) if site.written else None
+    if not isinstance(total, Padded) or (site.front.pads and total.pads != numbers_of(site.total)):
+        total = None  # a `Pad` further upstream pads its data, too
+    data = site.sizes if total is None else total.sizes
     size_text = " x ".join("?" if isinstance(size, Unknown) else str(size) for size in data)
-    without = ", without the Pads in front" if data != site.sizes else ""
+    without = ", without the Pad in front" if data != site.sizes else ""
     reads = f"node {label!r} has data of {size_text}{without}"
     sizes, padded = (_known(context, each, reads) for each in (data, site.sizes))
     question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
-    own = _own(context, site, question)
+    form = None if total is None else total.padding
+    if isinstance(read, TransposedOp):
+        behind, _ = Crops(context.graph, context.analysis, read).taking()
+        form = behind.form if behind.taken else form
+    own = None if form is None else answer_of(form, question)
     ceil_mode = site.written is not None and site.written.ceil
     return question, About(model, label, padded if padded != sizes else (), own, ceil_mode)
-
-
-def _own(context: Context, site: Site, question: Question) -> Answer | None:
-    """The padding that a node has in the model, that of `Pad`s in front included.
-
-    An average over a `Pad` divides by what that adds, too; a transposed convolution crops what
-    Slices and `Pad`s behind it crop, too. None where it is not known, or a `Pad` writes something
-    else than the node's own padding stands for.
-    """
-    if isinstance(site.op, TransposedOp):
-        behind, _ = Crops(context.graph, context.analysis, site.op).taking()
-        if behind.taken:
-            return answer_of(behind.form, question)
-    is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site.op))
-    if site.written is None or not is_alike:
-        return None
-    padding = site.whole if question.sizes == site.source_sizes else None
-    if padding is None and question.sizes == site.sizes and (pads := numbers_of(site.own)):
-        padding = site.padding if site.is_transposed else replace(site.padding, pads=pads)
-    return None if padding is None else answer_of(padding, question)
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | TransposedOp]:
@@ -124,13 +110,3 @@ def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, 
     options = " ".join(f"--dim {shlex.quote(f'{name}=224')}" for name in names)
     which = f"size{'s' * (len(names) > 1)} of {' and '.join(map(repr, names))}"
     raise UsageError(f"{reads}; give the {which} ({options})")
-
-
-def _unpadded(site: Site) -> tuple[Extent, ...]:
-    """Sizes without what `Pad`s in front of a node add; with them where that is not known."""
-    amounts = [amount for pair in site.front.amounts or () for amount in pair]
-    crops = any(isinstance(each, int) and each < 0 for each in amounts)
-    kinds, padded = [*map(type, site.source_sizes)], [*map(type, site.sizes)]
-    is_lost = Unknown in kinds or ({*kinds} != {int} and {*padded} == {int})
-    is_empty = any(isinstance(each, int) and each <= 0 for each in site.source_sizes)
-    return site.source_sizes if amounts and not (crops or is_lost or is_empty) else site.sizes

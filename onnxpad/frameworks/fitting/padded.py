@@ -126,7 +126,7 @@ def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Le
         try:
             sites, unread = sites_of(context)
             for site in sites:
-                padded = _total(context, site)
+                padded = total_of(context, site)
                 if isinstance(padded, Padded):
                     found.append(padded)
                 else:
@@ -138,7 +138,7 @@ def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Le
     return found, left
 
 
-def _total(context: Context, site: Site) -> Padded | str:
+def total_of(context: Context, site: Site) -> Padded | str:
     """An operator with its total padding, or why that is not known."""
     sizes, padding, kind = site.sizes, site.padding, op_of(site)
     if kind is None:
