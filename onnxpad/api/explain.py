@@ -147,22 +147,19 @@ def _explained(
         for name, value, least in (*given, ("output_size", output_size, 1))
     )
     question = replace(bare, padding=pads, output_padding=appended)
-    own = None if about is None else about.own
     for place, axis in enumerate(question.axes):
         window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
-        if own is not None:
-            mine = own.axes[place]
-            numbers += map(abs, (mine.begin, mine.end, mine.output_padding))
+        if about is not None and about.own is not None:
+            own = about.own.axes[place]
+            numbers += map(abs, (own.begin, own.end, own.output_padding))
         if output and question.op != "convtranspose":
             numbers.append((output[place] - 1) * window.stride - axis.size)
-        if max(window.extent, *numbers) > _LONGEST or window.stride > _LARGEST_STRIDE:
+        most = max(window.extent, *numbers)
+        if most > _LONGEST or window.stride > _LARGEST_STRIDE or axis.size > _LARGEST:
             raise UsageError(
-                f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
-                f"and padding {max(numbers)} is too long to explain; the most are {_LONGEST} "
-                f"elements and a stride of {_LARGEST_STRIDE}"
+                f"a kernel or padding of {most}, stride {window.stride} and size {axis.size} is "
+                f"too long to explain; the most are {_LONGEST}, {_LARGEST_STRIDE} and {_LARGEST}"
             )
-        if axis.size > _LARGEST:
-            raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
     found = explained(question, about, output=output)
     return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
 
@@ -175,25 +172,17 @@ def _numbers(
     Its name is for messages. The sizes are those of the axes; None if it says how many there are.
     """
     parts = value.split("x") if isinstance(value, str) else listed(value)
-    found = []
-    for part in list(parts) if isinstance(parts, Sequence) else [parts]:
-        number = whole_number(part)
-        if number is None:
-            raise UsageError(
-                f"{name} {value!r} is no number; give one, or one for each axis as 3x3"
-            )
-        if not least <= number <= _LARGEST:
-            raise UsageError(
-                f"{name} {number} is not in {least} to {_LARGEST}; give another number"
-            )
-        found.append(number)
-    if not found:
-        raise UsageError(f"{name} is empty; give a number, or one for each axis as 3x3")
-    if sizes is not None and len(found) == 1:
-        found *= len(sizes)
-    if sizes is not None and len(found) != len(sizes):
+    found = [*map(whole_number, parts if isinstance(parts, Sequence) else [parts])]
+    numbers = tuple(number for number in found if number is not None)
+    if not numbers or None in found:
+        raise UsageError(f"{name} {value!r} is no number; give one, or one for each axis as 3x3")
+    if not least <= min(numbers) <= max(numbers) <= _LARGEST:
+        raise UsageError(f"{name} {value!r} is not in {least} to {_LARGEST}; give other numbers")
+    if sizes is not None and len(numbers) == 1:
+        numbers *= len(sizes)
+    if sizes is not None and len(numbers) != len(sizes):
         raise UsageError(
-            f"{name} has {len(found)} axes and size has {len(sizes)}; give one number for all, or "
-            "one for each"
+            f"{name} has {len(numbers)} axes and size has {len(sizes)}; give one number for all, "
+            "or one for each"
         )
-    return tuple(found)
+    return numbers

@@ -259,23 +259,22 @@ def _needs(reach: Reach, explanation: ExplainReport) -> Iterator[Block]:
     """The sums of begin and end with which each axis has the output size."""
     if not reach.is_possible:
         yield f"No padding gives {_by(reach.output)}."
-    given, rows = explanation.question.output_padding, []
-    for place, (need, window) in enumerate(zip(reach.needs, explanation.windows, strict=True)):
-        sums = f"none; the nearest output is {need.nearest}"
-        if need.totals and explanation.op == "convtranspose":
-            most = max(window.stride, window.dilation) - 1
-            appended = f"0 to {most}" if given is None else given[place]
-            sums = f"{need.totals[0].least} + output_padding ({appended})"
-        elif need.totals:
-            some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
-            sums = ", or ".join(
-                " to ".join(map(str, dict.fromkeys((each.least, each.most))))
-                + " with ceil_mode, divided evenly" * each.ceil_mode
-                for each in some
-            )
-        name = axis_names(len(reach.needs))[place]
+    rows, names = [], axis_names(len(reach.needs))
+    for name, need, window in zip(names, reach.needs, explanation.windows, strict=True):
+        # What rounds at stride 1 is the same either way.
+        some = [each for each in need.totals if not each.ceil_mode or window.stride > 1]
+        sums = ", or ".join(
+            _to(each.least, each.most) + " with ceil_mode, divided evenly" * each.ceil_mode
+            for each in some
+        )
+        sums += " + output_padding" * (bool(some) and explanation.op == "convtranspose")
+        sums = sums or f"none; the nearest output is {need.nearest}"
         rows.append((name, str(need.size), str(need.output), str(need.bare), sums))
     yield Table(("axis", "size", "output", "without padding", "begin + end"), rows)
+
+
+def _to(least: int, most: int) -> str:
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _model(own: Answer, reach: Reach) -> Iterator[str]:
@@ -284,10 +283,9 @@ def _model(own: Answer, reach: Reach) -> Iterator[str]:
     if own.output != reach.output:
         yield f"One number that makes it {_by(reach.output)}, on each axis that it is told of:"
         yield from ["  none"] * (not reach.changes)
-    for change in reach.changes:
-        number = " to ".join(map(str, dict.fromkeys((change.least, change.most))))
-        where = f" on {axis_names(len(own.output))[change.axis]}" * (change.what != "ceil_mode")
-        yield f"  {change.what} {number} instead of {change.now}{where}"
+    for each in reach.changes:
+        where = f" on {axis_names(len(own.output))[each.axis]}" * (each.what != "ceil_mode")
+        yield f"  {each.what} {_to(each.least, each.most)} instead of {each.now}{where}"
 
 
 def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]:
