@@ -143,7 +143,7 @@ class PaddingRule(Struct, frozen=True):
             return axis.padding
         if self.usual == "least":
             return max(axis.window.extent - axis.window.stride + 1, 0) // 2
-        return axis.half if self.usual == "half" else 0
+        return (axis.window.extent - 1) // 2 if self.usual == "half" else 0
 
     def _gathered(self, axis: Axis, window: Window) -> AxisAnswer:
         size, stride = axis.size, window.stride

@@ -23,6 +23,8 @@ _PERIODS = 8
 _WAYS = 3
 """Remainders, and paddings of one convention, that are listed."""
 _CODED = 4
+_Way = tuple[str, Answer, Sequence[str]]
+"""A padding by its label, with the conventions that it is of."""
 _Labelled = Sequence[tuple[str, str, Answer]]
 """Paddings, each with the label of its group and its name."""
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
@@ -41,10 +43,8 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
     if reach is not None:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
     else:
-        ways = [(_letter(at), names) for at, names in enumerate(explanation.agree)]
-        lines = [(label, explanation.answer(names[0]), names) for label, names in ways]
-        if about and about.own:
-            lines.append(("model", about.own, ()))
+        lines = _ways(explanation)
+        lines += [("model", about.own, ())] if about and about.own else []
         sections = [
             [*_table(explanation)],
             [*_apart(explanation)],
@@ -76,6 +76,12 @@ def _letter(index: int) -> str:
     """The letter of a group: A to Z, then A1 to Z1 and so on."""
     again, place = divmod(index, 26)
     return string.ascii_uppercase[place] + (str(again) if again else "")
+
+
+def _ways(explanation: ExplainReport) -> list[_Way]:
+    """The padding of each group of conventions that compute the same at this size."""
+    groups = enumerate(explanation.agree)
+    return [(_letter(at), explanation.answer(names[0]), names) for at, names in groups]
 
 
 def _table(explanation: ExplainReport) -> Iterator[Block]:
@@ -169,18 +175,16 @@ def _sizes(remainders: Sequence[int], period: int) -> str:
 
 def _drawing(explanation: ExplainReport) -> Iterator[str]:
     """The windows of all groups along the axis on which most of them differ."""
-    answers = [explanation.answer(names[0]) for names in explanation.agree]
     op, rank, transposed = explanation.op, len(explanation.size), explanation.op == "convtranspose"
-    every = [
-        grouped(
-            range(len(answers)),
-            lambda at: effect(op, answers[at].axes[axis], counts=answers[at].counts),  # noqa: B023
-        )
-        for axis in range(rank)
-    ]
-    place = max(range(rank), key=lambda axis: len(every[axis]))
-    groups = every[place][: _LINES // 2]
-    axes = {" ".join(map(_letter, group)): answers[group[0]].axes[place] for group in groups}
+    named = [(label, answer) for label, answer, _ in _ways(explanation)]
+
+    def alike(axis: int) -> list[list[tuple[str, Answer]]]:
+        return grouped(named, lambda each: effect(op, each[1].axes[axis], counts=each[1].counts))
+
+    place = max(range(rank), key=lambda axis: len(alike(axis)))
+    groups = alike(place)
+    shown_groups = groups[: _LINES // 2]
+    axes = {" ".join(label for label, _ in each): each[0][1].axes[place] for each in shown_groups}
     if not axes:
         return
     margin, lanes = max(5, 2 + max(map(len, axes))), max(_LINES // len(axes) - 1, 1)
@@ -209,8 +213,8 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         if not transposed or row.windows != before:  # all crop the same windows
             yield from (" " * margin + marked(e, "info") for e in _lanes(columns, cell, row))
         before = row.windows
-    if every[place][len(groups) :]:
-        yield f"     and {counted(len(every[place]) - len(groups), 'group')} more"
+    if groups[len(axes) :]:
+        yield f"     and {counted(len(groups) - len(axes), 'group')} more"
 
 
 def _line(columns: Columns, cell: int, marks: Mapping[int | None, str]) -> str:
@@ -233,13 +237,8 @@ def _lanes(columns: Columns, cell: int, row: DrawnRow) -> Iterator[str]:
 # Writing
 
 
-def _written(
-    explanation: ExplainReport, head: str, found: Sequence[tuple[str, Answer, Sequence[str]]]
-) -> Iterator[Block]:
-    """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list.
-
-    Given are paddings by label, each with the conventions that it is of.
-    """
+def _written(explanation: ExplainReport, head: str, found: Sequence[_Way]) -> Iterator[Block]:
+    """Lines of PyTorch, Keras and ONNX, broken where that does not part the numbers of one list."""
     stands = "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
     if found:
         yield f"{head}{stands}:"
