@@ -178,13 +178,8 @@ class SiteReader:
     def of(self, op: WindowOp | TransposedOp) -> Site:
         """The site of an operator."""
         windows = tuple(w for w in op.windows if isinstance(w, Window))
+        windows = windows if len(windows) == len(op.windows) else ()
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
-        own: ExtentPairs | None = None
-        if isinstance(op, WindowOp):
-            own = _own_padding(op, sizes)
-        else:
-            with suppress(RefusalError):
-                own = crop_of(self._analysis, op)
         front = self.front(op.data, rank).along(op.axes)
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
         pairs = zip(sizes, front.amounts or (), strict=False)
@@ -193,19 +188,22 @@ class SiteReader:
             # What is padded has the sizes of the source, where that has the axes of the data.
             moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
             before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
-        return Site(
-            op,
-            self._graph.place_of(op.node),
-            windows if len(windows) == len(op.windows) else (),
-            op.axes,
-            rank,
-            sizes,
-            padding_of(op),
-            own,
-            front,
-            source,
-            before,
-        )
+        read = padding_of(op), self._own(op, sizes), front, source, before
+        return Site(op, self._graph.place_of(op.node), windows, op.axes, rank, sizes, *read)
+
+    def _own(self, op: WindowOp | TransposedOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
+        """Its own padding, in constant amounts where such read the same; None if unknown."""
+        if isinstance(op, TransposedOp):
+            with suppress(RefusalError):
+                return crop_of(self._analysis, op)
+            return None
+        now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
+        assert now is not None
+        if now.pads is not None or Unknown in map(type, sizes):
+            return now.pads
+        constant = [constant_in_effect(*each, odd=now.odd) for each in axes]
+        found = tuple(pair for pair in constant if pair is not None)
+        return found if len(found) == len(axes) else tuple(same_pads(*a, odd=now.odd) for a in axes)
 
     def _spatial(self, op: WindowOp | TransposedOp, tensor: Tensor) -> tuple[Extent, ...]:
         """The sizes of a tensor that an operator's windows slide over; Unknown where not known."""
@@ -273,17 +271,3 @@ def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | N
         return None
     found = tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
-
-
-def _own_padding(op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
-    """An operator's own padding, as constant amounts where such read the same; None: unknown."""
-    now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
-    assert now is not None
-    if now.pads is not None:
-        return now.pads
-    if Unknown in map(type, sizes):
-        return None
-    constant = tuple(constant_in_effect(*each, odd=now.odd) for each in axes)
-    if None in constant:
-        return tuple(same_pads(*each, odd=now.odd) for each in axes)
-    return tuple(filter(None, constant))
