@@ -133,11 +133,11 @@ def _measured(text: str) -> str:
 
 
 def test_every_convention_is_named() -> None:
-    from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
+    from onnxpad.frameworks.conventions.table import CONVENTIONS
 
     named = re.findall(r"^\| (`.*`) \| ", pages()["conventions"], flags=re.MULTILINE)
     names = {name for row in named for name in re.findall(r"`([a-z-]+)`", row)}
-    assert names >= {*CONVENTIONS, PYTORCH_PADDING.name}
+    assert names >= {*CONVENTIONS}
 
 
 def test_the_models_it_names_are_there() -> None:

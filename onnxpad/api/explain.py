@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError, meant
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
-from onnxpad.frameworks.conventions.question import OPS, Op, Question
-from onnxpad.frameworks.conventions.reaching import need
-from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
+from onnxpad.frameworks.conventions.question import OPS, Question
 from onnxpad.report import Report
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def explain(
     padding: PerAxis | None = None,
     output_padding: PerAxis | None = None,
     output_size: PerAxis | None = None,
-    only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
 ) -> Explanation:
@@ -75,7 +74,6 @@ def explain(
         output_padding: The same for the elements appended to a transposed convolution's output.
         output_size: The output size that is wanted: the result's `reach` says what gives it. A
             number for all axes, or one for each.
-        only: Names of conventions, to which the comparison is restricted.
         shapes: Sizes of the model's inputs, as for `fix`.
         dims: Sizes of the model's dimensions, as for `fix`.
 
@@ -88,12 +86,10 @@ def explain(
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
     sliding = {name: value for name, value in slide.items() if value is not None}
-    named = _named(only)
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        question = _of_operator(sliding, padding, output_padding)
-        return _answered(question, None, output_size, named)
+        return _explained(_of_operator(sliding), None, padding, output_padding, output_size)
     if model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
@@ -108,133 +104,85 @@ def explain(
     source, _ = kinds.source_of(model, "explain")
     with kinds.naming(source), gc_paused():
         found, about = node_question(source, kinds.path_of(model), node, shapes=shapes, dims=dims)
-    return _answered(_question(found, padding, output_padding), about, output_size, named)
+    return _explained(found, about, padding, output_padding, output_size)
 
 
-def _of_operator(
-    arguments: Mapping[str, object], padding: PerAxis | None, output_padding: PerAxis | None
-) -> Question:
+def _of_operator(arguments: Mapping[str, object]) -> Question:
     """The question about an operator, from the arguments that were given."""
     for name in ("op", "size", "kernel"):
         if name not in arguments:
             raise UsageError(f"--{name} is missing; {_ASKED}")
-    op, sizes = _op(arguments["op"]), _numbers("size", arguments["size"], None, least=1)
+    op, sizes = arguments["op"], _numbers("size", arguments["size"], None)
+    if op not in OPS:
+        near = meant("convtranspose" if "deconv" in str(op).lower() else op, OPS)
+        raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{near}")
     if len(sizes) > _MOST_AXES:
         raise UsageError(
             f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch and "
             "channels"
         )
     names = ("kernel", "stride", "dilation")
-    each = [_numbers(name, arguments.get(name, 1), sizes, least=1) for name in names]
+    each = [_numbers(name, arguments.get(name, 1), sizes) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
-    return _question(Question(op, sizes, windows), padding, output_padding)
+    return Question(op, sizes, windows)
 
 
-def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis | None) -> Question:
-    """A question with the numbers that a user gave for the padding."""
-    if bare.op != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
-    pads, appended = (
-        None if value is None else _numbers(name, value, bare.sizes, least=0)
-        for name, value in (("padding", padding), ("output_padding", output_padding))
-    )
-    return Question(bare.op, bare.sizes, bare.windows, pads, appended, bare.grouped)
-
-
-def _named(only: str | Sequence[str]) -> tuple[str, ...]:
-    """The conventions that were named, in the order of the table."""
-    parts: Any = listed(only)
-    texts = [parts] if isinstance(parts, str) else [*parts]
-    names = [name.strip() for text in texts for name in str(text).split(",") if name.strip()]
-    known = (*CONVENTIONS, PYTORCH_PADDING.name)
-    for name in names:
-        if name not in known:
-            near = meant(name, known) or f"; there are {', '.join(known)}"
-            raise UsageError(f"unknown convention {name!r}{near}")
-    if texts and not names:
-        raise UsageError("only names no convention; give names, with commas between them")
-    return tuple(name for name in known if name in names)
-
-
-def _answered(
-    question: Question,
+def _explained(
+    bare: Question,
     about: About | None,
+    padding: PerAxis | None,
+    output_padding: PerAxis | None,
     output_size: PerAxis | None,
-    only: Sequence[str],
 ) -> Explanation:
-    """The explanation of a question.
+    """The explanation of a question with the numbers that a user gave.
 
     Raises:
         UsageError: Its window or its padding is too long.
     """
-    own = None if about is None else about.own
+    if bare.op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
+    given = (("padding", padding, 0), ("output_padding", output_padding, 0))
+    pads, appended, output = (
+        None if value is None else _numbers(name, value, bare.sizes, least=least)
+        for name, value, least in (*given, ("output_size", output_size, 1))
+    )
+    question = replace(bare, padding=pads, output_padding=appended)
     for place, axis in enumerate(question.axes):
         window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
-        if own is not None:
-            mine = own.axes[place]
-            numbers += map(abs, (mine.begin, mine.end, mine.output_padding))
-        if max(window.extent, *numbers) > _LONGEST or window.stride > _LARGEST_STRIDE:
+        if about is not None and about.own is not None:
+            own = about.own.axes[place]
+            numbers += map(abs, (own.begin, own.end, own.output_padding))
+        if output and question.op != "convtranspose":
+            numbers.append((output[place] - 1) * window.stride - axis.size)
+        most = max(window.extent, *numbers)
+        if most > _LONGEST or window.stride > _LARGEST_STRIDE or axis.size > _LARGEST:
             raise UsageError(
-                f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
-                f"and padding {max(numbers)} is too long to explain; the most are {_LONGEST} "
-                f"elements and a stride of {_LARGEST_STRIDE}"
+                f"a kernel or padding of {most}, stride {window.stride} and size {axis.size} is "
+                f"too long to explain; the most are {_LONGEST}, {_LARGEST_STRIDE} and {_LARGEST}"
             )
-        if axis.size > _LARGEST:
-            raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
-    output = None
-    if output_size is not None:
-        output = _numbers("output_size", output_size, question.sizes, least=1)
-        for axis, size in zip(question.axes, output, strict=True):
-            totals = need(question.op, axis, size).totals
-            if question.op != "convtranspose" and totals and totals[0].least > 2 * _LONGEST:
-                raise UsageError(
-                    f"output_size {size} from {axis.size} needs a padding of {totals[0].least}, "
-                    f"too long to explain; the most is {2 * _LONGEST}"
-                )
-    found = explained(question, about, output=output, only=only)
+    found = explained(question, about, output=output)
     return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
 
 
-def _op(op: object) -> Op:
-    for known in OPS:
-        if op == known:
-            return known
-    wanted = "convtranspose" if "deconv" in str(op).lower() else op
-    raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{meant(wanted, OPS)}")
-
-
 def _numbers(
-    name: str, value: object, sizes: Sequence[int] | None, *, least: int
+    name: str, value: object, sizes: Sequence[int] | None, *, least: int = 1
 ) -> tuple[int, ...]:
-    """A number for each axis.
+    """A number for each axis from an argument as given.
 
-    Args:
-        name: Name of the argument, for the message.
-        value: The argument as given.
-        sizes: Those of the axes; None if this is the argument that says how many there are.
-        least: The least number that makes sense.
+    Its name is for messages. The sizes are those of the axes; None if it says how many there are.
     """
     parts = value.split("x") if isinstance(value, str) else listed(value)
-    many = list(parts) if isinstance(parts, Sequence) else [parts]
-    found = []
-    for part in many:
-        number = whole_number(part)
-        if number is None:
-            raise UsageError(
-                f"{name} {value!r} is no number; give one, or one for each axis as 3x3"
-            )
-        if not least <= number <= _LARGEST:
-            raise UsageError(
-                f"{name} {number} is not in {least} to {_LARGEST}; give another number"
-            )
-        found.append(number)
-    if not found:
-        raise UsageError(f"{name} is empty; give a number, or one for each axis as 3x3")
-    if sizes is not None and len(found) == 1:
-        found *= len(sizes)
-    if sizes is not None and len(found) != len(sizes):
+    found = [*map(whole_number, parts if isinstance(parts, Sequence) else [parts])]
+    numbers = tuple(number for number in found if number is not None)
+    if not numbers or None in found:
+        raise UsageError(f"{name} {value!r} is no number; give one, or one for each axis as 3x3")
+    if not least <= min(numbers) <= max(numbers) <= _LARGEST:
+        raise UsageError(f"{name} {value!r} is not in {least} to {_LARGEST}; give other numbers")
+    if sizes is not None and len(numbers) == 1:
+        numbers *= len(sizes)
+    if sizes is not None and len(numbers) != len(sizes):
         raise UsageError(
-            f"{name} has {len(found)} axes and size has {len(sizes)}; give one number for all, or "
-            "one for each"
+            f"{name} has {len(numbers)} axes and size has {len(sizes)}; give one number for all, "
+            "or one for each"
         )
-    return tuple(found)
+    return numbers

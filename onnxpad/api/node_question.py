@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
-
-from msgspec.structs import replace
+from collections.abc import Sequence
 
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
-from onnxpad.errors import UsageError, few, meant
+from onnxpad.errors import UsageError
 from onnxpad.facts import open_axes
 from onnxpad.facts.recorded import given_domain, recorded_sizes
 from onnxpad.frameworks.conventions.explanation import About
-from onnxpad.frameworks.conventions.question import Answer, Op, Question
+from onnxpad.frameworks.conventions.question import Question
 from onnxpad.frameworks.fitting.case import answer_of
-from onnxpad.frameworks.fitting.padded import takes_nearest
-from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.graph import Graph, Node, describe
+from onnxpad.frameworks.fitting.padded import Padded, total_of
+from onnxpad.frameworks.reading import SiteReader
+from onnxpad.frameworks.repadding.intents import op_of
+from onnxpad.graph import Graph
+from onnxpad.inventory import chosen, sites_in
 from onnxpad.padding.crops import Crops
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.layers import numbers_of
-from onnxpad.semantics.operators import PadOp, TransposedOp, WindowOp, operator_of
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.operators import TransposedOp, WindowOp
 
 
 def node_question(
@@ -37,12 +35,8 @@ def node_question(
 ) -> tuple[Question, About]:
     """The operator, sizes and windows of a node, and what the model has there.
 
-    Args:
-        source: The model.
-        model: Its path, as given; empty for one in memory.
-        name: Name of the node, or of its first output, or its label in reports.
-        shapes: Sizes of inputs.
-        dims: Sizes of dimensions.
+    The node goes by its name, that of its first output, or its label in reports; the path of the
+    model is empty for one in memory.
 
     Raises:
         UsageError: There is no such node, it has no window, or its sizes are open.
@@ -50,108 +44,60 @@ def node_question(
     """
     graph = Graph.read(source)
     domain = given_domain(graph, shapes, dims, recorded=recorded_sizes(graph))
-    context, node = _found(contexts(graph, domain=domain), name)
-    read, label = context.read(node), context.label(node)
-    if read is None or isinstance(read, PadOp):
-        raise UsageError(
-            f"node {label!r} is a {node.op}, which has no window; explain takes Conv, "
-            "ConvTranspose, MaxPool, AveragePool and operators like them"
-        )
-    if isinstance(read, UnreadError):
-        raise UsageError(f"node {label!r} ({node.op}) cannot be read: {read}")
+    context, read = _found(contexts(graph, domain=domain), name)
+    node, label = read.node, context.label(read.node)
     site = SiteReader(context.graph, context.analysis).of(read)
-    windows, found = site.windows, site.sizes
-    if len(windows) != len(read.windows):
+    op = op_of(site)
+    if op is None:
+        raise UsageError(f"node {label!r} is a {node.op}, for which no conventions are known")
+    if not site.windows:
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
-    data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
-    size_text = " x ".join(map(_text, data))
-    reads = f"node {label!r} reads {read.data.name!r} of {size_text}"
-    if data != found:
-        reads = f"node {label!r} has data of {size_text}, without the Pads in front"
-    sizes, padded = (_known(context, each, reads) for each in (data, found))
-    grouped = node.attrs.get("group", 1) != 1
-    question = Question(_op(read, label), sizes, windows, grouped=grouped)
-    own = _own(context, site, question)
-    padded = padded if padded != sizes else ()
-    ceil_mode = site.written is not None and site.written.ceil
-    return question, About(model, label, padded, own, ceil_mode)
-
-
-def _own(context: Context, site: Site, question: Question) -> Answer | None:
-    """The padding that a node has in the model, that of `Pad`s in front included.
-
-    An average over a `Pad` divides by what that adds, too; a transposed convolution crops what
-    Slices and `Pad`s behind it crop, too. None where it is not known, or a `Pad` writes something
-    else than the node's own padding stands for.
-    """
-    if isinstance(site.op, TransposedOp):
-        behind, _ = Crops(context.graph, context.analysis, site.op).taking()
-        if behind.taken:
-            return answer_of(behind.form, question)
-    is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
-    if site.written is None or not is_alike:
-        return None
-    padding = site.whole if question.sizes == site.source_sizes else None
-    if padding is None and question.sizes == site.sizes:
-        pads = numbers_of(site.own)
-        padding = site.padding if site.is_transposed else replace(site.padding, pads=pads)
-        padding = None if pads is None else padding
-    return None if padding is None else answer_of(padding, question)
-
-
-def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
-    """The node of that name or pattern, with its graph; one with a window if several have it."""
-    every = [(context, node) for context in scopes for node in context.graph.nodes]
-    found = [(context, node) for context, node in every if name in _names(context, node)]
-    slides = [(context, node) for context, node in every if operator_of(context.graph, node)]
-    if not found:
-        glob = name.replace("[", "[[]")
-        found = [each for each in slides if any(fnmatchcase(n, glob) for n in _names(*each))]
-    if len(found) > 1:
-        found = [each for each in found if each in slides] or found[:1]
-    if len(found) > 1:
-        labels = ", ".join(repr(context.label(node)) for context, node in found)
-        raise UsageError(f"{len(found)} nodes are called {name!r}; give one of {labels}")
-    if found:
-        return found[0]
-    if not slides:
-        raise UsageError(f"there is no node {name!r}, nor any with a window that explain knows")
-    known = [each for context, node in slides for each in _names(context, node)]
-    near = meant(name, known) or f"; nodes with a window: {few(map(repr, known), 3)}"
-    raise UsageError(f"there is no node {name!r}{near}")
-
-
-def _names(context: Context, node: Node) -> Iterator[str]:
-    """The names that a node goes by."""
-    yield describe(node)
-    if (label := context.label(node)) != describe(node):
-        yield label
-    if not node.name:
-        yield from (tensor.name for tensor in node.outputs[:1] if tensor.name)
-
-
-def _op(read: WindowOp | TransposedOp, label: str) -> Op:
-    """The operator that conventions are known for."""
+    total = total_of(context, site) if site.written else None
+    if not isinstance(total, Padded) or (site.front.pads and total.pads != numbers_of(site.total)):
+        total = None  # a `Pad` further upstream pads its data, too
+    data = site.sizes if total is None else total.sizes
+    size_text = " x ".join("?" if isinstance(size, Unknown) else str(size) for size in data)
+    without = ", without the Pad in front" if data != site.sizes else ""
+    reads = f"node {label!r} has data of {size_text}{without}"
+    sizes, padded = (_known(context, each, reads) for each in (data, site.sizes))
+    question = Question(op, sizes, site.windows, grouped=node.attrs.get("group", 1) != 1)
+    form = None if total is None else total.padding
     if isinstance(read, TransposedOp):
-        return "convtranspose"
-    row = read.operator
-    if "p" in row.row.attributes:
-        raise UsageError(f"node {label!r} is a {row.op_type}, for which no conventions are known")
-    if not row.pools:
-        return "conv"
-    return "avgpool" if row.counts is not None else "maxpool"
+        behind, _ = Crops(context.graph, context.analysis, read).taking()
+        form = behind.form if behind.taken else form
+    own = None if form is None else answer_of(form, question)
+    ceil_mode = site.written is not None and site.written.ceil
+    return question, About(model, label, padded if padded != sizes else (), own, ceil_mode)
+
+
+def _found(scopes: Sequence[Context], name: str) -> tuple[Context, WindowOp | TransposedOp]:
+    """The operator with a window of that name, tensor or pattern, with its graph."""
+    sites = chosen(sites_in(scopes), [name])
+    slide = [each for each in sites if isinstance(each.op, WindowOp | TransposedOp)]
+    slide = [each for each in slide if name in each.names + each.tensors] or slide
+    if len(slide) > 1:
+        labels = ", ".join(repr(each.node) for each in slide)
+        raise UsageError(f"{len(slide)} nodes are called {name!r}; give one of {labels}")
+    for site in slide:
+        for context in scopes:
+            if (
+                isinstance(op := site.op, WindowOp | TransposedOp)
+                and op.node in context.graph.nodes
+            ):
+                return context, op
+    problem = f"cannot be read: {sites[0].problem}" if sites[0].problem else "has no window"
+    raise UsageError(
+        f"node {sites[0].node!r} ({sites[0].op_type}) {problem}; explain takes Conv, "
+        "ConvTranspose, MaxPool, AveragePool and operators like them"
+    )
 
 
 def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, ...]:
     """The sizes, each of which has to be known.
 
-    Args:
-        context: The graph of the node.
-        sizes: The sizes asked for.
-        reads: What the node reads, in words for a message.
-
     Raises:
-        UsageError: A size is open; the message has the options that fix all that are needed.
+        UsageError: A size is open; the message says what the node reads, as given, and has the
+            options that fix all that are needed.
     """
     known = tuple(size for size in sizes if isinstance(size, int))
     if len(known) == len(sizes):
@@ -164,23 +110,3 @@ def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, 
     options = " ".join(f"--dim {shlex.quote(f'{name}=224')}" for name in names)
     which = f"size{'s' * (len(names) > 1)} of {' and '.join(map(repr, names))}"
     raise UsageError(f"{reads}; give the {which} ({options})")
-
-
-def _are_open(sizes: Sequence[Extent]) -> bool:
-    return any(not isinstance(each, int) for each in sizes)
-
-
-def _text(size: Extent) -> str:
-    return str(size) if isinstance(size, int | Size) else "?"
-
-
-def _unpadded(site: Site, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
-    """Sizes without what `Pad`s in front of a node add; the same where that is not known."""
-    amounts = [amount for pair in site.front.amounts or () for amount in pair]
-    if not amounts or any(isinstance(each, int) and each < 0 for each in amounts):
-        return padded
-    sizes = site.source_sizes
-    lost = any(isinstance(each, Unknown) for each in sizes)
-    if lost or (_are_open(sizes) and not _are_open(padded)):
-        return padded
-    return padded if any(isinstance(each, int) and each <= 0 for each in sizes) else sizes

@@ -9,10 +9,7 @@ _WINDOW = (
 )
 
 
-@takes(
-    *("model", *_WINDOW, "only", "shapes", "dims", "form"),
-    only="conventions, with commas between them.",
-)
+@takes("model", *_WINDOW, "shapes", "dims", "form")
 def explain(asked: Asked) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
@@ -25,6 +22,6 @@ def explain(asked: Asked) -> int:
     from onnxpad.api import explain as api
     from onnxpad.report.layout import Screen
 
-    options = options_given(asked) | asked.some(*_WINDOW, "only")
+    options = options_given(asked) | asked.some(*_WINDOW)
     found = called(asked, api.explain, asked.model, **options)
     return deliver(asked, found, text=lambda: str(found.text(Screen(paint=painter()))))

@@ -24,13 +24,9 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import (
     ExtentPairs,
-    Operand,
     Pairs,
     crops,
-    fill_of,
     is_padded,
-    never_pads,
-    number_of,
     numbers_of,
 )
 from onnxpad.semantics.operators import (
@@ -56,13 +52,11 @@ def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
 class Front(Struct, frozen=True):
     """The padding of a tensor by the `Pad`s upstream of it, as far as steps carry it there.
 
-    These come the nearest first, each with all nodes from it to the tensor. The fill is None where
-    it is not one known number, or data is copied.
+    These come the nearest first, each with all nodes from it to the tensor.
     """
 
     pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
-    fill: float | int | None = None
 
     def along(self, axes: Sequence[int]) -> Front:
         """The same along some axes."""
@@ -77,7 +71,7 @@ class Site(Struct, frozen=True, eq=False):
     the source that is padded upstream; its own padding, the same at every size where that is
     possible, of a transposed convolution its crop. The windows of a `Pad` are of the operator
     that reads it, and stand still where none does. What is written is None where attributes do
-    not say that alone. It fills as its own where the `Pad`s write what its own padding stands for.
+    not say that alone.
     """
 
     op: WindowOp | TransposedOp | PadOp
@@ -91,7 +85,6 @@ class Site(Struct, frozen=True, eq=False):
     front: Front
     source: Tensor
     source_sizes: tuple[Extent, ...]
-    fills_as_own: bool = True
 
     @property
     def total(self) -> ExtentPairs | None:
@@ -185,38 +178,32 @@ class SiteReader:
     def of(self, op: WindowOp | TransposedOp) -> Site:
         """The site of an operator."""
         windows = tuple(w for w in op.windows if isinstance(w, Window))
+        windows = windows if len(windows) == len(op.windows) else ()
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
-        own: ExtentPairs | None = None
-        if isinstance(op, WindowOp):
-            own = _own_padding(op, sizes)
-        else:
-            with suppress(RefusalError):
-                own = crop_of(self._analysis, op)
         front = self.front(op.data, rank).along(op.axes)
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
-        as_own = True
-        if front.pads and isinstance(op, WindowOp):  # the own padding of the others crops
-            as_own = front.fill is not None and front.fill == op.fill(self._analysis.dtype(op.data))
         pairs = zip(sizes, front.amounts or (), strict=False)
         before = tuple(size - begin - end for size, (begin, end) in pairs)
         if not before or Unknown in map(type, before):
             # What is padded has the sizes of the source, where that has the axes of the data.
             moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
             before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
-        return Site(
-            op,
-            self._graph.place_of(op.node),
-            windows if len(windows) == len(op.windows) else (),
-            op.axes,
-            rank,
-            sizes,
-            padding_of(op),
-            own,
-            front,
-            source,
-            before,
-            as_own,
-        )
+        read = padding_of(op), self._own(op, sizes), front, source, before
+        return Site(op, self._graph.place_of(op.node), windows, op.axes, rank, sizes, *read)
+
+    def _own(self, op: WindowOp | TransposedOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
+        """Its own padding, in constant amounts where such read the same; None if unknown."""
+        if isinstance(op, TransposedOp):
+            with suppress(RefusalError):
+                return crop_of(self._analysis, op)
+            return None
+        now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
+        assert now is not None
+        if now.pads is not None or Unknown in map(type, sizes):
+            return now.pads
+        constant = [constant_in_effect(*each, odd=now.odd) for each in axes]
+        found = tuple(pair for pair in constant if pair is not None)
+        return found if len(found) == len(axes) else tuple(same_pads(*a, odd=now.odd) for a in axes)
 
     def _spatial(self, op: WindowOp | TransposedOp, tensor: Tensor) -> tuple[Extent, ...]:
         """The sizes of a tensor that an operator's windows slide over; Unknown where not known."""
@@ -245,25 +232,18 @@ class SiteReader:
         while at.producer is not None and any(at.producer is path[0] for path in pads):
             direct.append(at.producer)
             at = self._graph.origin(at.producer.inputs[0])
-        fills = set[float | int | str | Operand | None]()
         for layer in self._terms.read(at).layers if pads[len(direct) :] else ():
             amounts = added(amounts, layer.amounts)
             if crops(layer.amounts):  # of padding, as far as there is some, and of data
                 amounts = amounts and tuple([(maximum(b, 0), maximum(e, 0)) for b, e in amounts])
-            if not never_pads(layer.amounts):
-                fills.add(layer.fill)
         for node in reversed(direct):
             try:
                 pad = read_pad(self._graph, self._analysis, node)
             except UnreadError:
                 amounts = None
                 continue
-            own, is_known = pad.extents_over(rank), pad.mode == "constant" and pad.value is not None
-            amounts = added(amounts, own)
-            if own is None or is_padded(own):
-                fills.add(fill_of(pad.value or 0) if is_known else None)
-        fill = fills.pop() if len(fills) == 1 else None
-        return Front(pads, amounts, None if isinstance(fill, Operand | None) else number_of(fill))
+            amounts = added(amounts, pad.extents_over(rank))
+        return Front(pads, amounts)
 
     def _upstream(self, tensor: Tensor) -> tuple[tuple[Node, ...], ...]:
         """The `Pad`s whose padding reaches a tensor, as `Front.pads`."""
@@ -291,17 +271,3 @@ def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | N
         return None
     found = tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
-
-
-def _own_padding(op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs | None:
-    """An operator's own padding, as constant amounts where such read the same; None: unknown."""
-    now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
-    assert now is not None
-    if now.pads is not None:
-        return now.pads
-    if Unknown in map(type, sizes):
-        return None
-    constant = tuple(constant_in_effect(*each, odd=now.odd) for each in axes)
-    if None in constant:
-        return tuple(same_pads(*each, odd=now.odd) for each in axes)
-    return tuple(filter(None, constant))

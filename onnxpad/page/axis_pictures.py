@@ -11,7 +11,7 @@ from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import PaddingSite, known_number
 from onnxpad.page.markup import Html, el, esc, join
 from onnxpad.report.text import counted, grouped
-from onnxpad.report.window_drawing import DrawnRow, drawn_axes
+from onnxpad.report.window_drawing import Columns, DrawnRow, drawn_axes
 
 _CELLS = (32, 64, 128)
 _WIDTH = 640
@@ -77,7 +77,7 @@ def _figure(which: str, axis: AxisAnswer) -> Html:
         "svg",
         el("title", esc(f"Windows over {which}")),
         el("desc", esc(said)),
-        Html("".join(_shapes(row, columns, cell))),
+        Html("".join(_shapes(*found, cell))),
         role="img",
         viewBox=f"0 0 {width} {height}",
         width=width,
@@ -86,27 +86,24 @@ def _figure(which: str, axis: AxisAnswer) -> Html:
     return el("figure", el("figcaption", esc(said)), picture)
 
 
-def _shapes(row: DrawnRow, columns: Sequence[int | None], cell: float) -> Iterator[str]:
+def _shapes(columns: Columns, rows: Sequence[DrawnRow], cell: float) -> Iterator[str]:
     """The elements of a picture: all cells of a kind are one path, as are all windows."""
-    kinds: dict[str, str] = {}
+    (row,), kinds = rows, dict[str, str]()
+    middles = {at: f"{_EDGE + (place + 0.5) * cell:g}" for place, at in enumerate(columns)}
     real = [at for at in columns if at is not None and row.kind(at) == "data"]
-    ends = {*real[:1], *real[-1:]} if real and len(str(real[-1])) * 6.5 <= cell else set()
+    named = {None, *real[:1], *real[-1:]} if len(str(row.axis.size)) * 6.5 <= cell else {None}
     for place, at in enumerate(columns):
-        x = _EDGE + place * cell
         if at is not None and (kind := row.kind(at)) != "nothing":
-            wide, high = max(cell - 1, 1), _CELL - 1
-            path = f"M{x + 0.5:g} 1.5h{wide:g}v{high}h-{wide:g}z"
-            kinds[kind] = kinds.get(kind, "") + path
+            x, wide = _EDGE + place * cell + 0.5, f"{max(cell - 1, 1):g}"
+            kinds[kind] = f"{kinds.get(kind, '')}M{x:g} 1.5h{wide}v{_CELL - 1}h-{wide}z"
     yield from (f'<path class="{kind}" d="{path}"/>' for kind, path in kinds.items())
-    for place, at in enumerate(columns):
-        if at is None or at in ends:
-            where = f'x="{_EDGE + (place + 0.5) * cell:g}" y="{_CELL - 5}" text-anchor="middle"'
-            yield f"<text {where}>{'…' if at is None else at}</text>"
+    for at in filter(named.__contains__, columns):
+        where = f'x="{middles[at]}" y="{_CELL - 5}" text-anchor="middle"'
+        yield f"<text {where}>{'…' if at is None else at}</text>"
     bars = taps = ""  # taps are the round ends of lines without length
     for lane, read in row.windows:
         y = _CELL + 9 + lane * _LANE
-        middles = [f"{_EDGE + (columns.index(tap) + 0.5) * cell:g}" for tap in read]
-        bars += f"M{middles[0]} {y}H{middles[-1]}"
-        taps += "".join(f"M{middle} {y}h0" for middle in middles)
+        bars += f"M{middles[read[0]]} {y}H{middles[read[-1]]}"
+        taps += "".join(f"M{middles[tap]} {y}h0" for tap in read)
     yield f'<path class="bar" d="{bars}"/>'
     yield f'<path class="taps" stroke-width="{min(8, cell):g}" d="{taps}"/>'

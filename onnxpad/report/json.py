@@ -115,7 +115,8 @@ VIEWS: Mapping[str, str] = {
     "ExplainReport": "model=about.model? node=about.node padded=about.padded? own op size "
     "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
     "padding=question.padding output_padding=question.output_padding output_size=reach.output "
-    "reach conventions agree refused classes=survey.classes partings=survey.partings about",
+    "reach conventions agree refused classes=survey.classes period=survey.period "
+    "since=survey.since periods=survey.periods about",
     "Answer": "pads output",
     "Need": "size output without_padding=bare nearest sums=totals",
     "Diagnosis": "ok ...",
@@ -173,13 +174,13 @@ def _reach(explanation: ExplainReport) -> dict[str, object] | None:
 
 def _about(explanation: ExplainReport) -> dict[str, dict[str, object]]:
     """Each convention that has an answer: where it is from, and the lines that write it."""
-    from onnxpad.frameworks.conventions.table import source_of
+    from onnxpad.frameworks.conventions.table import CONVENTIONS
 
     group = {name: names for names in explanation.agree for name in names}
     found = {name: answer for name, answer in explanation.conventions.items() if answer}
     return {
         name: {
-            "source": source_of(name),
+            "source": CONVENTIONS[name].source,
             "dilation": [axis.window.dilation for axis in answer.axes],
             "counts_padding": answer.counts,
             **_lines(explanation, answer, *group[name]),

@@ -14,8 +14,7 @@ from msgspec.json import schema_components
 
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis
-from onnxpad.frameworks.conventions.by_size import Survey
-from onnxpad.frameworks.conventions.explanation import ExplainReport
+from onnxpad.frameworks.conventions.explanation import ExplainReport, Survey
 from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.repadding.changes import Difference
 from onnxpad.frameworks.repadding.verdict import Matching

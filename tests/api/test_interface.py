@@ -62,7 +62,6 @@ NEAR = {"rtol": None, "atol": None}
                 ),
                 "output_padding": None,
                 "output_size": None,
-                "only": (),
                 **SIZES,
             },
         ),

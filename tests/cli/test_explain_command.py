@@ -41,9 +41,11 @@ class TestJson:
         assert document["refused"]["pytorch-same"] == "stride 1 only"
         assert set(document["about"]) == found
         assert document["about"]["tensorflow-same"]["keras"].endswith("padding='same')")
-        (parting,) = document["partings"]
-        assert parting["same"] == [1]
-        assert parting["differences"][0]["shift"] == -1
+        assert (document["period"], document["since"]) == (2, 8)
+        assert [each["remainders"] for each in document["periods"]] == [[0], [1]]
+        assert {*document["agree"][0], *document["agree"][1]} == {
+            *document["periods"][1]["agree"][0]
+        }
 
     def test_numbers_are_given_back(self) -> None:
         document = as_json("--op", "maxpool", "--size", "9x8", "--kernel", "3x2", "--padding", "1")
@@ -197,9 +199,8 @@ class TestInverse:
         reach = document["reach"]
         assert document["output_size"] == [57, 4]
         assert reach["axes"][0]["sums"] == [
-            {"least": 3, "most": 4, "begin": [0, 4], "ceil_mode": False},
-            {"least": 2, "most": 3, "begin": [1, 2], "ceil_mode": True},
-            {"least": 4, "most": 4, "begin": [1, 2], "ceil_mode": True},
+            {"least": 3, "most": 4, "ceil_mode": False},
+            {"least": 2, "most": 4, "ceil_mode": True},
         ]
         assert reach["conventions"]["caffe"][0]["pads"] == [[1, 1], [0, 0]]
         assert reach["refused"]["tensorflow-same"] == "gives 56x5"
@@ -209,30 +210,3 @@ class TestInverse:
         args = ("--op", "conv", "--size", 5, "--kernel", 3, "--output-size", 10**6)
         result = onnxpad_runs("explain", *args)
         assert (result.exit_code, result.stdout) == (2, "")
-
-
-class TestOnly:
-    """A comparison of some conventions."""
-
-    POOL = ("--op", "maxpool", "--size", 112, "--kernel", 3, "--stride", 2)
-
-    def test_what_is_named_may_not_exist_there(self) -> None:
-        document = as_json(*self.POOL, "--only", "keras-causal", "--only", "pytorch-padding")
-        assert document["conventions"] == {"keras-causal": None, "pytorch-padding": None}
-        assert document["refused"] == {
-            "keras-causal": "not for maxpool",
-            "pytorch-padding": "the padding is not given",
-        }
-
-    @each_row(
-        "names",
-        [
-            "caff",
-            "zzz",
-            ",",
-        ],
-    )
-    def test_unknown_names(self, names: str) -> None:
-        result = onnxpad_runs("explain", *self.POOL, "--only", names)
-        assert (result.exit_code, result.stdout) == (2, "")
-        (_line,) = result.stderr.splitlines()

@@ -76,7 +76,7 @@ def test_commands_name_the_same_padding(path: Path) -> None:
             if total is not None and label in varied and all(len(path) == 1 for path in pads):
                 assert varied[label] == total
             # Conventions are about what the operator's own padding could be.
-            alone = not pads or (len(pads) == 1 and takes_nearest(context, site))
+            alone = not pads or (len(pads) == 1 and takes_nearest(context, site.op))
             if total is not None and label in fitted and alone:
                 found = fitted[label]
                 assert flat(found.pads) == total or (found.pads is None and found.padding.is_same)

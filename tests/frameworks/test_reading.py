@@ -82,38 +82,6 @@ def test_the_padding_in_front_of_an_operator(front: str, amounts: object) -> Non
     assert site.total == amounts
 
 
-@pytest.mark.parametrize(
-    ("front", "window", "fill", "as_own"),
-    [
-        ("a = Relu (x)", "Conv (a, w)", None, True),
-        ("a = Pad (x, p)", "Conv (a, w)", 0, True),
-        ("a = Pad (x, p, one)", "Conv (a, w)", 1, False),
-        ('a = Pad <mode = "edge"> (x, p)', "Conv (a, w)", None, False),
-        ("b = Pad (x, p, one) a = Pad (b, q)", "Conv (a, w)", None, False),
-        ("b = Pad (x, p, one) c = Relu (b) a = Pad (c, q, one)", "Conv (a, w)", 1, False),
-        ("b = Pad (x, p, one) a = Sub (b, one)", "Conv (a, w)", 0, True),
-        ("b = Pad (x, p, one) a = Erf (b)", "Conv (a, w)", None, False),
-        ("b = Pad (x, p) a = Sigmoid (b)", "Conv (a, w)", None, True),  # it is no step
-        ("a = Pad (x, p)", "MaxPool <kernel_shape = [3, 3]> (a)", 0, False),
-        ("a = Pad (x, p, lowest)", "MaxPool <kernel_shape = [3, 3]> (a)", float("-inf"), True),
-    ],
-)
-def test_the_number_that_pads_upstream_write(
-    front: str, window: str, fill: float | None, as_own: bool
-) -> None:
-    numbers = "float one = {1}, float lowest = {-inf}"
-    model = one(
-        f"{front} y = {window}",
-        inputs="float[1, 2, 9, 8] x",
-        initializers=f"{FRONT}, {numbers}",
-    )
-    graph = Graph.from_proto(model)
-    analysis, node = Analysis(graph), graph.tensor("y").producer
-    assert node is not None
-    site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
-    assert (site.front.fill, site.fills_as_own) == (fill, as_own)
-
-
 def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
     """Each `Pad` is listed once; lists of all ways to it would fill any memory."""
     steps = " ".join(
@@ -132,7 +100,7 @@ def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert site.front.amounts == ((1, 3), (2, 4))
     (path,) = site.front.pads
-    assert (len(steps_of(path)), site.front.fill) == (44, 0)
+    assert len(steps_of(path)) == 44
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ out reads only real elements.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
-from onnxpad.frameworks.conventions.question import AxisAnswer, Op
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op
 
 
 def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
@@ -36,11 +36,9 @@ def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
     return whole, *map(tuple, reads)
 
 
-def divisors(axis: AxisAnswer, *, counts: bool) -> Iterator[int]:
-    """The number by which each window that reads padding divides an average, in order."""
-    before, _, after = _parts(axis)
-    for index in (*before, *after):
-        yield _divisor(axis, index, counts=counts)
+def effects(op: Op, answer: Answer) -> Hashable:
+    """A value equal for two answers that compute the same on all axes."""
+    return tuple(effect(op, axis, counts=answer.counts) for axis in answer.axes)
 
 
 def _parts(axis: AxisAnswer) -> tuple[range, range, range]:

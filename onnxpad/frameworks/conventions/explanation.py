@@ -1,23 +1,25 @@
-"""Conventions compared for one operator at one size."""
+"""Conventions compared for one operator: at its size, and at all others.
+
+Away from the smallest sizes everything repeats with the stride, so at other sizes the conventions
+are evaluated at one long size for each remainder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from math import lcm
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.by_size import Survey, survey
-from onnxpad.frameworks.conventions.effect import effect
+from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.reaching import NumberChange, Reach, changes_to, reached
-from onnxpad.frameworks.conventions.table import (
-    CONVENTIONS,
-    PYTORCH_PADDING,
-    AbsentError,
-    conventions_for,
-)
+from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
+from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError, Convention
+
+_LONGEST = 4096
 
 
 class About(Struct, frozen=True):
@@ -27,8 +29,8 @@ class About(Struct, frozen=True):
         model: Path of the model, as given; empty for one in memory.
         node: Name of the node; in a body or function, with the way to it.
         padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
-        own: The padding that the model has there, its own and that of a `Pad` directly in front;
-            None if it is not known.
+        own: The padding that the model has there, its own and that of `Pad`s in front; None if it
+            is not known.
         ceil_mode: Whether it is a pool that rounds up.
     """
 
@@ -37,6 +39,31 @@ class About(Struct, frozen=True):
     padded: tuple[int, ...] = ()
     own: Answer | None = None
     ceil_mode: bool = False
+
+
+class Period(Struct, frozen=True):
+    """Sizes by their remainder by the period, and the conventions that compute the same there."""
+
+    remainders: tuple[int, ...]
+    agree: tuple[tuple[str, ...], ...]
+
+
+class Survey(Struct, frozen=True):
+    """Conventions compared at all long sizes, all axes having one remainder.
+
+    Attributes:
+        classes: The conventions that compute the same at this size and all long ones, in sets; each
+            is in one.
+        period: The common multiple of the strides, with which everything repeats.
+        since: A size from which on it does.
+        periods: The conventions that compute the same at sizes of some remainders; none where the
+            period is longer than 4,096.
+    """
+
+    classes: tuple[tuple[str, ...], ...]
+    period: int
+    since: int
+    periods: tuple[Period, ...]
 
 
 class ExplainReport(Struct, frozen=True, dict=True):
@@ -76,8 +103,8 @@ class ExplainReport(Struct, frozen=True, dict=True):
     @cached_property
     def survey(self) -> Survey:
         """Where conventions that compute the same at some sizes part at others."""
-        rows = conventions_for(self.question)
-        return survey(self.question, {name: rows[name] for names in self.agree for name in names})
+        names = [name for names in self.agree for name in names]
+        return survey(self.question, {name: CONVENTIONS[name] for name in names})
 
     @cached_property
     def same_as_model(self) -> tuple[str, ...]:
@@ -102,46 +129,62 @@ class ExplainReport(Struct, frozen=True, dict=True):
 
 
 def explained(
-    question: Question,
-    about: About | None = None,
-    *,
-    output: Sequence[int] | None = None,
-    only: Sequence[str] = (),
+    question: Question, about: About | None = None, *, output: Sequence[int] | None = None
 ) -> ExplainReport:
-    """Asks conventions (all, or only some) about an operator, which may be a model's.
+    """Asks all conventions about an operator, which may be a model's.
 
     An output size is one that is wanted: what gives it is told, too.
     """
-    known = conventions_for(question)
-    rows = {name: row for name, row in known.items() if not only or name in only}
-    answers: dict[str, Answer | None] = dict.fromkeys(only or (*CONVENTIONS, *rows))
+    answers: dict[str, Answer | None] = dict.fromkeys(CONVENTIONS)
+    rows = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
     refused: dict[str, str] = {}
-    for name in only:
-        if name not in known:
-            absent = f"not for {question.op}"
-            refused[name] = absent if name in CONVENTIONS else "the padding is not given"
-    groups: dict[Hashable, list[str]] = {}
+    found: dict[str, Hashable] = {}
     for name, row in rows.items():
         try:
-            answer = answers[name] = row.answer(question)
+            answers[name] = answer = row.answer(question)
+            found[name] = effects(question.op, answer)
         except AbsentError as error:
             refused[name] = str(error)
-            continue
-        groups.setdefault(effects(question.op, answer), []).append(name)
     reach = None
     if output is not None:
-        tried = {**known, PYTORCH_PADDING.name: PYTORCH_PADDING}
-        tried = {name: row for name, row in tried.items() if not only or name in only}
-        changes: Iterable[NumberChange] = ()
-        if about is not None and about.own is not None:
-            how = about.ceil_mode, bool(about.padded)
-            changes = changes_to(question.op, about.own, output, *how)
-        reach = reached(question, output, tried, tuple(changes))
-    return ExplainReport(
-        question, answers, refused, tuple(map(tuple, groups.values())), about, reach
-    )
+        reach = reached(question, output, rows)
+        # Which windows a pool that rounds up drops depends on whose the padding is.
+        if about and about.own and not (about.ceil_mode and about.padded):
+            changes = changes_to(question.op, about.own, output, about.ceil_mode)
+            reach = replace(reach, changes=tuple(changes))
+    return ExplainReport(question, answers, refused, _sets(found), about, reach)
 
 
-def effects(op: Op, answer: Answer) -> Hashable:
-    """A value equal for two answers that compute the same."""
-    return tuple(effect(op, axis, counts=answer.counts) for axis in answer.axes)
+def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
+    """The names that have equal keys, in sets."""
+    found: dict[Hashable, list[str]] = {}
+    for name, key in keys.items():
+        found.setdefault(key, []).append(name)
+    return tuple(map(tuple, found.values()))
+
+
+def survey(question: Question, conventions: Mapping[str, Convention]) -> Survey:
+    """Compares conventions that exist for a question at its size and at all long ones."""
+    period = lcm(*(window.stride for window in question.windows))
+    long = max(2 * (axis.window.extent + (axis.padding or 0)) for axis in question.axes)
+    since = long + period + -long % period
+    behaviour = {name: [_effects(question, row)] for name, row in conventions.items()}
+    found: dict[tuple[tuple[str, ...], ...], list[int]] = {}
+    for rest in range(period if period <= _LONGEST else 0):
+        asked = replace(question, sizes=(since + rest,) * len(question.sizes))
+        there = {name: _effects(asked, row) for name, row in conventions.items()}
+        existing = {name: each for name, each in there.items() if each is not None}
+        found.setdefault(_sets(existing), []).append(rest)
+        for name, each in there.items():
+            behaviour[name].append(each)
+    classes = _sets({name: tuple(each) for name, each in behaviour.items()})
+    periods = tuple(Period(tuple(rests), agree) for agree, rests in found.items())
+    return Survey(classes, period, since, periods)
+
+
+def _effects(question: Question, row: Convention) -> Hashable:
+    """The effect of a convention; None where it does not exist."""
+    try:
+        return effects(question.op, row.answer(question))
+    except AbsentError:
+        return None

@@ -34,11 +34,6 @@ class Axis(Struct, frozen=True):
     output_padding: int | None = None
     padded: bool = False
 
-    @property
-    def half(self) -> int:
-        """Half the window, which keeps the size at stride 1 if the extent is odd."""
-        return (self.window.extent - 1) // 2
-
 
 class Question(Struct, frozen=True):
     """An operator over some axes, for which conventions are asked.

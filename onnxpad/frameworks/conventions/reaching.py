@@ -1,18 +1,18 @@
 """Padding that gives an output size: the rule of the operator, and the conventions that reach it.
 
-The rule is exact, for all pads (begin, end) from 0 on. The paddings of a convention, and changes of
-a model's, are those few numbers around what is missing that give the size when they are tried.
+What it takes is exact. Numbers of a user are tried one by one, below extent and stride together:
+more makes whole windows of padding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.window import Window, halves
+from onnxpad.arithmetic.window import halves, pool_output_size
 from onnxpad.frameworks.conventions.question import (
     Answer,
     Axis,
@@ -28,19 +28,14 @@ _MOST = 64
 
 
 class Totals(Struct, frozen=True):
-    """Sums `begin + end` that give a size of the output.
+    """Sums `begin + end` that give a size of the output: each from the least to the most does.
 
-    Attributes:
-        least: The least sum; for a transposed convolution, what it has less its output_padding.
-        most: The greatest one. Each between them gives the same size.
-        begin: The least and the greatest begin with which they do.
-        ceil_mode: Whether it is about a pool that rounds up, each of whose pads is below its
-            kernel; more is that of a `Pad` in front.
+    Of a transposed convolution it is one, less its output_padding. With `ceil_mode` it is about
+    a pool that rounds up with pads divided evenly; otherwise any division gives the size.
     """
 
     least: int
     most: int
-    begin: tuple[int, int]
     ceil_mode: bool = False
 
 
@@ -65,12 +60,8 @@ class Need(Struct, frozen=True):
 class NumberChange(Struct, frozen=True):
     """A change of one thing that gives an axis of a model the output size asked for.
 
-    Attributes:
-        axis: The axis, by index.
-        what: `begin`, `end`, `output_padding` or `ceil_mode`.
-        now: What the model has.
-        least: The least number that gives the size.
-        most: The greatest one.
+    That is its `begin`, `end`, `output_padding` or `ceil_mode`, which is `now` what the model has:
+    each number from the least to the most gives the size.
     """
 
     axis: int
@@ -87,8 +78,7 @@ class Reach(Struct, frozen=True):
         output: The output size asked for, on each axis.
         needs: What it takes on each axis.
         conventions: The paddings of each convention that give it, 64 at most, those of the
-            least numbers first; none where it cannot. Each axis may take its numbers from another
-            one of them.
+            least numbers first; none where it cannot.
         refused: Why not, by name, for those that cannot.
         explicit: A padding in numbers that gives it, divided evenly; None if there is none.
         changes: What gives it in the model that an explanation is about, axis by axis.
@@ -107,13 +97,8 @@ class Reach(Struct, frozen=True):
         return all(need.totals for need in self.needs)
 
 
-def reached(
-    question: Question,
-    output: Sequence[int],
-    rows: Mapping[str, Convention],
-    changes: Sequence[NumberChange] = (),
-) -> Reach:
-    """The need of an output size, the paddings of some conventions and changes that meet it.
+def reached(question: Question, output: Sequence[int], rows: Mapping[str, Convention]) -> Reach:
+    """The need of an output size, and the paddings of some conventions that meet it.
 
     Only a padding or output_padding that the question gives is tried, if it gives one.
     """
@@ -123,24 +108,39 @@ def reached(
     refused: dict[str, str] = {}
     for name, row in rows.items():
         try:
-            answers = dict.fromkeys(_answers(row, question, wanted))
-            found[name] = tuple(islice(answers, _MOST))
+            found[name] = _answers(row, question, wanted)
         except AbsentError as error:
             found[name], refused[name] = (), str(error)
-    explicit = [_explicit(op, axis, each) for axis, each in zip(question.axes, needs, strict=True)]
-    answer = Answer(tuple(explicit)) if all(each.totals for each in needs) else None
-    return Reach(wanted, needs, found, refused, answer, tuple(changes))
+    explicit = None
+    if all(each.totals for each in needs):
+        pairs = zip(question.axes, needs, strict=True)
+        explicit = Answer(tuple(_explicit(op, axis, each) for axis, each in pairs))
+    return Reach(wanted, needs, found, refused, explicit)
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:
     """The need of an output size on one axis."""
-    size, window, given = axis.size, axis.window, axis.output_padding
-    bare = output_of(op, size, window, (0, 0), given or 0, ceil=False)
-    totals = tuple(_totals(op, axis, output))
+    size, window, given = axis.size, axis.window, axis.output_padding or 0
+    bare, stride = output_of(op, size, window, (0, 0), given, ceil=False), window.stride
     if op == "convtranspose":
-        most = _appended(axis)[-1]
-        return Need(size, output, bare, totals, min(output, bare - (given or 0) + most))
-    return Need(size, output, bare, totals, output if totals else bare)
+        crop, most = bare - given - output, _appended(axis)[-1]
+        totals = (Totals(crop, crop),) if crop + most >= 0 else ()
+        return Need(size, output, bare, totals, min(output, bare - given + most))
+    whole = (output - 1) * stride + window.extent - size  # the last window ends with the line
+    if whole + stride <= 0:
+        return Need(size, output, bare, (), bare)
+    # A pool computes a window that is too long by less than a stride once.
+    least = whole - stride + 1 if op != "conv" and output == 1 else whole
+    sums = [Totals(max(least, 0), whole + stride - 1)]
+    if op != "conv":
+        even = [
+            total
+            for total in range(max(whole - stride, 0), whole + stride + 1)
+            if -(-total // 2) < window.kernel
+            and pool_output_size(size, window, *halves(total, "end"), ceil_mode=True) == output
+        ]
+        sums += [Totals(even[0], even[-1], ceil_mode=True)] if even else []
+    return Need(size, output, bare, tuple(sums), output)
 
 
 def _appended(axis: Axis) -> Sequence[int]:
@@ -150,170 +150,83 @@ def _appended(axis: Axis) -> Sequence[int]:
     return range(max(axis.window.stride, axis.window.dilation))
 
 
-def _missing(op: Op, size: int, window: Window, output: int) -> int:
-    """The sum of pads with which the last window ends where the padded line does.
-
-    Of a transposed convolution what is too much, to crop.
-    """
-    if op == "convtranspose":
-        return output_of(op, size, window, (0, 0), 0, ceil=False) - output
-    return (output - 1) * window.stride + window.extent - size
-
-
-def _totals(op: Op, axis: Axis, output: int) -> Iterator[Totals]:
-    """The sums of pads by which windows over one axis are as many as asked for.
-
-    With `ceil_mode` the last of them may start in the end padding, and is dropped then.
-    """
-    size, stride, kernel = axis.size, axis.window.stride, axis.window.kernel
-    whole = _missing(op, size, axis.window, output)
-    if op == "convtranspose":
-        if (most := whole + _appended(axis)[-1]) >= 0:
-            yield Totals(whole, whole, (0, most))
-        return
-    # A pool computes a window that is too long by less than a stride once.
-    least = whole - stride + 1 if op != "conv" and output == 1 else whole
-    if (most := whole + stride - 1) >= 0:
-        yield Totals(max(least, 0), most, (0, most))
-    if op == "conv":
-        return
-    first = (output - 1) * stride - size + 1  # with any lower begin, the last starts in the end
-    for least, most, last in (
-        (whole - stride + 1, whole, kernel - 1),
-        (whole + 1, whole + stride, min(first + stride - 1, kernel - 1)),
-    ):
-        begin = max(first, 0), min(last, most)
-        sums = max(least, begin[0]), min(most, begin[1] + kernel - 1)
-        if begin[0] <= begin[1] and sums[0] <= sums[1]:
-            yield Totals(*sums, begin, ceil_mode=True)
-
-
 def _explicit(op: Op, axis: Axis, found: Need) -> AxisAnswer:
     """The least padding in numbers that gives a size, divided evenly."""
-    total = found.totals[0].least if found.totals else 0
-    appended = 0
+    total, appended = found.totals[0].least, 0
     if op == "convtranspose":
         appended = max(-total, 0) if axis.output_padding is None else axis.output_padding
     begin, end = halves(total + appended, "end")
     return AxisAnswer(axis.size, axis.window, begin, end, found.output, appended)
 
 
-# Conventions
-
-
-def _answers(row: Convention, question: Question, output: tuple[int, ...]) -> Iterator[Answer]:
+def _answers(row: Convention, question: Question, output: tuple[int, ...]) -> tuple[Answer, ...]:
     """The paddings of a convention that give an output size.
 
     Raises:
         AbsentError: There is none, or the convention does not exist there.
     """
     rule = row.rules.get(question.op)
-    takes = rule is not None and rule.takes
-    absent, has_any = None, False
-    for numbers in _numbers(rule, question, output) if rule else [question]:
+    choices = [
+        [*_numbers(rule, question.op, *pair)] if rule else []
+        for pair in zip(question.axes, output, strict=True)
+    ]
+    found: list[Answer] = []
+    refused: list[AbsentError] = []
+    for index in range(min(max(map(len, choices)), _MOST) if all(choices) else 0):
+        each = [numbers[min(index, len(numbers) - 1)] for numbers in choices]
+        pads, more = (None if None in one else one for one in zip(*each, strict=True))
         try:
-            answer = row.answer(numbers)
+            found.append(row.answer(replace(question, padding=pads, output_padding=more)))
         except AbsentError as error:
-            absent = absent or error
-            continue
-        if answer.output == output:
-            has_any = True
-            yield answer
-            if not takes:
-                return
-    if has_any:
-        return
-    if absent is not None:
-        raise absent
-    if takes and question.padding is None:
+            refused.append(error)
+    if found := [answer for answer in found if answer.output == output]:
+        return tuple(dict.fromkeys(found))
+    if refused:
+        raise refused[0]
+    if rule and rule.takes and question.padding is None:
         raise AbsentError("no number for both sides gives it")
     raise AbsentError(f"gives {'x'.join(map(str, row.answer(question).output))}")
 
 
-def _numbers(rule: PaddingRule, question: Question, output: tuple[int, ...]) -> Iterator[Question]:
-    """The question with the numbers that might give an output size, the same place of each axis."""
-    if question.op != "convtranspose":
-        if question.padding is not None or not rule.takes:
-            yield question
-            return
-        yield replace(question, padding=(0,) * len(output))
-    pairs = zip(question.axes, output, strict=True)
-    choices = [[*_tried(rule, question.op, *pair)] for pair in pairs]
-    for index in range(max(map(len, choices)) if all(choices) else 0):
-        each = [numbers[min(index, len(numbers) - 1)] for numbers in choices]
-        pads = tuple(pad for pad, _ in each if pad is not None)
-        appended = tuple(more for _, more in each if more is not None)
-        yield replace(question, padding=pads or None, output_padding=appended or None)
-
-
-def _tried(
+def _numbers(
     rule: PaddingRule, op: Op, axis: Axis, output: int
 ) -> Iterator[tuple[int | None, int | None]]:
-    """The paddings and output_paddings by which a rule may give a size, where a layer pads."""
-    stride, total = axis.window.stride, _missing(op, axis.size, axis.window, output)
-    if op != "convtranspose":
-        for pad in range(max(total - 2 * stride, 0) // 2, max(total + 2 * stride, 0) // 2 + 1):
-            asked = replace(axis, padding=pad, padded=True)
-            if rule.padding(asked, transposed=False).output == output:
-                yield pad, None
-    elif not rule.takes:
-        appends = rule.appends_given or rule.output == "parity"
-        for more in _appended(axis) if appends else [axis.output_padding]:
-            asked = replace(axis, output_padding=more)
-            if not appends or rule.padding(asked, transposed=True).output == output:
-                yield axis.padding, more
-    else:  # half of what is too much: the size itself, for a rule that is asked for that
-        least = max(-(-total // 2), 0) if axis.padding is None else axis.padding
-        most = least + len(_appended(axis)) if axis.padding is None else least
-        for pad in range(least, most + 1):
-            more = 2 * pad - total
-            if more >= 0 and axis.output_padding in {None, more}:
+    """The paddings and output_paddings of a user by which a rule gives a size."""
+    is_open, transposed = rule.takes and axis.padding is None, op == "convtranspose"
+    pads = range(axis.window.extent + axis.window.stride) if is_open else [axis.padding]
+    mores: Sequence[int | None] = _appended(axis) if transposed else [None]
+    for pad in pads:
+        if transposed and rule.takes:  # just one may give it
+            full = output_of(op, axis.size, axis.window, (pad or 0,) * 2, 0, ceil=False)
+            mores = [output - full] if output - full in _appended(axis) else []
+        for more, padded in product(mores, sorted({bool(pad), True})):  # or along another axis
+            asked = replace(axis, padding=pad, output_padding=more, padded=padded)
+            if rule.padding(asked, transposed=transposed).output == output:
                 yield pad, more
-
-
-# A model
+                break
 
 
 def changes_to(
-    op: Op, own: Answer, output: Sequence[int], ceil_mode: bool, padded: bool
+    op: Op, own: Answer, output: Sequence[int], ceil_mode: bool
 ) -> Iterator[NumberChange]:
-    """The changes of one thing that give an axis of a model the size asked for.
-
-    A part of its own padding may be that of a `Pad` in front (`padded`).
-    """
-    turned = op in {"maxpool", "avgpool"} and not padded
-    turned = turned and [*output] == [_given(op, axis, not ceil_mode) for axis in own.axes]
+    """The changes of one thing that give an axis of a model the output size asked for."""
+    turned = [_given(op, axis, not ceil_mode) for axis in own.axes] == [*output]
     for place, (axis, wanted) in enumerate(zip(own.axes, output, strict=True)):
         if axis.output == wanted:
             continue
-        if turned:
+        if turned and op in {"maxpool", "avgpool"}:
             to = int(not ceil_mode)
             yield NumberChange(place, "ceil_mode", int(ceil_mode), to, to)
-        if ceil_mode and padded:  # which windows are dropped depends on whose padding it is
-            continue
+        window = axis.window
         for what in ("end", "begin", *["output_padding"] * (op == "convtranspose")):
-            numbers = [*_changed(op, axis, what, wanted, ceil_mode)]
+            now: int = getattr(axis, what)
+            most = window.kernel if ceil_mode else now + window.extent + window.stride
+            if what == "output_padding":
+                most = max(window.stride, window.dilation)
+            changed = ((n, replace(axis, **{what: n})) for n in range(most))
+            numbers = [n for n, each in changed if _given(op, each, ceil_mode) == wanted]
             if numbers:
-                now: int = getattr(axis, what)
                 yield NumberChange(place, what, now, numbers[0], numbers[-1])
-
-
-def _changed(op: Op, own: AxisAnswer, what: str, output: int, ceil: bool) -> Iterator[int]:
-    """The numbers in the place of one that give an axis the size asked for."""
-    window = own.window
-    total = _missing(op, own.size, window, output)
-    if what == "output_padding":
-        numbers = range(max(window.stride, window.dilation))
-    else:
-        other = own.begin if what == "end" else own.end
-        near = total - other + own.output_padding
-        numbers = range(max(near - 2 * window.stride, 0), max(near + 2 * window.stride, 0) + 1)
-        if ceil and op != "convtranspose":
-            most = window.kernel if other < window.kernel else 0
-            numbers = range(numbers.start, min(numbers.stop, most))
-    for number in numbers:
-        if max(_given(op, replace(own, **{what: number}), ceil), 0) == output:
-            yield number
 
 
 def _given(op: Op, axis: AxisAnswer, ceil: bool) -> int:

@@ -9,7 +9,7 @@ Source: Apple, `MPSNNPaddingMethod`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -47,11 +47,25 @@ padding or an output_padding, from which it follows then; Keras's with an output
 (size - 1) * stride + extent % 2 + output_padding."""
 
 
-Demand = Callable[[Question], str]
-"""Why a convention does not exist for a question, in a few words; empty if it does."""
+Demand: TypeAlias = Literal[
+    "no dilation",
+    "no stride together with a dilation",
+    "stride 1 only",
+    "one axis only",
+    "one long axis only",
+    "the padding is not given",
+]
+"""Why a convention does not exist for a question."""
 
-Limit = Callable[[Axis, AxisAnswer], str]
-"""Why a convention has no such padding on an axis, in a few words; empty if it has."""
+_MET: Mapping[Demand, Callable[[Question], bool]] = {
+    "no dilation": lambda asked: not asked.is_dilated,
+    "no stride together with a dilation": lambda asked: not (asked.is_strided and asked.is_dilated),
+    "stride 1 only": lambda asked: not asked.is_strided,
+    "one axis only": lambda asked: len(asked.sizes) == 1,
+    "one long axis only": lambda asked: sum(each.extent > 1 for each in asked.windows) <= 1,
+    "the padding is not given": lambda asked: asked.padding is not None,
+}
+"""When it does."""
 
 
 class PaddingRule(Struct, frozen=True):
@@ -69,7 +83,10 @@ class PaddingRule(Struct, frozen=True):
         appends_given: Whether a transposed convolution appends the output_padding of a user.
         appends_missing: Whether it appends what it lacks of that length, unless a user's is.
         demands: The conditions without which it does not exist.
-        limits: What it refuses on an axis.
+        most: The most that it pads, if a framework refuses more.
+        appends_below: The same for the output_padding of a transposed convolution.
+        exact: Whether it refuses to give another output than size * stride, or to append a stride
+            for that, unless a user gives an output_padding.
     """
 
     amounts: Amounts
@@ -82,7 +99,33 @@ class PaddingRule(Struct, frozen=True):
     appends_given: bool = False
     appends_missing: bool = False
     demands: tuple[Demand, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    most: Literal["half the kernel", "the kernel less 1", ""] = ""
+    appends_below: Literal["the stride", "the stride or the dilation", ""] = ""
+    exact: bool = False
+
+    def unmet(self, question: Question) -> str:
+        """Why it does not exist for a question; empty if it does."""
+        return next((demand for demand in self.demands if not _MET[demand](question)), "")
+
+    def refusal(self, axis: Axis, found: AxisAnswer) -> str:
+        """Why a framework refuses what the rule gives on an axis; empty if it does not."""
+        window, size, stride = axis.window, axis.size, axis.window.stride
+        most = {"half the kernel": window.kernel // 2, "the kernel less 1": window.kernel - 1}
+        if found.begin > most.get(self.most, found.begin):
+            return f"pads at most {self.most}, not {found.begin}"
+        appended = found.output_padding
+        if self.output == "parity":
+            appended = found.output - (size - 1) * stride - window.extent % 2
+            if -(-found.output // stride) != size:
+                return f"TensorFlow's SAME does not reduce an output of {found.output} to {size}"
+        ends = {"the stride": stride, "the stride or the dilation": max(stride, window.dilation)}
+        if appended >= ends.get(self.appends_below, appended + 1):
+            return f"its output_padding is below {self.appends_below}, not {appended}"
+        is_reached = found.output == size * stride and appended < stride
+        is_asked = self.appends_given and axis.output_padding is not None
+        if self.exact and not is_reached and not is_asked:
+            return f"does not reach an output of {size * stride}"
+        return f"no output at size {size}" if found.output < 1 else ""
 
     def padding(self, axis: Axis, *, transposed: bool) -> AxisAnswer:
         """The pads and the output on one axis, whether a framework refuses them or not.
@@ -100,7 +143,7 @@ class PaddingRule(Struct, frozen=True):
             return axis.padding
         if self.usual == "least":
             return max(axis.window.extent - axis.window.stride + 1, 0) // 2
-        return axis.half if self.usual == "half" else 0
+        return (axis.window.extent - 1) // 2 if self.usual == "half" else 0
 
     def _gathered(self, axis: Axis, window: Window) -> AxisAnswer:
         size, stride = axis.size, window.stride

@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.conventions.question import OPS, Answer, Axis, AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.rules import Demand, Limit, PaddingRule
+from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
+from onnxpad.frameworks.conventions.rules import Demand, PaddingRule
 
 
 class AbsentError(UsageError):
@@ -46,209 +46,137 @@ class Convention(Struct, frozen=True):
         Raises:
             AbsentError: The convention does not exist there.
         """
-        rule = self.rules.get(question.op)
-        if rule is None:
-            raise AbsentError(f"not for {question.op}")
-        for demand in rule.demands:
-            if words := demand(question):
-                raise AbsentError(words)
-        axes = tuple(_on(axis, rule, question.op) for axis in question.axes)
-        return Answer(axes, self.counts and question.op == "avgpool")
+        op, rule = question.op, self.rules.get(question.op)
+        if (why := f"not for {op}" if rule is None else rule.unmet(question)) or rule is None:
+            raise AbsentError(why)
+        axes = tuple(rule.padding(each, transposed=op == "convtranspose") for each in question.axes)
+        for pair in zip(question.axes, axes, strict=True):
+            if why := rule.refusal(*pair):
+                raise AbsentError(why)
+        return Answer(axes, self.counts and op == "avgpool")
 
 
-def _on(axis: Axis, rule: PaddingRule, op: Op) -> AxisAnswer:
-    found = rule.padding(axis, transposed=op == "convtranspose")
-    for limit in rule.limits:
-        if words := limit(axis, found):
-            raise AbsentError(words)
-    if found.output < 1:
-        raise AbsentError(f"no output at size {axis.size}")
-    return found
-
-
-# Conditions
-
-
-def _apart(question: Question) -> str:
-    both = question.is_strided and question.is_dilated
-    return "no stride together with a dilation" if both else ""
-
-
-def _undilated(question: Question) -> str:
-    return "no dilation" if question.is_dilated else ""
-
-
-def _stride_1(question: Question) -> str:
-    return "stride 1 only" if question.is_strided else ""
-
-
-def _one_axis(question: Question) -> str:
-    return "" if len(question.sizes) == 1 else "one axis only"
-
-
-def _to_half_the_kernel(axis: Axis, found: AxisAnswer) -> str:
-    most = axis.window.kernel // 2
-    return f"pads at most half the kernel, {most}, not {found.begin}" if found.begin > most else ""
-
-
-def _below_kernel(axis: Axis, found: AxisAnswer) -> str:
-    kernel = axis.window.kernel
-    return (
-        f"pads less than the kernel, {kernel}, not {found.begin}" if found.begin >= kernel else ""
-    )
-
-
-def _torch_appends(axis: Axis, found: AxisAnswer) -> str:
-    stride, dilation, given = axis.window.stride, axis.window.dilation, axis.output_padding or 0
-    if given < max(stride, dilation):
-        return ""
-    return f"output_padding is below the stride {stride} or the dilation {dilation}, not {given}"
-
-
-def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
-    """PyTorch's `output_size` is one that an output_padding below the stride reaches."""
-    stride = axis.window.stride
-    wanted, least = axis.size * stride, found.output - found.output_padding
-    if axis.output_padding is not None or least <= wanted < least + stride:
-        return ""
-    return f"reaches {least} to {least + stride - 1} here, not {wanted}"
-
-
-def _paddle_appends(axis: Axis, found: AxisAnswer) -> str:
-    stride, appended = axis.window.stride, found.output_padding
-    return (
-        "" if appended < stride else f"output_padding is below the stride {stride}, not {appended}"
-    )
-
-
-def _onnx_appends(axis: Axis, found: AxisAnswer) -> str:
-    stride, appended = axis.window.stride, found.output_padding
-    return f"appends less than the stride, {stride}, not {appended}" if appended >= stride else ""
-
-
-def _keras_appends(axis: Axis, found: AxisAnswer) -> str:
-    stride = axis.window.stride
-    appended = found.output - (axis.size - 1) * stride - axis.window.extent % 2
-    if appended >= stride:
-        return f"output_padding is below the stride, {stride}, not {appended}"
-    if -(-found.output // stride) != axis.size:
-        return (
-            f"TensorFlow's SAME with stride {stride} does not reduce an output of {found.output} "
-            f"to {axis.size}"
-        )
-    return ""
-
-
-def _to_multiple(axis: Axis, found: AxisAnswer) -> str:
-    reached = found.output == axis.size * axis.window.stride
-    return "" if reached else "has no output_padding to reach size * stride"
-
-
-# Rules
-
-
-def _windows(rule: PaddingRule, *demands: Demand) -> dict[Op, PaddingRule]:
-    """A rule for convolutions and pools, whose pools have further demands."""
-    pool = replace(rule, demands=demands)
-    return {"conv": rule, "maxpool": pool, "avgpool": pool}
-
-
-def _pools(rule: PaddingRule, limit: Limit, *demands: Demand) -> dict[Op, PaddingRule]:
-    """A rule for pools that have a limit to the padding; demands are those of averages."""
-    pool = replace(rule, limits=(limit,))
-    return {"maxpool": pool, "avgpool": replace(pool, demands=demands)}
+def _for(
+    conv: PaddingRule | None = None,
+    pool: PaddingRule | None = None,
+    transposed: PaddingRule | None = None,
+    average: PaddingRule | None = None,
+) -> Mapping[Op, PaddingRule]:
+    """Rules by operator; averages have that of pools, unless they have their own."""
+    given: Mapping[Op, PaddingRule | None] = {
+        "conv": conv,
+        "maxpool": pool,
+        "avgpool": average or pool,
+        "convtranspose": transposed,
+    }
+    return {op: rule for op, rule in given.items() if rule is not None}
 
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
 # stride) outputs, the odd element at the end. Keras's averages and TensorFlow's count no padding.
 _SAME = PaddingRule("same")
+_SAME_UNDILATED = PaddingRule("same", demands=("no dilation",))
 _LOWER = PaddingRule("same", odd="begin")
 _NONE = PaddingRule("none")
 _HALF = PaddingRule("number", usual="half")
 _NUMBER = PaddingRule("number", takes=True)
 _HALF_OR_NUMBER = PaddingRule("number", usual="half", takes=True)
+_GIVEN = PaddingRule("number", takes=True, demands=("the padding is not given",))
 
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_CROP_SAME = PaddingRule("same", appends_missing=True)
-# Keras appends to its valid, too: size * stride + max(extent - stride, 0) outputs.
-_CROP_NONE = PaddingRule("none", appends_missing=True)
+_APART: tuple[Demand, ...] = ("no stride together with a dilation",)
+_CROP_SAME = PaddingRule("same", appends_missing=True, demands=_APART)
 _TORCH_TRANSPOSED = PaddingRule(
-    "number", usual="half", takes=True, appends_given=True, appends_missing=True,
-    limits=(_torch_appends, _torch_reaches),
-)  # fmt: skip
+    "number",
+    usual="half",
+    takes=True,
+    appends_given=True,
+    appends_missing=True,
+    appends_below="the stride or the dilation",
+    exact=True,
+)
+_TORCH_POOL = PaddingRule("number", takes=True, most="half the kernel")
+_CEIL = replace(
+    _NUMBER, rounding="up if padded", most="the kernel less 1", demands=("no dilation",)
+)
+_ASKED = PaddingRule("same", usual="half", takes=True, output="asked", appends_missing=True)
 
 
-def _onnx(rule: PaddingRule) -> dict[Op, PaddingRule]:
-    """The specification's: size * stride outputs, or less where the full output is shorter."""
-    return {**_windows(rule), "convtranspose": replace(rule, appends_given=True)}
-
-
-def _demanding(rule: PaddingRule, *demands: Demand) -> PaddingRule:
-    return replace(rule, demands=demands)
+def _averaging(rule: PaddingRule) -> PaddingRule:
+    """A rule of PyTorch, whose averages have no dilation."""
+    return replace(rule, demands=(*rule.demands, "no dilation"))
 
 
 _TENSORFLOW = "TensorFlow, core/framework/kernel_shape_util.cc"
 _TORCH = "PyTorch, torch.nn, 'Shape' of each layer"
 _COREML = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
+_UNDILATED = replace(_HALF_OR_NUMBER, demands=("no dilation",))
 
 _ROWS = (
     # `tf.nn.conv2d` alone has a stride together with a dilation.
-    Convention(
-        "tensorflow-same",
-        _TENSORFLOW,
-        {**_windows(_SAME, _undilated), "convtranspose": _demanding(_CROP_SAME, _apart)},
-    ),
+    Convention("tensorflow-same", _TENSORFLOW, _for(_SAME, _SAME_UNDILATED, _CROP_SAME)),
     # `compute_conv_transpose_output_shape` has size * stride outputs, too.
     Convention(
         "keras-same",
         "Keras, padding='same', which is TensorFlow's",
-        {
-            **_windows(_SAME, _undilated),
-            "conv": _demanding(_SAME, _apart),
-            "convtranspose": _demanding(_CROP_SAME, _apart),
-        },
+        _for(replace(_SAME, demands=_APART), _SAME_UNDILATED, _CROP_SAME),
     ),
     # `ComputeOutSize` and `ComputePaddingWithOffset`: TensorFlow's formula, dilation included.
     Convention(
         "tflite",
         "TensorFlow Lite, lite/kernels/padding.h",
-        {**_windows(_SAME, _undilated), "convtranspose": _demanding(_CROP_SAME, _undilated)},
+        _for(_SAME, _SAME_UNDILATED, replace(_CROP_SAME, demands=("no dilation",))),
     ),
-    # As specified, dilation included. Runtimes differ where the extent is below the stride, and in
-    # pools with a dilation. onnxruntime crops nothing of a full output that is too short.
-    Convention("onnx-same-upper", "ONNX, auto_pad of each operator", _onnx(_SAME)),
-    Convention("onnx-same-lower", "ONNX, auto_pad of each operator", _onnx(_LOWER)),
+    # As specified, dilation included: size * stride outputs of transposed ones, or less where the
+    # full output is shorter. Runtimes differ where the extent is below the stride, and in pools
+    # with a dilation. onnxruntime crops nothing of a full output that is too short.
+    *(
+        Convention(
+            f"onnx-same-{name}",
+            "ONNX, auto_pad of each operator",
+            _for(rule, rule, replace(rule, appends_given=True)),
+        )
+        for name, rule in (("upper", _SAME), ("lower", _LOWER))
+    ),
     # `coreml` and `coreml-top-left` below are the frameworks, as `repad --to` takes them; these are
     # their conventions for SAME, as `explain` lists them.
-    Convention("coreml-same", _COREML, _windows(_SAME, _undilated), counts=True),
-    Convention("coreml-same-top-left", _COREML, _windows(_LOWER, _undilated), counts=True),
+    Convention("coreml-same", _COREML, _for(_SAME, _SAME_UNDILATED), counts=True),
+    Convention(
+        "coreml-same-top-left",
+        _COREML,
+        _for(_LOWER, replace(_SAME_UNDILATED, odd="begin")),
+        counts=True,
+    ),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
     # input of that size, so that it has size * stride outputs only by chance.
     Convention(
         "paddle-same",
         "PaddlePaddle, UpdatePaddingAndDilation in phi/kernels/cpu/conv_util.h",
-        {
-            **_windows(_SAME, _undilated),
-            "conv": PaddingRule("same", undilated=True),
-            "convtranspose": PaddingRule(
-                "input", undilated=True, appends_given=True, limits=(_paddle_appends,)
-            ),
-        },
+        _for(
+            PaddingRule("same", undilated=True),
+            _SAME_UNDILATED,
+            PaddingRule("input", undilated=True, appends_given=True, appends_below="the stride"),
+        ),
     ),
     # `_pooling_same_mode_padding_lr` in aten/src/ATen/native/Pool.h: the odd element at the end.
     Convention(
         "pytorch-same",
         "PyTorch, padding='same' in torch/nn/modules/conv.py",
-        {"conv": _demanding(_SAME, _stride_1)},
+        _for(replace(_SAME, demands=("stride 1 only",))),
     ),
     # The SAME of PyTorch's users. An odd extent gives SAME's output size, an even one an output
     # less where the size is one above a multiple of the stride.
     Convention(
         "pytorch-half",
         "PyTorch, padding = dilation * (kernel - 1) // 2, as torchvision has it",
-        {"conv": _HALF, **_pools(_HALF, _to_half_the_kernel, _undilated), "convtranspose": _HALF},
+        _for(
+            _HALF,
+            half := replace(_HALF, most="half the kernel"),
+            _HALF,
+            average=_averaging(half),
+        ),
         counts=True,
     ),
     # `ConvolutionLayer::compute_output_shape` computes a window that is longer than the padded line
@@ -257,21 +185,18 @@ _ROWS = (
     Convention(
         "caffe",
         "Caffe, src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, pooling_layer.cpp",
-        {
-            **_windows(
-                replace(_HALF_OR_NUMBER, rounding="up if padded", limits=(_below_kernel,)),
-                _undilated,
-            ),
-            "conv": replace(_HALF_OR_NUMBER, rounding="toward 0"),
-            "convtranspose": _HALF_OR_NUMBER,
-        },
+        _for(
+            replace(_HALF_OR_NUMBER, rounding="toward 0"),
+            replace(_CEIL, usual="half"),
+            _HALF_OR_NUMBER,
+        ),
         counts=True,
     ),
     # One number for both sides, so no SAME with an odd total.
     Convention(
         "cudnn",
         "cuDNN API reference, cudnnGetConvolutionNdForwardOutputDim and cudnnGetPoolingNd...",
-        {**_windows(_HALF_OR_NUMBER, _undilated), "convtranspose": _HALF_OR_NUMBER},
+        _for(_HALF_OR_NUMBER, _UNDILATED, _HALF_OR_NUMBER),
         counts=True,
     ),
     # `pooling_output_shape_pad_lr` drops a last window that would start in the end padding. An
@@ -279,114 +204,66 @@ _ROWS = (
     Convention(
         "pytorch-ceil",
         "PyTorch, aten/src/ATen/native/Pool.h",
-        _pools(replace(_NUMBER, rounding="up"), _to_half_the_kernel, _undilated),
+        _for(
+            pool=(up := replace(_TORCH_POOL, rounding="up")),
+            average=_averaging(up),
+        ),
         counts=True,
     ),
-    Convention(
-        "caffe-ceil",
-        "Caffe, src/caffe/layers/pooling_layer.cpp",
-        {
-            op: replace(
-                _NUMBER, rounding="up if padded", limits=(_below_kernel,), demands=(_undilated,)
-            )
-            for op in ("maxpool", "avgpool")
-        },
-        counts=True,
-    ),
+    Convention("caffe-ceil", "Caffe, src/caffe/layers/pooling_layer.cpp", _for(pool=_CEIL), True),
     # A last window that starts in the end padding is kept, unlike PyTorch's.
     Convention(
         "paddle-ceil",
         "PaddlePaddle, PoolOutputSize in phi/kernels/funcs/pooling.h",
-        {
-            op: replace(_NUMBER, rounding="up, kept", demands=(_undilated,))
-            for op in ("maxpool", "avgpool")
-        },
+        _for(pool=replace(_NUMBER, rounding="up, kept", demands=("no dilation",))),
     ),
+    # Keras's transposed appends, too: size * stride + max(extent - stride, 0) outputs.
     Convention(
         "tensorflow-valid",
         _TENSORFLOW,
-        {**_windows(_NONE, _apart), "convtranspose": _demanding(_CROP_NONE, _apart)},
+        _for(_NONE, apart := replace(_NONE, demands=_APART), replace(apart, appends_missing=True)),
     ),
     # `_compute_causal_padding`: no output reads a later input.
     Convention(
         "keras-causal",
         "Keras, src/layers/convolutional/conv1d.py",
-        {"conv": _demanding(PaddingRule("causal"), _one_axis, _apart)},
+        _for(PaddingRule("causal", demands=("one axis only", *_APART))),
     ),
     # `compute_conv_transpose_output_shape`; the crop is SAME's on an input of that length.
     Convention(
         "keras-output-padding",
         "Keras, src/backend/common/backend_utils.py",
-        {
-            "convtranspose": replace(
-                _CROP_SAME, output="parity", demands=(_apart,), limits=(_keras_appends,)
-            )
-        },
+        _for(transposed=replace(_CROP_SAME, output="parity", appends_below="the stride")),
     ),
     # `_ConvTransposeNd._output_padding`: the one given, or the one that reaches size * stride.
-    Convention("pytorch-output-padding", _TORCH, {"convtranspose": _TORCH_TRANSPOSED}),
+    Convention("pytorch-output-padding", _TORCH, _for(transposed=_TORCH_TRANSPOSED)),
     Convention(
         "onnx-output-shape",
         "ONNX ConvTranspose, output_shape",
-        {
-            "convtranspose": PaddingRule(
-                "same",
-                odd="begin",
-                usual="half",
-                takes=True,
-                output="asked",
-                appends_missing=True,
-                limits=(_onnx_appends,),
-            )
-        },
+        _for(transposed=replace(_ASKED, odd="begin", appends_below="the stride")),
     ),
     # VALID, of which the elements from `padding` on are kept, as many as are wanted.
     Convention(
         "tensorflow-crop",
         "VALID, then a slice (tf.slice, Keras Cropping1D to Cropping3D)",
-        {
-            "convtranspose": PaddingRule(
-                "begin",
-                usual="half",
-                takes=True,
-                output="asked",
-                appends_missing=True,
-                demands=(_apart,),
-            )
-        },
+        _for(transposed=replace(_ASKED, amounts="begin", demands=_APART)),
+    ),
+    # About nothing without a padding that a user gives.
+    Convention(
+        "pytorch-padding",
+        _TORCH,
+        _for(
+            _GIVEN,
+            given := replace(_GIVEN, most="half the kernel"),
+            replace(_GIVEN, appends_given=True, appends_below="the stride or the dilation"),
+            _averaging(given),
+        ),
+        counts=True,
     ),
 )
 
 CONVENTIONS: Mapping[str, Convention] = {row.name: row for row in _ROWS}
 """All conventions by name."""
-
-PYTORCH_PADDING = Convention(
-    "pytorch-padding",
-    _TORCH,
-    {
-        "conv": _NUMBER,
-        **_pools(_NUMBER, _to_half_the_kernel, _undilated),
-        "convtranspose": replace(_NUMBER, appends_given=True, limits=(_torch_appends,)),
-    },
-    counts=True,
-)
-"""PyTorch with the padding that a user gives; apart, since it is about nothing without one."""
-
-
-def conventions_for(question: Question) -> Mapping[str, Convention]:
-    """The conventions to compare: those named for the operator, `pytorch-padding` if one is given.
-
-    Those that have no rule for the operator are left out; others may still not exist there.
-    """
-    found = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
-    if question.padding is not None:
-        found[PYTORCH_PADDING.name] = PYTORCH_PADDING
-    return found
-
-
-def source_of(name: str) -> str:
-    """Where a convention is written down."""
-    return PYTORCH_PADDING.source if name == PYTORCH_PADDING.name else CONVENTIONS[name].source
 
 
 # Frameworks
@@ -464,11 +341,13 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
     return replace(row, rules={**row.rules, "convtranspose": transposed})
 
 
-_REACHING = replace(_HALF_OR_NUMBER, limits=(_to_multiple,))
+_REACHING = replace(_HALF_OR_NUMBER, exact=True)
 
 
 _VALID = _rows("tensorflow-valid")
-_CAUSAL = _rows("keras-causal")
+# A convolution whose window is longer than 1 along one axis alone is one over a line.
+_LINE = _for(PaddingRule("causal", demands=("one long axis only", *_APART)))
+_CAUSAL = (replace(CONVENTIONS["keras-causal"], rules=_LINE),)
 
 _FRAMEWORKS = (
     Framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
@@ -481,8 +360,8 @@ _FRAMEWORKS = (
             *_rows("pytorch-same"),
             _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least")),
         ),
-        (PYTORCH_PADDING,),
-        by_number=(PYTORCH_PADDING,),
+        _rows("pytorch-padding"),
+        by_number=_rows("pytorch-padding"),
         by_ceil=_rows("pytorch-ceil"),
     ),
     Framework(
@@ -493,7 +372,7 @@ _FRAMEWORKS = (
         "paddle",
         "PaddlePaddle",
         _rows("paddle-same"),
-        by_number=(replace(PYTORCH_PADDING, counts=False),),
+        by_number=(replace(CONVENTIONS["pytorch-padding"], counts=False),),
         by_ceil=_rows("paddle-ceil"),
     ),
     Framework("coreml", "CoreML", _rows("coreml-same")),

@@ -1,25 +1,32 @@
 """One line of PyTorch, of Keras and of ONNX that computes what a convention computes at one size.
 
 `x` is the data, `w` the weight, `n` the number of filters, `g` of groups. PyTorch and ONNX have the
-channels first, Keras last. A line is empty where there is none, as for an average whose divisor
-differs from what the framework divides by.
+channels first, Keras last. Whether numbers compute the same is told by their effect. A line is
+empty where there is none, and Keras has one where a word of its own says it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import end_read
-from onnxpad.frameworks.conventions.effect import divisors
+from onnxpad.frameworks.conventions.effect import effects, taps
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 
-KERAS_NAMES = {
-    "same": frozenset({"tensorflow-same", "keras-same"}),
-    "causal": frozenset({"keras-causal"}),
+_WORDS = {"keras-same": "same", "keras-causal": "causal", "tensorflow-valid": "valid"}
+"""Keras's own words for padding, by the convention that they stand for."""
+_LAYERS = {
+    "conv": ("Conv", "Conv", "Conv"),
+    "convtranspose": ("ConvTranspose", "Conv", "ConvTranspose"),
+    "maxpool": ("MaxPool", "MaxPooling", "MaxPool"),
+    "avgpool": ("AvgPool", "AveragePooling", "AveragePool"),
 }
-"""Keras's own words for padding, with the conventions that they stand for."""
+"""The names of an operator in PyTorch, in Keras before the rank, and in ONNX."""
+
+_Pads = Sequence[tuple[int, int]]
 
 
 def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
@@ -29,13 +36,13 @@ def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> di
     """
     transposed = question.op == "convtranspose"
     return {
-        "pytorch": (_torch_transposed if transposed else _torch)(question, answer, names),
+        "pytorch": (_transposed if transposed else _torch)(question, answer, names),
         "keras": _keras(question, answer, names),
-        "onnx": (_onnx if transposed else _onnx_slide)(question, answer, answer.pads),
+        "onnx": _onnx(question, answer),
     }
 
 
-def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None) -> dict[str, str]:
+def written_pad(pads: _Pads, mode: str, value: float | None) -> dict[str, str]:
     """How to write a `Pad` of the last axes of data with its channels first.
 
     Its fill is None where it is not known.
@@ -43,233 +50,143 @@ def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None)
     modes = {"reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
     if mode == "constant" and value is not None:
         modes[mode] = f", value={value:g}" if value else ""
-    torch = _torch_pad(pads, modes[mode]) if mode in modes else ""
-    keras = f"{_amounts('ZeroPadding', pads)}(x)" if mode == "constant" and value == 0 else ""
+    torch = _pad(pads, modes[mode]) if mode in modes else ""
+    amounts = pads[0] if len(pads) == 1 else (*pads,)
+    keras = f"ZeroPadding{len(pads)}D({amounts})(x)" if mode == "constant" and value == 0 else ""
     return {"pytorch": torch, "keras": keras, "onnx": ""}
 
 
-# PyTorch
-
-
-def _torch_pad(pads: Sequence[tuple[int, int]], further: str = "", data: str = "x") -> str:
+def _pad(pads: _Pads, further: str = "", data: str = "x") -> str:
     amounts = ", ".join(f"{begin}, {end}" for begin, end in reversed(pads))
     return f"F.pad({data}, ({amounts}){further})"
 
 
 def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
-    op, rank = question.op, len(answer.axes)
-    layer = {
-        "conv": f"Conv{rank}d(c, n, ",
-        "maxpool": f"MaxPool{rank}d(",
-        "avgpool": f"AvgPool{rank}d(",
-    }
-    slide = _slide(question, answer, "dilation")
+    op, axes = question.op, answer.axes
+    layer = f"nn.{_LAYERS[op][0]}{len(axes)}d("
+    slide = ["c, n"] * (op == "conv") + _slide(question, answer, "stride", "dilation")
     if "pytorch-same" in names:
-        return f"nn.{layer[op]}{slide}, padding='same')"
-    if op == "avgpool" and _is_dilated(answer):
+        return f"{layer}{', '.join(slide)}, padding='same')"
+    if op == "avgpool" and any(axis.window.dilation > 1 for axis in axes):
         return ""
-    own = _torch_pads(op, answer)
-    if own is not None:
-        return f"nn.{layer[op]}{', '.join((slide, *own))})"
-    pads = [(axis.begin, _end(axis)) for axis in answer.axes]
-    pool = f"nn.{layer[op]}{slide})"
-    if op == "maxpool":
-        return f"{pool}({_torch_pad(pads, ', value=-torch.inf')})"
-    return f"{pool}({_torch_pad(pads)})" if op == "conv" or _divides_by_kernel(answer) else ""
+    begins = [axis.begin for axis in axes]
+    own = [f"padding={_short(begins)}"] * any(begins)
+    if op == "conv" or all(axis.begin <= axis.window.kernel // 2 for axis in axes):
+        for ceil, counts in _modes(op, (True, False)):
+            if _computes(op, answer, [(pad, pad) for pad in begins], ceil=ceil, counts=counts):
+                own += ["ceil_mode=True"] * ceil
+                own += ["count_include_pad=False"] * (op == "avgpool" and not counts)
+                return f"{layer}{', '.join((*slide, *own))})"
+    pads = _read(answer)
+    if op == "avgpool":  # of nothing is 0 there, and perhaps no number elsewhere
+        reads = all(
+            axis.window.extent > axis.begin and taps(axis, axis.output - 1) for axis in axes
+        )
+        if not reads or not _computes(op, answer, pads, counts=True):
+            return ""
+    return f"{layer}{', '.join(slide)})({_pad(pads, ', value=-torch.inf' * (op == 'maxpool'))})"
 
 
-def _torch_pads(op: Op, answer: Answer) -> list[str] | None:
-    """PyTorch's own arguments for the padding; None where they do not give the same."""
-    numbers = tuple(axis.begin for axis in answer.axes)
-    pads = [(pad, pad) for pad in numbers]
-    padding = [f"padding={_short(numbers)}"] if any(numbers) else []
-    if op == "conv":
-        return padding if _gives(answer, pads, ceil=False) else None
-    if any(axis.begin > axis.window.kernel // 2 for axis in answer.axes):
-        return None
-    for ceil_mode in (False, True):
-        if not _gives(answer, pads, ceil=ceil_mode):
-            continue
-        rounding = ["ceil_mode=True"] if ceil_mode else []
-        if op == "maxpool":
-            return padding + rounding
-        counts = _counting(answer, pads, (True, False))
-        if counts is not None:
-            return padding + rounding + ([] if counts else ["count_include_pad=False"])
-    return None
-
-
-def _gives(answer: Answer, pads: Sequence[tuple[int, int]], *, ceil: bool) -> bool:
-    """Whether pads give the number of outputs."""
-    op: Op = "maxpool" if ceil else "conv"
-    return answer.output == tuple(
-        output_of(op, axis.size, axis.window, pair, 0, ceil=ceil)
-        for axis, pair in zip(answer.axes, pads, strict=True)
-    )
-
-
-def _torch_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
-    rank = len(answer.axes)
-    slide = _slide(question, answer, "dilation")
-    ends = [axis.end - axis.output_padding for axis in answer.axes]
-    begins = [axis.begin for axis in answer.axes]
-    appended = [begin - end for begin, end in zip(begins, ends, strict=True)]
-    most = [max(axis.window.stride, axis.window.dilation) for axis in answer.axes]
+def _transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
+    axes = answer.axes
+    layer = f"nn.ConvTranspose{len(axes)}d("
+    slide = ["c, n", *_slide(question, answer, "stride", "dilation")]
+    begins = [axis.begin for axis in axes]
+    most = [max(axis.window.stride, axis.window.dilation) for axis in axes]
+    appended = [axis.begin - axis.end + axis.output_padding for axis in axes]
     if all(0 <= each < limit for each, limit in zip(appended, most, strict=True)):
-        chosen = [f"padding={_short(begins)}"] if any(begins) else []
-        chosen += [f"output_padding={_short(appended)}"] if any(appended) else []
-        return f"nn.ConvTranspose{rank}d({', '.join(('c, n', slide, *chosen))})"
-    crops = [(-begin, -end) for begin, end in zip(begins, ends, strict=True)]
-    return _torch_pad(crops, data=f"nn.ConvTranspose{rank}d(c, n, {slide})(x)")
-
-
-# Keras
+        slide += [f"padding={_short(begins)}"] * any(begins)
+        slide += [f"output_padding={_short(appended)}"] * any(appended)
+        return f"{layer}{', '.join(slide)})"
+    crops = [(-axis.begin, axis.output_padding - axis.end) for axis in axes]
+    return _pad(crops, data=f"{layer}{', '.join(slide)})(x)")
 
 
 def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
-    op, rank = question.op, len(answer.axes)
-    if ("pool" in op and question.is_dilated) or (op == "convtranspose" and question.grouped):
-        return ""
-    if question.is_strided and _is_dilated(answer):
-        return ""
-    slide = _slide(question, answer, "" if "pool" in op else "dilation_rate")
-    layer = {
-        "conv": f"Conv{rank}D(n, {slide}",
-        "convtranspose": f"Conv{rank}DTranspose(n, {slide}",
-        "maxpool": f"MaxPooling{rank}D({slide}",
-        "avgpool": f"AveragePooling{rank}D({slide}",
-    }[op]
-    for word, known in KERAS_NAMES.items():
-        if known.intersection(names):
-            return f"{layer}, padding='{word}')"
-    if op == "convtranspose":
-        # Keras's valid appends zeros where the extent is below the stride.
-        kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
-        pairs = zip(answer.axes, kept, strict=True)
-        crops = [(axis.begin, axis.end - axis.output_padding + more) for axis, more in pairs]
-        if any(end < 0 for _, end in crops):
-            return ""
-        return (
-            f"{_amounts('Cropping', crops)}({layer})(x))" if any(map(any, crops)) else f"{layer})"
-        )
-    pads = [(axis.begin, _end(axis)) for axis in answer.axes]
-    if not any(map(any, pads)):
-        return f"{layer})"
-    if op == "maxpool":
-        amounts = ", ".join(f"({begin}, {end})" for begin, end in [(0, 0), *pads, (0, 0)])
-        return f"{layer})(ops.pad(x, ({amounts}), constant_values=-np.inf))"
-    fills_zero = op == "conv" or (op == "avgpool" and _divides_by_kernel(answer))
-    return f"{layer})({_amounts('ZeroPadding', pads)}(x))" if fills_zero else ""
-
-
-def _amounts(layer: str, pads: Sequence[tuple[int, int]]) -> str:
-    """A layer with a pair of amounts on one axis, or a tuple of pairs on more."""
-    amounts = ", ".join(f"({begin}, {end})" for begin, end in pads)
-    return f"{layer}{len(pads)}D({amounts if len(pads) == 1 else f'({amounts})'})"
-
-
-# ONNX
-
-
-def _onnx_slide(question: Question, answer: Answer, own: Sequence[tuple[int, int]]) -> str:
     op = question.op
-    read = [(axis.begin, _end(axis)) for axis in answer.axes]
-    for pads, ceil_mode in ((own, False), (own, True), (read, False)):
-        if ceil_mode and op == "conv":
-            continue
-        pairs = zip(answer.axes, pads, strict=True)
-        below = all(max(pair) < axis.window.kernel for axis, pair in pairs)
-        if not _gives(answer, pads, ceil=ceil_mode) or not (op == "conv" or below):
-            continue
-        further = ["ceil_mode=1"] if ceil_mode else []
-        if op == "avgpool":
-            counts = _counting(answer, pads, (False, True))
-            if counts is None:
-                continue
-            further += ["count_include_pad=1"] if counts else []
-        return _onnx(question, answer, pads, further)
-    return ""
+    word = next((word for name, word in _WORDS.items() if name in names), "")
+    is_absent = question.is_strided or "pool" in op if question.is_dilated else False
+    if not word or is_absent or (question.grouped and op == "convtranspose"):
+        return ""
+    slide = ["n"] * ("pool" not in op) + _slide(question, answer, "strides", "dilation_rate")
+    layer = f"{_LAYERS[op][1]}{len(answer.axes)}D{'Transpose' * (op == 'convtranspose')}"
+    return f"{layer}({', '.join(slide)}, padding='{word}')"
 
 
-def _onnx(
-    question: Question,
-    answer: Answer,
-    pads: Sequence[tuple[int, int]],
-    further: Sequence[str] = (),
-) -> str:
+def _onnx(question: Question, answer: Answer) -> str:
+    found = next(_onnx_pads(question.op, answer), None)
+    if found is None:
+        return ""
+    pads, further = found
     windows = [axis.window for axis in answer.axes]
-    names = {"conv": "Conv", "maxpool": "MaxPool", "avgpool": "AveragePool"}
-    name = names.get(question.op, "ConvTranspose")
     lists = {
-        "kernel_shape": [window.kernel for window in windows],
-        "strides": [window.stride for window in windows],
-        "dilations": [window.dilation for window in windows],
-        "pads": [begin for begin, _ in pads] + [end for _, end in pads],
-        "output_padding": list(answer.output_padding),
+        "kernel_shape": ([window.kernel for window in windows], 0),
+        "strides": ([window.stride for window in windows], 1),
+        "dilations": ([window.dilation for window in windows], 1),
+        "pads": ([begin for begin, _ in pads] + [end for _, end in pads], 0),
+        "output_padding": ([*answer.output_padding], 0),
     }
-    usual = {"kernel_shape": None, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
-    shown = [f"{key}={each}" for key, each in lists.items() if {*each} != {usual[key]}]
-    shown += ["group=g"] * question.grouped
-    return f"{name} <{', '.join((*shown, *further))}>"
+    told = [f"{key}={each}" for key, (each, usual) in lists.items() if {*each} != {usual}]
+    told += ["group=g"] * question.grouped + further
+    return f"{_LAYERS[question.op][2]} <{', '.join(told)}>"
 
 
-# Shared
+def _onnx_pads(op: Op, answer: Answer) -> Iterator[tuple[_Pads, list[str]]]:
+    """The pads, with further attributes, that compute an answer."""
+    if op == "convtranspose":
+        yield answer.pads, []
+        return
+    for pads in (answer.pads, _read(answer)):
+        pairs = zip(answer.axes, pads, strict=True)
+        if op == "conv" or all(max(pair) < axis.window.kernel for axis, pair in pairs):
+            for ceil, counts in _modes(op, (False, True)):
+                if _computes(op, answer, pads, ceil=ceil, counts=counts):
+                    yield pads, ["ceil_mode=1"] * ceil + ["count_include_pad=1"] * counts
 
 
-def _slide(question: Question, answer: Answer, dilation: str) -> str:
-    """Kernel, stride, dilation and groups as arguments; a pool's stride is always said."""
-    windows = [axis.window for axis in answer.axes]
-    strides = [window.stride for window in windows]
-    dilations = [window.dilation for window in windows]
-    told = [_short([window.kernel for window in windows])]
-    word = "strides" if dilation in {"", "dilation_rate"} else "stride"
-    if {*strides} != {1} or question.op in {"maxpool", "avgpool"}:
-        told.append(f"{word}={_short(strides)}")
-    if {*dilations} != {1}:
-        told.append(f"{dilation}={_short(dilations)}")
-    if question.grouped:
-        told.append("groups=g")
-    return ", ".join(told)
+def _modes(op: Op, counting: tuple[bool, bool]) -> Iterator[tuple[bool, bool]]:
+    """Whether an operator may round up, and count its padding in averages, the usual one first."""
+    ceils = (False,) if op == "conv" else (False, True)
+    return product(ceils, counting if op == "avgpool" else (False,))
 
 
-def _short(numbers: Sequence[int]) -> str:
-    """One number where all are the same."""
-    return str(numbers[0]) if len({*numbers}) == 1 else f"({', '.join(map(str, numbers))})"
+def _computes(
+    op: Op, answer: Answer, pads: _Pads, *, ceil: bool = False, counts: bool = False
+) -> bool:
+    """Whether an operator with these numbers computes what an answer says."""
+    axes = [
+        replace(
+            axis,
+            begin=pair[0],
+            end=pair[1],
+            output=output_of(op if ceil else "conv", axis.size, axis.window, pair, 0, ceil=ceil),
+        )
+        for axis, pair in zip(answer.axes, pads, strict=True)
+    ]
+    return effects(op, Answer(tuple(axes), counts)) == effects(op, answer)
 
 
-def _is_dilated(answer: Answer) -> bool:
-    return any(axis.window.dilation > 1 for axis in answer.axes)
+def _read(answer: Answer) -> list[tuple[int, int]]:
+    """The pads with an end as far as windows read."""
+    return [(axis.begin, _end(axis)) for axis in answer.axes]
 
 
 def _end(axis: AxisAnswer) -> int:
-    """The end padding that is read."""
     found = end_read(axis.size, axis.window, axis.begin, axis.output)
     assert isinstance(found, int)
     return found
 
 
-def _divides_by_kernel(answer: Answer) -> bool:
-    """Whether averages divide by the number of elements of the kernel everywhere."""
-    return all(
-        divisor == axis.window.kernel
-        for axis in answer.axes
-        for divisor in divisors(axis, counts=answer.counts)
-    )
+def _slide(question: Question, answer: Answer, stride: str, dilation: str) -> list[str]:
+    """Kernel, stride, dilation and groups as arguments; a pool's stride is always said."""
+    windows = [axis.window for axis in answer.axes]
+    strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+    told = [_short([window.kernel for window in windows])]
+    told += [f"{stride}={_short(strides)}"] * ({*strides} != {1} or "pool" in question.op)
+    told += [f"{dilation}={_short(dilations)}"] * ({*dilations} != {1})
+    return told + ["groups=g"] * question.grouped
 
 
-def _counting(
-    answer: Answer, pads: Sequence[tuple[int, int]], choices: Sequence[bool]
-) -> bool | None:
-    """The first choice of counting the padding, with these pads, that divides as the answer does.
-
-    None where none does. PyTorch and ONNX count alike: elements of the padding, none beyond it.
-    """
-    wanted = [[*divisors(axis, counts=answer.counts)] for axis in answer.axes]
-    for counts in choices:
-        axes = (
-            replace(axis, begin=begin, end=end)
-            for axis, (begin, end) in zip(answer.axes, pads, strict=True)
-        )
-        if wanted == [[*divisors(axis, counts=counts)] for axis in axes]:
-            return counts
-    return None
+def _short(numbers: Sequence[int]) -> str:
+    """One number where all are the same."""
+    return str(numbers[0]) if len({*numbers}) == 1 else f"({', '.join(map(str, numbers))})"

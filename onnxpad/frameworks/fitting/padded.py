@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
-from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
-from onnxpad.frameworks.fitting.case import Case, Fit, Likeness, case_of, sliding
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.fitting.case import Case, case_of
 from onnxpad.frameworks.reading import Site, SiteReader
-from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.intents import op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
+from onnxpad.frameworks.repadding.towards import counted_at_first
 from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
-from onnxpad.semantics.operators import PadOp, WindowOp
+from onnxpad.semantics.operators import WindowOp
 
-_SHORT: Mapping[Likeness, str] = {
-    "none": "",
-    "either": "TensorFlow, PyTorch",
-    "same": "TensorFlow",
-    "symmetric": "PyTorch",
-    "lower": "SAME_LOWER",
-    "sometimes": "at some sizes",
-    "other": "none",
-}
-"""Likenesses in short where a word of their own would tell less."""
-_MOST_TITLES = 2
+_NAMES = {"tensorflow": "TensorFlow's SAME", "onnx-same-lower": "SAME_LOWER"}
 _MOST = 64
 """The greatest stride of which each remainder is looked at."""
 
@@ -65,75 +54,10 @@ class Padded(Struct, frozen=True, eq=False):
         """Its name in reports."""
         return self.site.label
 
-    def kept_by_repad(self, framework: str) -> str:
-        """Why repad leaves its padding as it is; empty if it does not."""
-        graph, site = self.context.graph, self.site
-        if not graph.is_main:
-            return "it is in a body or function, which repad does not cover"
-        try:
-            require_own(self.context, site)
-            chosen(
-                site, self.case.op, FRAMEWORKS[framework], intent_of(site), site.sizes, graph.opset
-            )
-        except AbsentError as error:
-            return str(error)
-        return ""
-
-    @property
-    def likeness(self) -> Likeness:
-        """The convention that it is like, of those that most models follow."""
-        found = self.case.likeness
-        return "explicit" if found == "other" and self._is_explicit() else found
-
-    @property
-    def short(self) -> str:
-        """What it fits in short, for a table."""
-        case = self.case
-        if not case.is_padded:
-            return "unread" if is_padded(self.padding.pads or ()) else ""
-        if case.fits and case.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
-            return ", ".join(case.titles[:_MOST_TITLES])
-        return _SHORT.get(self.likeness, self.likeness)
-
-    def _is_explicit(self) -> bool:
-        """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
-
-        Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
-        """
-        pads, padding = self.padding.pads, self.padding
-        if pads is None or self.verb == "crops" or padding.ceil or min(map(min, pads)) < 0:
-            return False
-        fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
-        return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.site.windows)
-
     @property
     def verb(self) -> str:
         """The verb for its pads: those of a transposed convolution crop."""
-        return "crops" if self.case.op == "convtranspose" else "pads"
-
-    def fit(self, framework: str) -> Fit:
-        """Whether it fits a framework of `FRAMEWORKS`."""
-        found = self.case.fit(framework)
-        if found.pads is None or len(found.pads) == len(self.site.windows):
-            return found
-        rest = iter(found.pads)
-        pads = tuple(
-            next(rest) if kept else (0, 0) for kept in sliding(self.site.windows, self.padding)
-        )
-        return replace(found, pads=pads)
-
-    def facts(self) -> dict[str, object]:
-        """The facts that decide which conventions it fits, as data."""
-        return {
-            "kernel": [window.kernel for window in self.site.windows],
-            "stride": [window.stride for window in self.site.windows],
-            "dilation": [window.dilation for window in self.site.windows],
-            "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
-            "pads": self.pads or same_of(self.padding.odd),
-            "output_padding": self.padding.output_padding,
-            "ceil_mode": self.padding.ceil,
-            "count_include_pad": self.padding.counted,
-        }
+        return "crops" if self.site.is_transposed else "pads"
 
     @property
     def pads(self) -> Pairs | None:
@@ -142,6 +66,56 @@ class Padded(Struct, frozen=True, eq=False):
         if self.padding.pads is None and len(known) == len(self.sizes):
             return self.padding.amounts(known, self.site.windows)
         return self.padding.pads
+
+    @property
+    def convention(self) -> tuple[str, str]:
+        """What it fits, of what most models follow at first: in short, and in a sentence."""
+        case = self.case
+        if not case.is_padded:
+            return "unread" if is_padded(self.padding.pads or ()) else "", ""
+        if case.intent == "causal":
+            return "causal", "causal padding"
+        if {"tensorflow", "pytorch"} <= {*case.fits}:
+            return "TensorFlow, PyTorch", "both TensorFlow's SAME and PyTorch's padding"
+        for name in ("tensorflow", "pytorch", "onnx-same-lower", *case.fits):
+            if name in case.fits:
+                title = FRAMEWORKS[name].title.removeprefix("ONNX's ")
+                return title, _NAMES.get(name, f"{title}'s padding")
+        if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
+            return "at some sizes", "one of these at some sizes only"
+        if self._is_explicit():
+            return "explicit", "explicit padding only, such as ZeroPadding2D or F.pad"
+        return "none", "no framework's padding"
+
+    @property
+    def short(self) -> str:
+        """What it fits in short, for a table."""
+        return self.convention[0]
+
+    def _is_explicit(self) -> bool:
+        """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
+
+        Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
+        """
+        pads, padding = self.padding.pads, self.padding
+        if pads is None or self.site.is_transposed or padding.ceil or min(map(min, pads)) < 0:
+            return False
+        fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
+        return fills_zero or self.site.padding.pads == ((0, 0),) * len(pads)
+
+    def facts(self) -> dict[str, object]:
+        """The facts that decide which conventions it fits, as data."""
+        windows = self.site.windows
+        return {
+            "kernel": [window.kernel for window in windows],
+            "stride": [window.stride for window in windows],
+            "dilation": [window.dilation for window in windows],
+            "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
+            "pads": self.pads or same_of(self.padding.odd),
+            "output_padding": self.padding.output_padding,
+            "ceil_mode": self.padding.ceil,
+            "count_include_pad": self.padding.counted,
+        }
 
 
 def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:
@@ -152,7 +126,7 @@ def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Le
         try:
             sites, unread = sites_of(context)
             for site in sites:
-                padded = _total(context, site)
+                padded = total_of(context, site)
                 if isinstance(padded, Padded):
                     found.append(padded)
                 else:
@@ -164,7 +138,7 @@ def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Le
     return found, left
 
 
-def _total(context: Context, site: Site) -> Padded | str:
+def total_of(context: Context, site: Site) -> Padded | str:
     """An operator with its total padding, or why that is not known."""
     sizes, padding, kind = site.sizes, site.padding, op_of(site)
     if kind is None:
@@ -176,7 +150,7 @@ def _total(context: Context, site: Site) -> Padded | str:
     ):
         return f"a stride above {_MOST} at an open size"
     op = site.op
-    if isinstance(op, WindowOp) and takes_nearest(context, site):
+    if isinstance(op, WindowOp) and takes_nearest(context, op):
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
@@ -197,15 +171,11 @@ def _total(context: Context, site: Site) -> Padded | str:
     return Padded(site, context, sizes, padding, case)
 
 
-def takes_nearest(context: Context, site: Site) -> bool:
+def takes_nearest(context: Context, op: object) -> bool:
     """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
-    nearest = next(iter(site.front.pads), None)
-    if nearest is None or any(step.op != "Identity" for step in nearest[1:]):
-        return False
-    pad = context.pad(nearest[0])
-    if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
+    if not isinstance(op, WindowOp) or (pad := context.sites.pad_before(op)) is None:
         return False
     with suppress(RefusalError):
-        context.sites.check_mergeable(site.op, pad)
+        context.sites.check_mergeable(op, pad)
         return True
     return False

@@ -34,12 +34,9 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
     yield f"not {' '.join(found['refused'])}"
     if found["reach"]:
         yield f"reach {json.dumps(found['reach']['axes'])}"
-    for each in found["partings"]:
-        ways = [
-            f"{way['remainders']} {way['shift']} {way['outputs']}" for way in each["differences"]
-        ]
-        names = f"{each['first'][0]} and {each['second'][0]}"
-        yield f"{names} on {each['axes']} same {each['same']}, else {', '.join(ways)}"
+    for each in found["periods"]:
+        groups = ", ".join(" ".join(names) for names in each["agree"] if len(names) > 1)
+        yield f"from {found['since']} at {each['remainders']} of {found['period']}: {groups}"
     for names in found["agree"]:
         about = found["about"][names[0]]
         yield from (f"{kind}: {about[kind]}" for kind in ("pytorch", "keras", "onnx"))

@@ -1,14 +1,11 @@
-"""Where conventions part, against both of them compared at each size."""
-
-from itertools import combinations
+"""Which conventions compute the same at other sizes, against all of them compared at each size."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.by_size import Deviation, Parting
-from onnxpad.frameworks.conventions.explanation import ExplainReport, explained
+from onnxpad.frameworks.conventions.explanation import explained
 from onnxpad.frameworks.conventions.question import OPS, Question
 from tests.strategies import examples, windows
 
@@ -18,86 +15,59 @@ questions = st.builds(
     st.integers(1, 30),
     windows(max_stride=4),
 )
-SEEN = range(1, 60)
 
 
-def together(size: int, question: Question) -> dict[str, int]:
-    """The group of each convention that exists at another size."""
-    agree = explained(Question(question.op, (size,), question.windows)).agree
-    return {name: place for place, names in enumerate(agree) for name in names}
+def together(size: int, question: Question, names: set[str]) -> set[frozenset[str]]:
+    """The groups at another size of conventions that are compared."""
+    asked = Question(question.op, (size,) * len(question.sizes), question.windows)
+    groups = {frozenset(each) & names for each in explained(asked).agree}
+    return {frozenset(each) for each in groups if each}
 
 
 @examples(0.4)
 @given(questions)
-def test_partings_hold_at_all_sizes(question: Question) -> None:
+def test_periods_hold_at_all_long_sizes(question: Question) -> None:
     explanation = explained(question)
-    survey = explanation.survey
-    assert sorted(name for names in survey.classes for name in names) == sorted(
-        name for names in explanation.agree for name in names
-    )
-    (stride,) = (window.stride for window in question.windows)
-    groups = {size: together(size, question) for size in SEEN}
-    told = {(p.first, p.second): p for p in survey.partings}
-    for pair in combinations(survey.classes, 2):
-        parting = told.pop(pair, None)
-        same = set(range(stride)) if parting is None else set(parting.same)
-        since = 30 if parting is None else parting.since
-        one, other = (names[0] for names in pair)
-        for size in range(since, SEEN[-1]):
-            agree = groups[size].get(one, -1) == groups[size].get(other, -1)
-            assert agree == (parting is not None and size % stride in same), (pair, size)
-    assert not told
+    survey, names = explanation.survey, {name for each in explanation.agree for name in each}
+    assert survey.period == question.windows[0].stride
+    for size in range(survey.since, survey.since + 3 * survey.period):
+        (agree,) = [e.agree for e in survey.periods if size % survey.period in e.remainders]
+        assert together(size, question, names) == {*map(frozenset, agree)}
 
 
 @examples(0.4)
 @given(questions)
-def test_classes_agree_at_all_long_sizes(question: Question) -> None:
-    classes = explained(question).survey.classes
-    for size in range(30, 50):
-        groups = together(size, question)
-        for names in classes:
-            assert len({groups[name] for name in names}) == 1
-
-
-def parting(explanation: ExplainReport, first: str, second: str) -> Parting:
-    """The parting of two conventions."""
-    (found,) = [
-        each
-        for each in explanation.survey.partings
-        if first in each.first and second in each.second
-    ]
-    return found
+def test_classes_agree_here_and_at_all_long_sizes(question: Question) -> None:
+    explanation = explained(question)
+    groups = [explanation.agree, *(each.agree for each in explanation.survey.periods)]
+    listed = [name for names in explanation.survey.classes for name in names]
+    assert sorted(listed) == sorted(name for names in explanation.agree for name in names)
+    place = {name: [[name in e for e in agree] for agree in groups] for name in listed}
+    for names in explanation.survey.classes:
+        assert all(place[name] == place[names[0]] for name in names)
+    firsts = [names[0] for names in explanation.survey.classes]
+    assert len({str(place[name]) for name in firsts}) == len(firsts)
 
 
 def test_pytorch_parts_from_tensorflow_at_even_sizes() -> None:
-    explanation = explained(Question("conv", (224, 160), (Window(3, 2),) * 2))
-    found = parting(explanation, "tensorflow-same", "pytorch-half")
-    assert (found.axes, found.stride, found.since) == ((0, 1), 2, 1)
-    assert found.same == (1,)
-    assert found.differences == (Deviation((0,), shift=-1, outputs=0),)
+    survey = explained(Question("conv", (224, 160), (Window(3, 2),) * 2)).survey
+    assert [each.remainders for each in survey.periods] == [(0,), (1,)]
+    pair = {"tensorflow-same", "pytorch-half"}
+    agree = [any(pair <= {*names} for names in each.agree) for each in survey.periods]
+    assert agree == [False, True]
 
 
-def test_ceil_parts_from_floor_by_an_output() -> None:
-    explanation = explained(Question("maxpool", (112,), (Window(3, 2),)))
-    found = parting(explanation, "pytorch-ceil", "tensorflow-valid")
-    assert found.differences == (Deviation((0,), shift=0, outputs=-1),)
-
-
-def test_paddles_crop_depends_on_the_input() -> None:
-    explanation = explained(Question("convtranspose", (8,), (Window(3, 2),)))
-    found = parting(explanation, "tensorflow-same", "paddle-same")
-    assert found.same == (0,)
-    assert found.differences == (Deviation((1,), shift=1, outputs=-1),)
-
-
-def test_axes_of_different_windows_are_looked_at_apart() -> None:
-    explanation = explained(Question("conv", (8, 8), (Window(3, 2), Window(3, 1))))
-    assert {each.axes for each in explanation.survey.partings} == {(0,)}
-    explanation = explained(Question("conv", (8, 8), (Window(3, 2), Window(5, 3))))
-    assert {each.axes for each in explanation.survey.partings} == {(0,), (1,)}
+def test_axes_of_other_strides_repeat_with_all_of_them() -> None:
+    survey = explained(Question("conv", (8, 8), (Window(3, 2), Window(5, 3)))).survey
+    assert survey.period == 6
+    assert sorted(rest for each in survey.periods for rest in each.remainders) == [*range(6)]
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_a_long_stride_and_a_long_window_are_surveyed(stride: int) -> None:
-    explanation = explained(Question("conv", (5000,), (Window(512, stride, 3),)))
-    assert all(each.since <= 5000 for each in explanation.survey.partings)
+def test_a_long_window_is_surveyed(stride: int) -> None:
+    assert explained(Question("conv", (5000,), (Window(512, stride, 3),))).survey.periods
+
+
+def test_a_long_period_is_not() -> None:
+    question = Question("conv", (9, 9), (Window(3, 4001), Window(3, 4003)))
+    assert not explained(question).survey.periods

@@ -13,7 +13,6 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import (
     CONVENTIONS,
     FRAMEWORKS,
-    PYTORCH_PADDING,
     AbsentError,
 )
 from tests.frameworks.conventions.recorded.record_conventions import (
@@ -166,9 +165,10 @@ def answer(row: Row, point: Point) -> Answer | None:
     """What the table says; None where the convention does not exist."""
     window = Window(point.kernel, point.stride, point.dilation)
     op = OPERATORS[row.call.partition("_")[0]]
-    given: Any = [None if it == NONE else (it,) for it in (point.begin, point.output_padding)]
+    pad = 0 if point.begin == NONE and "valid" in row.call else point.begin
+    given: Any = [None if it == NONE else (it,) for it in (pad, point.output_padding)]
     (unpadded,) = FRAMEWORKS["valid"].by_intent["valid"]
-    table = {**CONVENTIONS, PYTORCH_PADDING.name: PYTORCH_PADDING, unpadded.name: unpadded}
+    table = {**CONVENTIONS, unpadded.name: unpadded}
     try:
         return table[row.convention].answer(Question(op, (point.size,), (window,), *given))
     except AbsentError:

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING, AbsentError
+from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError
 from tests.oracles import Operator, walk
 from tests.strategies import sizes, windows
 from tests.support.rows import each_row
@@ -22,8 +22,7 @@ def asked(
 ) -> AxisAnswer:
     """What a convention does on one axis, with the numbers that a user gives."""
     pads, more = (None if number is None else (number,) for number in (padding, appended))
-    rows = {**CONVENTIONS, PYTORCH_PADDING.name: PYTORCH_PADDING}
-    return rows[name].answer(Question(op, (size,), (window,), pads, more)).axes[0]
+    return CONVENTIONS[name].answer(Question(op, (size,), (window,), pads, more)).axes[0]
 
 
 def half_the_kernel(size: int, window: Window) -> AxisAnswer:

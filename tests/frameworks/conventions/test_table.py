@@ -169,7 +169,7 @@ def test_conventions_of_other_operators_are_none() -> None:
     explanation = explained(Question("conv", (9,), (Window(3),)))
     assert explanation.conventions["caffe-ceil"] is None
     assert "caffe-ceil" not in explanation.refused
-    assert "pytorch-padding" not in explanation.conventions
+    assert explanation.refused["pytorch-padding"] == "the padding is not given"
 
 
 @given(questions(), st.integers(0, 3))
