@@ -9,14 +9,14 @@ from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
 from onnxpad.frameworks.repadding.matching import match_graph
-from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.results import Matching
 from onnxpad.graph import Graph
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.verdict import Outcome, Repadded
+    from onnxpad.frameworks.repadding.results import Outcome, Repadded
 
 
 class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):

@@ -26,7 +26,7 @@ from onnxpad.options import check_choice
 from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.changes import Difference
+    from onnxpad.frameworks.repadding.results import Difference
     from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
@@ -167,13 +167,13 @@ def _run(
     progress: Progress | None,
 ) -> tuple[Difference, Validation | None]:
     """Runs both models, and the result once more against the reference."""
-    from onnxpad.frameworks.repadding.changes import NOTHING
-    from onnxpad.frameworks.repadding.difference import difference
+    from onnxpad.frameworks.repadding.comparing import difference
+    from onnxpad.frameworks.repadding.results import Difference
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
     run, folder = graph.model.to_run()
-    found = NOTHING
+    found = Difference()
     if is_changed:
         found = difference(source, run, inputs, reference, folder, progress)
     if reference is None:

@@ -17,8 +17,7 @@ from onnxpad.doctor.diagnosis import Diagnosis
 from onnxpad.frameworks.conventions.by_size import Survey
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.reaching import Reach
-from onnxpad.frameworks.repadding.changes import Difference
-from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.results import Difference, Matching
 from onnxpad.inventory import PaddingSite
 from onnxpad.report import FixReport
 from onnxpad.report.json import COMMANDS, SCHEMA, Key, keys_of

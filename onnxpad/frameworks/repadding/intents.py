@@ -10,22 +10,18 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.arithmetic.window import (
-    ODD,
-    pads_text,
-    same_of,
-    same_pads,
-)
+from onnxpad.arithmetic.window import ODD, Window, pads_text, same_of, same_pads
 from onnxpad.errors import RUNTIME
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
-from onnxpad.frameworks.conventions.writing import written, written_pad
+from onnxpad.frameworks.conventions.writing import written
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, misreads_same
-from onnxpad.semantics.operators import Fill, PadOp, WindowOp
+from onnxpad.semantics.layers import is_padded
+from onnxpad.semantics.operators import Fill, WindowOp
 
 
 def op_of(site: Site) -> Op | None:
@@ -103,10 +99,11 @@ def chosen(
     if case_of(op, site.windows, extents, site.padding).follows(framework.name):
         return None
     sizes = tuple(size if isinstance(size, int) else None for size in extents)
-    tried = [Question(op, each, site.windows) for each in _sizes(site, sizes)]
-    answers = [framework.answer(intent, question) for question in tried]
+    reach = max((sum(pair) for pair in site.padding.pads or ()), default=0)
+    asked = [Question(op, each, site.windows) for each in sizes_asked(site.windows, sizes, reach)]
+    answers = [(question, framework.answer(intent, question)) for question in asked]
     keeps_size = intent == "same" and framework.name != "valid" and not site.is_transposed
-    for answer in answers:
+    for _, answer in answers:
         for window, axis in zip(site.windows, answer.axes, strict=True):
             if window != axis.window and window.kernel > 1:
                 raise AbsentError(
@@ -118,29 +115,27 @@ def chosen(
                     f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
                     f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
                 )
-    for padding in _expressing(site, answers[0]):
-        if all(_computes(padding, *each) for each in zip(tried, answers, strict=True)):
-            _require_runnable(site, padding, tried, sizes, opset)
-            return padding
-    where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
-    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
+    if (padding := expressed(answers)) is None:
+        where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
+        raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
+    _require_runnable(site, padding, asked, opset, is_open=None in sizes)
+    return padding
 
 
-def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
-    """Sizes at which to ask: the one known, or one long one for each remainder by the stride."""
-    reach = max((sum(pair) for pair in site.padding.pads or ()), default=0)
-    longest = max(window.stride for window in site.windows)
+def sizes_asked(
+    windows: Sequence[Window], sizes: Sequence[int | None], reach: int = 0
+) -> Iterator[tuple[int, ...]]:
+    """Sizes at which to ask: the one known, or a long one for each remainder by the stride."""
+    longest = max(window.stride for window in windows)
     for rest in range(longest if None in sizes else 1):
         yield tuple(
             2 * (window.extent + reach) * window.stride + rest if size is None else size
-            for size, window in zip(sizes, site.windows, strict=True)
+            for size, window in zip(sizes, windows, strict=True)
         )
 
 
 def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
     """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
-    if isinstance(site.op, PadOp):
-        return written_pad(padding.numbers, site.op.mode, site.op.value)
     op = op_of(site)
     if op is None or not sizes:
         return {"pytorch": "", "keras": "", "onnx": ""}
@@ -149,50 +144,45 @@ def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, 
     return written(question, own, explained(question, About("", "", own=own)).same_as_model)
 
 
-def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:
-    """The choices that might pad as a framework does."""
-    if site.is_transposed:
-        yield Padding(answer.pads, output_padding=answer.output_padding)
-        return
-    counted = answer.counts and any(map(any, answer.pads))
-    for ceil in (False, True) if site.is_pool else (False,):
-        yield Padding(answer.pads, counted=counted, ceil=ceil)
-    for odd in ODD.values():
-        yield Padding(None, odd=odd, counted=answer.counts)
+def expressed(answers: Sequence[tuple[Question, Answer]]) -> Padding | None:
+    """The padding by which ONNX's operator has these answers, at each of the sizes asked for."""
+    question, first = answers[0]
+    pools = question.op in {"maxpool", "avgpool"}
+    counted = first.counts and is_padded(first.pads)
+    more = first.output_padding if question.op == "convtranspose" else ()
+    tried = [
+        Padding(first.pads, counted=counted, ceil=ceil, output_padding=more)
+        for ceil in ((False, True) if pools else (False,))
+    ]
+    if question.op != "convtranspose":
+        tried += [Padding(None, odd=odd, counted=first.counts) for odd in ODD.values()]
+    return next((each for each in tried if all(_computes(each, *e) for e in answers)), None)
 
 
 def _computes(padding: Padding, question: Question, wanted: Answer) -> bool:
     found = answer_of(padding, question)
-    counts = wanted.counts and any(map(any, wanted.pads))
     same = (found.pads, found.output) == (wanted.pads, wanted.output)
-    return same and (padding.counted == counts or not any(map(any, wanted.pads)))
+    return same and (padding.counted == wanted.counts or not is_padded(wanted.pads))
 
 
 def _require_runnable(
-    site: Site,
-    padding: Padding,
-    tried: Sequence[Question],
-    sizes: Sequence[int | None],
-    opset: int,
+    site: Site, padding: Padding, asked: Sequence[Question], opset: int, *, is_open: bool
 ) -> None:
     """Raises unless ONNX and the runtime compute a padding as it is meant."""
-    name, row, since = site.node.op, site.row, CHANGED
+    name, row, op = site.node.op, site.row, site.op
     for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
         if wanted and (not attribute or opset < row.since(attribute)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
-    if padding.is_same and None in sizes:
-        auto_pad = same_of(padding.odd)
-        op = site.op
+    if padding.is_same and is_open:
         assert isinstance(op, WindowOp)
-        pads = ((0, 0),) * len(op.windows)
-        form = replace(op, auto_pad=auto_pad, pads=pads, pads_written=False).form
-        if misreads_same(form):
+        auto_pad, pads = same_of(padding.odd), ((0, 0),) * len(op.windows)
+        if misreads_same(replace(op, auto_pad=auto_pad, pads=pads, pads_written=False).form):
             raise AbsentError(
                 f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
                 "kernel, stride and dilation; fix the sizes with --shape or --dim"
             )
-    for question in tried:
-        answer = answer_of(padding, question)
+    is_own = row.inputs.zero_point is None and row.declaration is None
+    for answer in (answer_of(padding, question) for question in asked):
         for axis in answer.axes:
             if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
                 raise AbsentError(
@@ -201,10 +191,8 @@ def _require_runnable(
                 )
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end
-            is_own = row.inputs.zero_point is None and row.declaration is None
-            if padding.counted and past and (opset < since or not is_own):
-                before = f"before opset {since} " if opset < since else ""
+            if padding.counted and past and (opset < CHANGED or not is_own):
                 raise AbsentError(
-                    f"{before}{name} that counts its padding divides by the whole kernel where a "
-                    "window reaches past it"
+                    f"{name} of opset {opset} that counts its padding divides by the whole kernel "
+                    "where a window reaches past it"
                 )

@@ -8,13 +8,12 @@ the moves that help alone as help together, until none does. A move changes all 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
+
+from onnxpad.frameworks.repadding.comparing import Trial
 
 Point = tuple[int, ...]
 """The index of the option of every operator."""
@@ -29,38 +28,6 @@ _MOST_PAIRS = 2_000
 """Pairs of moves of each tier that are tried in the end."""
 _ROUNDING = 1e-7
 """An error that tells nothing."""
-_BETTER = 1e-6
-"""The share by which an error must become smaller to count."""
-
-
-class Trial(Struct, frozen=True):
-    """The evaluation of one point.
-
-    Attributes:
-        solved: Whether it reproduces the answer.
-        gap: How far the shapes of the outputs are from those wanted; 0 where they are right, and
-            greater than any other where the model does not run, the less the further it gets.
-        error: The root mean square of what is missing; infinite without comparable outputs.
-        missing: The answer wanted less the one found, in a fixed order; None where not comparable.
-        greatest: The greatest difference, relative to the range of its output.
-    """
-
-    solved: bool
-    gap: float
-    error: float
-    missing: npt.NDArray[np.float64] | None
-    greatest: float = math.inf
-
-    @property
-    def rank(self) -> tuple[bool, float, float]:
-        """A key by which the better of two trials is the smaller one."""
-        return not self.solved, self.gap, self.error
-
-    def is_better(self, than: Trial) -> bool:
-        """Whether it is clearly nearer than another one."""
-        if self.solved or self.gap < than.gap:
-            return True
-        return self.gap == than.gap and self.error < than.error * (1 - _BETTER)
 
 
 class Space(Struct, frozen=True):
@@ -81,20 +48,17 @@ class Space(Struct, frozen=True):
         """The greatest tier."""
         return max((rank for tiers in self.tiers for rank in tiers), default=0)
 
-    def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
+    def moves(self, point: Point, tier: int, free: Iterable[int]) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
-        given_out: set[Move] = set()
+        given_out: set[Move] = {()}
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
             mine = [each for each in group if each in free]
-            if not mine:
-                continue
-            for option, rank in enumerate(self.tiers[mine[0]]):
-                move = tuple(
-                    (each, option)
-                    for each in mine
-                    if not self.is_alike(point, each, point[each], option)
-                )
-                if move and (option == 0 or rank <= tier) and move not in given_out:
+            for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
+                if option and rank > tier:
+                    continue
+                some = (e for e in mine if not self.is_alike(point, e, point[e], option))
+                move = tuple((each, option) for each in some)
+                if move not in given_out:
                     given_out.add(move)
                     yield move
 
@@ -124,22 +88,21 @@ class Search(Struct):
     def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
         """The best point found from some, of which the first is the model's."""
         free = frozenset(range(len(self.space.tiers))) if free is None else free
-        tried: list[Point] = []
         self.begin("conventions")
+        tried: list[Point] = []
         for start in dict.fromkeys(starts):
             tried.append(start)
-            if self.trial(start).solved or self.is_over():
+            if self._ends(start):
                 break
-        first, *_ = tried
         tried.sort(key=self._rank)
         best = tried[0]
         self.begin("moves")
-        for start in dict.fromkeys((*tried[:_STARTS], first)):
-            if self.trial(best).solved or self.is_over():
+        for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
+            if self._ends(best):
                 return best
             best = min(best, self._descended(start, free), key=self._rank)
         self.begin("pairs")
-        return self._two(first, best, free)
+        return self._two(starts[0], best, free)
 
     def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
         """A right point with as many operators as they were as it stays right with.
@@ -149,13 +112,9 @@ class Search(Struct):
         """
         self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
-        parts = [
-            [each for each, option in enumerate(point) if option and (free is None or each in free)]
-        ]
-        while parts:
+        parts = [[at for at, option in enumerate(point) if option and (free is None or at in free)]]
+        while parts and not self.is_over():
             part = parts.pop()
-            if not part or self.is_over():
-                continue
             without = _joined(point, [tuple((each, 0) for each in part)])
             found = self.trial(without)
             if found.solved and found.error <= most:
@@ -168,11 +127,13 @@ class Search(Struct):
     def _rank(self, point: Point) -> tuple[bool, float, float]:
         return self.trial(point).rank
 
+    def _ends(self, point: Point) -> bool:
+        return self.trial(point).solved or self.is_over()
+
     def _descended(self, point: Point, free: frozenset[int]) -> Point:
         """The point where following moves that help ends."""
-        best = self._next(point, free)
-        while best != point and not self.trial(best).solved and not self.is_over():
-            point, best = best, self._next(best, free)
+        while (best := self._next(point, free)) != point and not self._ends(best):
+            point = best
         return best
 
     def _next(self, point: Point, free: frozenset[int]) -> Point:
@@ -184,13 +145,12 @@ class Search(Struct):
         seen: dict[Move, Trial] = {}
         for tier in range(self.space.deepest + 1):
             for move in self.space.moves(point, tier, free):
-                if move in seen:
-                    continue
-                target = _joined(point, [move])
-                seen[move] = self.trial(target)
-                best = self._better(best, target)
-                if seen[move].solved or self.is_over():
-                    return best
+                if move not in seen:
+                    target = _joined(point, [move])
+                    seen[move] = self.trial(target)
+                    best = self._better(best, target)
+                    if self._ends(target):
+                        return best
             fitting = _by_fit(now, seen)
             while len(fitting) > 1 and not self.trial(best).solved:
                 best = self._better(best, _joined(point, fitting))
@@ -213,31 +173,25 @@ class Search(Struct):
             moves = [*self.space.moves(first, tier, free)]
             known = {move: self._known.get(_joined(first, [move])) for move in moves}
             moves.sort(key=lambda move: (told := known[move]) is None or told.missing is not None)
-            pairs = (pair for pair in combinations(moves, 2) if _are_apart(*pair))
+            pairs = (
+                pair for pair in combinations(moves, 2) if not dict(pair[0]).keys() & dict(pair[1])
+            )
             for pair in islice(pairs, _MOST_PAIRS):
-                if self.is_over() or self.trial(best).solved:
+                if self._ends(best):
                     return best
                 best = min(best, _joined(first, pair), key=self._rank)
         return best
 
 
-def _are_apart(one: Move, other: Move) -> bool:
-    """Whether no operator is in both moves."""
-    return {each for each, _ in one}.isdisjoint(each for each, _ in other)
-
-
 def _joined(point: Point, moves: Iterable[Move]) -> Point:
-    """The point after several moves; where two change one operator, the first one counts."""
-    changed: dict[int, int] = {}
-    for move in moves:
-        for each, option in move:
-            changed.setdefault(each, option)
+    """The point after several moves, which change different operators."""
+    changed = {each: option for move in moves for each, option in move}
     return tuple(changed.get(each, option) for each, option in enumerate(point))
 
 
 def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
     """Moves in the order in which each, added to those before, explains most of what is missing."""
-    left, order, taken = now.missing, list[Move](), set[int]()
+    left, order = now.missing, list[Move]()
     effects = {
         move: left - then.missing
         for move, then in seen.items()
@@ -245,14 +199,13 @@ def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
     }
     while left is not None and effects:
         gains = {
-            move: 2 * float(effect @ left) - float(effect @ effect)
-            for move, effect in effects.items()
-            if taken.isdisjoint(each for each, _ in move)
+            m: 2 * float(effect @ left) - float(effect @ effect) for m, effect in effects.items()
         }
-        best = max(gains, key=gains.__getitem__, default=())
-        if not gains.get(best, 0.0) > 0:
+        best = max(gains, key=gains.__getitem__)
+        if not gains[best] > 0:
             break
         order.append(best)
-        taken.update(each for each, _ in best)
         left = left - effects[best]
+        taken = dict(best).keys()
+        effects = {move: effect for move, effect in effects.items() if not taken & dict(move)}
     return order

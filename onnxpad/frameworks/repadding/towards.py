@@ -16,8 +16,8 @@ from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.results import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.sites import (
     PADDING,
     declare_anew,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.results import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked

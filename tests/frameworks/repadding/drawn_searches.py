@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
+from onnxpad.frameworks.repadding.comparing import Trial
+from onnxpad.frameworks.repadding.search import Point, Search, Space
 from tests.support.lines import Lines
 
 _SIZE: Final = 12

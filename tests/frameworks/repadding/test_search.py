@@ -6,12 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from onnxpad.frameworks.repadding.search import (
-    Point,
-    Search,
-    Space,
-    Trial,
-)
+from onnxpad.frameworks.repadding.comparing import Trial
+from onnxpad.frameworks.repadding.search import Point, Search, Space
 from tests.support.rows import each_row
 
 SIZE = 64

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.frameworks.repadding.references import (
+from onnxpad.frameworks.repadding.comparing import (
     Closeness,
     bits,
     gap,
