@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.frameworks.repadding import matching
+from onnxpad.frameworks.repadding import sites
 from tests.frameworks.repadding import ports
 from tests.support import MODELS, Array, checked, run
 from tests.support.rows import one_in
@@ -124,7 +124,7 @@ def test_what_is_written_reproduces_inner_tensors_too(
     found = onnxpad.match(wrong, arrays)
     assert found.outcome == "matched"
     assert any("not compared" in note for note in found.matching.notes)
-    monkeypatch.setattr(matching, "write", lambda *_: None)
+    monkeypatch.setattr(sites, "write", lambda *_: None)
     found = onnxpad.match(wrong, arrays)
     assert found.outcome == "not matched"
     assert found.reason

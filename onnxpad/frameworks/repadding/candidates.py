@@ -262,9 +262,4 @@ def _key(site: Site, padding: Padding) -> object:
     """A value that is equal for choices that compute the same at any size."""
     if site.is_transposed or site.is_sized:
         return padding
-    return effect_of(site, padding, (ANY_SIZE,) * len(site.windows))
-
-
-def effect_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
-    """A value that is equal for choices that compute the same at these sizes."""
-    return padding.effect(sizes, site.windows)
+    return padding.effect((ANY_SIZE,) * len(site.windows), site.windows)

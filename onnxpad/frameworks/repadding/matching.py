@@ -9,11 +9,9 @@ first, then what `search` finds. What is found is written into the model, and th
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -23,12 +21,8 @@ from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.candidates import (
-    Candidate,
-    conventions_of,
-    effect_of,
-    options_of,
-)
+from onnxpad.frameworks.repadding import candidates, sites
+from onnxpad.frameworks.repadding.candidates import Candidate
 from onnxpad.frameworks.repadding.comparing import (
     ROUNDINGS,
     Closeness,
@@ -42,14 +36,6 @@ from onnxpad.frameworks.repadding.comparing import (
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.results import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
-from onnxpad.frameworks.repadding.sites import (
-    declare_anew,
-    output_sizes,
-    settled,
-    sites_of,
-    write,
-    written_as,
-)
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
@@ -57,7 +43,6 @@ from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, open_session, read_proto
-from onnxpad.semantics.operators import operator_of
 from onnxpad.validation.align import nearest
 from onnxpad.validation.draw import Interface, outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
@@ -69,12 +54,10 @@ _PARTLY = 0.25
 """Of the error, what may be left where padding explains a part of it."""
 _UNLIKE = 0.2
 """The error, relative to the range, of outputs of other shapes, at most."""
+_TINY = 1e-12
+"""An error that is as good as none."""
 _STALLED = 1 / 12
 """The share of the time after which a search ends in which nothing came nearer."""
-_ROUNDED = 2.0
-"""How many times what the optimiser changes a reference of the same padding may be off."""
-_HIDES = 0.3
-"""The share of unrelated outputs' error from which on what is allowed for that tells nothing."""
 _LOUD = 0.05
 """What the optimiser changes of a range where that hides what padding does."""
 _NEAR = 1e-3
@@ -103,20 +86,15 @@ def match_graph(
         LimitError: It does not end.
     """
     context = Context(graph)
-    sites, unread = sites_of(context)
+    found, unread = sites.sites_of(context)
     left = [(context.label(node), why) for node, why in unread]
     left += [(context.label(pad.node), "a Pad that stays") for pad in context.pads()]
-    left += [
-        (inner.place_of(node), "it is in a body or a function")
-        for inner in graph.inside()
-        for node in inner.nodes
-        if operator_of(inner, node) is not None
-    ]
-    options = {site: options_of(site) for site in sites}
+    left += [(label, "it is in a body or a function") for label, _ in sites.in_bodies(graph)]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     given = _matched(graph, outline(model), inputs, reference)
-    varied = [site for site in sites if len(options[site]) > 1]
+    options = {site: candidates.options_of(site) for site in found}
+    varied = [site for site in found if len(options[site]) > 1]
     copy = working_copy(model, varied, context.analysis.dtype, [*_recorded(given)])
     with open_session(copy.model, folder=folder) as session:
         choices = [options[site] for site in copy.sites]
@@ -129,13 +107,11 @@ def match_graph(
             runs=task.stages.total(),
             stages=dict(task.stages),
         )
-        if not any(given.inner):
-            result = replace(result, record=tuple(task.to_record(result)))
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
             mark = graph.mark()
             task.write()
-            found = _outputs(graph, given, "off")
-            if result.outcome == "matched" and not task.nearness(found).solved:
+            written = task.nearness(_outputs(graph, given, "off"))
+            if result.outcome == "matched" and not written.solved:
                 graph.rollback(mark)
                 reason = "the model with the padding found, as written, does not reproduce it"
                 result = replace(result, outcome="not matched", reason=reason, changes=())
@@ -156,17 +132,15 @@ def _matched(
     found = matched_inputs(model, inputs, reference, names)
     gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
     inner = tuple({n: v for n, v in sample.items() if n in kept} for sample in found.inner)
-    remarks, listed = [*found.remarks], ", ".join(map(repr, gone))
-    if gone:
-        remarks.append(f"not compared, as its padding is now an operator's: {listed}")
+    remarks = [f"not compared, as its padding is now an operator's: {name!r}" for name in gone]
     if not any(found.expected):
         if not any(inner):
             raise UsageError(
-                f"the reference has only padded tensors ({listed}), whose padding is now an "
-                "operator's; add an output or the output of an operator"
+                f"the reference has only padded tensors ({', '.join(map(repr, gone))}), whose "
+                "padding is now an operator's; add an output or the output of an operator"
             )
         remarks.append("no output is recorded: what is behind inner tensors is not compared")
-    return replace(found, inner=inner, remarks=tuple(remarks))
+    return replace(found, inner=inner, remarks=(*found.remarks, *remarks))
 
 
 def _recorded(given: MatchedInputs) -> dict[str, None]:
@@ -179,20 +153,10 @@ def _outputs(
 ) -> list[Mapping[str, Array]]:
     """What a model gives of the tensors recorded, at a level of optimisation."""
     run, folder = graph.model.to_run()
-    model = with_outputs(read_proto(run), _recorded(given))
+    names = _recorded(given)
+    model = with_outputs(read_proto(run), names)
     results, _ = ask(model, given.draws, CPU, level, folder=folder)
-    return [result.outputs for result in results]
-
-
-def _noises(graph: Graph, given: MatchedInputs) -> dict[str, Trial]:
-    """What the runtime's optimiser changes in each recorded tensor of a model."""
-    plain, fast = (_outputs(graph, given, level) for level in ("off", "full"))
-    noises = dict.fromkeys(_recorded(given), Trial(True, 0.0, 0.0, None, 0.0))
-    for name in noises:
-        seen = [{name: each[name]} for each in plain if name in each]
-        if len(seen) == len(fast) and (noise := trial(seen, fast, Closeness())).greatest < math.inf:
-            noises[name] = noise
-    return noises
+    return [{n: v for n, v in result.outputs.items() if n in names} for result in results]
 
 
 class _Task:
@@ -213,13 +177,14 @@ class _Task:
         seconds: float,
         progress: Progress | None,
     ) -> None:
-        self.stages, self._closeness = Counter[str](), closeness
-        self._graph, self._given, self._session = graph, given, session
-        self._sites, self._probes, self._feeds = copy.sites, copy.probes, copy.feeds
-        self._options, self._whole = options, conventions_of(copy.sites, options)
+        self.stages, self._stage = Counter[str](), "as it is"
+        self._graph, self._copy, self._options, self._session = graph, copy, options, session
+        self._given, self._closeness = given, closeness
+        self._sites = copy.sites
+        self._whole = candidates.conventions_of(copy.sites, options)
         pairs = zip(given.expected, given.inner, strict=True)
-        self._wanted = [{**outputs, **inner} for outputs, inner in pairs]
-        self._stage, self._progress = "as it is", progress or (lambda *_: None)
+        self._wanted: list[Tensors] = [{**outputs, **inner} for outputs, inner in pairs]
+        self._progress = progress or (lambda *_: None)
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
@@ -239,65 +204,68 @@ class _Task:
         self._ran_out |= now > self._end
         return now > min(self._end, self._came_nearer + _STALLED * self._seconds)
 
-    def _outputs(self, point: Point, sample: int, names: Sequence[str]) -> Found:
+    def _run(self, point: Point, sample: int, names: Sequence[str] = ()) -> Found:
         """Tensors of the model with the options of a point; None if it does not run."""
         chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
-        feeds = {**self._given.draws[sample].feeds, **self._feeds(chosen)}
+        feeds = {**self._given.draws[sample].feeds, **self._copy.feeds(chosen)}
         self.stages[self._stage] += 1
         said = f"trying candidates, {self._seconds:.0f} s at most"
         self._progress(said, self.stages.total(), 0)
         try:
-            found = self._session.run(feeds, [*names, *self._probes])
+            found = self._session.run(feeds, [*names, *self._copy.probes])
         except EngineError as error:
             if isinstance(error, LimitError) and not any(point):
                 raise
             return None
-        sizes = [tuple(map(int, np.asarray(found.pop(name)))) for name in self._probes]
+        sizes = [tuple(map(int, np.asarray(found.pop(name)))) for name in self._copy.probes]
         if sample == 0:
             self._sizes[point] = sizes
         return found
 
     def _only(self, names: Sequence[str]) -> list[Tensors]:
-        """The tensors recorded of some names."""
-        return [{n: each[n] for n in names if n in each} for each in self._wanted]
-
-    def _trial(
-        self, point: Point, names: Sequence[str] = (), samples: Sequence[int] | None = None
-    ) -> Trial:
-        """How near a point comes to what is recorded, or to some names and samples of it."""
-        wanted = self._only(names) if names else self._wanted
-        some = range(len(wanted)) if samples is None else samples
-        found = [self._outputs(point, at, [*wanted[at]]) for at in some]
-        return trial([wanted[at] for at in some], found, self._closeness)
+        """The tensors recorded, or those of some names."""
+        return [{n: v for n, v in each.items() if not names or n in names} for each in self._wanted]
 
     def nearness(self, found: Sequence[Found]) -> Trial:
         """How near outputs come to all that is recorded."""
         return trial(self._wanted, found, self._closeness)
 
-    def _tells(self, after: float, names: Sequence[str] = ()) -> bool:
-        """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
-        wanted = self._only(names) if names else self._wanted
-        found = [self._outputs(self._start, at, [*names]) for at, names in enumerate(wanted)]
-        return bits(wanted, found, after) > math.log2(self.stages.total()) + _SURE
+    def _trial(
+        self, point: Point, names: Sequence[str] = (), samples: Sequence[int] | None = None
+    ) -> Trial:
+        """How near a point comes to what is recorded, or to some names and samples of it."""
+        wanted = self._only(names)
+        some = range(len(wanted)) if samples is None else samples
+        found = [self._run(point, at, [*wanted[at]]) for at in some]
+        return trial([wanted[at] for at in some], found, self._closeness)
+
+    def _is_told(self, point: Point, names: Sequence[str] = ()) -> bool:
+        """Whether a point gives the reference, or some of it, where that is hardly by chance."""
+        seen, wanted = self._trial(point, names), self._only(names)
+        found = [self._run(self._start, at, [*each]) for at, each in enumerate(wanted)]
+        told = bits(wanted, found, seen.greatest)
+        return seen.solved and told > math.log2(self.stages.total()) + _SURE
 
     # Solving
 
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
-        base, noises = self._trial(self._start), dict[str, Trial]()
-        if not base.solved:
-            noises = _noises(self._graph, self._given)
-        noise = max((each.greatest for each in noises.values()), default=0.0)
-        self._closeness = replace(self._closeness, noise=min(noise, _NEAR / ROUNDINGS))
-        base = self._trial(self._start) if noise else base
-        result = Matching("not matched", before=base.greatest, after=base.greatest, noise=noise)
-        if base.solved or (self._closeness.is_usual and self._is_noise(noises)):
+        base, noise = self._trial(self._start), Trial(True, 0.0, 0.0, None, 0.0)
+        result = Matching("not matched", before=base.greatest, after=base.greatest)
+        if base.solved:
+            return replace(result, outcome="matches already")
+        plain, fast = (_outputs(self._graph, self._given, level) for level in ("off", "full"))
+        if (changed := trial(plain, fast, Closeness())).greatest < math.inf:
+            noise = changed
+        share = min(noise.greatest, _NEAR / ROUNDINGS)
+        self._closeness = replace(self._closeness, noise=share)
+        result = replace(result, noise=noise.greatest)
+        if self._trial(self._start).solved or self.nearness(fast).solved:
             return replace(result, outcome="matches already")
         result = replace(result, distinguishable=tuple(self._distinguishable()))
-        loud = [name for name, each in noises.items() if each.greatest > _LOUD]
-        if loud and not any(self._given.inner):
-            reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
-            return replace(result, reason=reason)
+        if noise.greatest > _LOUD and not any(self._given.inner):
+            reason = "what the runtime's optimiser changes in its outputs hides what padding does"
+            return self._unmatched(result, reason)
         first = self._reach([0])
         if not first and len(self._wanted) > 1 and not self._trial(self._point).solved:
             first = self._reach(range(len(self._wanted)))
@@ -310,47 +278,47 @@ class _Task:
         if nearest.solved and not final.solved:  # time ran out before it was reached
             self._point, final, first = near, nearest, ""
             self._put_back_idle()
-        told = tuple(self._told(*each) for each in tried.items() if self._changed_by(each[0]))
-        result = replace(result, after=final.greatest, tried=told, first=first)
+        told = [self._told(way, seen) for way, seen in tried.items()]
+        told = [each for each in told if each.operators]
+        result = replace(result, after=final.greatest, tried=tuple(told), first=first)
         if final.solved:
-            if base.error - final.error <= max(each.error for each in noises.values()):
+            if base.error - final.error <= noise.error:
                 reason = "a padding fits better only by what the runtime's optimiser changes"
-            elif not self._tells(final.greatest):
+                return self._unmatched(result, reason)
+            if not self._is_told(self._point):
                 reason = (
                     "a padding fits, but the reference is too little to tell that from chance "
                     f"after {self.stages.total()} tries; record more samples, or inner tensors"
                 )
-            else:
-                by = (way for way in tried if tried[way].solved and self._may_be_by(way))
-                names = [self._told(way, final).name for way in by]
-                result = replace(result, outcome="matched", changes=tuple(self._changes()))
-                return replace(result, by=names[0] if names else "")
-            return replace(result, reason=reason)
-        best = min(((self._point, final), (near, nearest)), key=lambda each: each[1].rank)
-        if best[1].greatest < base.greatest:
-            result = replace(result, nearest=self._told(*best))
+                return self._unmatched(result, reason)
+            by = (way for way in tried if tried[way].solved and self._may_be_by(way))
+            names = [self._told(way, final).name for way in by]
+            result = replace(result, outcome="matched", changes=tuple(self._changes()))
+            return replace(result, by=names[0] if names else "")
+        if nearest.greatest < base.greatest:
+            result = replace(result, nearest=self._told(near, nearest))
         explains = self._explains(base, nearest)
-        if explains or self._is_certain():
+        if explains or (any(self._settled) and self._is_told(self._settled, self._reached)):
             self._point = near if explains else self._settled
             self._put_back_idle()
             if changes := tuple(self._changes()):
                 left = self._trial(self._point).greatest
                 reason = "this padding explains a part of the difference, and none the rest"
                 result = replace(result, outcome="partly matched", after=left, changes=changes)
-                return replace(result, reason=reason)
+                return self._unmatched(result, reason)
         reason = "no padding that was tried reproduces it"
         if not result.distinguishable:
             reason += ": at these sizes no other one of its operators computes anything else"
-        return replace(result, reason=reason + "; time ran out (--seconds)" * self._ran_out)
+        return self._unmatched(result, reason + "; time ran out (--seconds)" * self._ran_out)
 
-    def _is_noise(self, noises: Mapping[str, Trial]) -> bool:
-        """Whether each tensor is off by no more than its own noise, which is little."""
-        for name, noise in noises.items():
-            seen = self._trial(self._start, [name])
-            hidden, apart = _ROUNDED * noise.error, unrelated(self._only([name]))
-            if not (seen.solved or seen.error <= hidden < _HIDES * apart < math.inf):
-                return False
-        return True
+    def _unmatched(self, result: Matching, reason: str) -> Matching:
+        """The result with why it is none, and which tensors would tell more, if none is inner."""
+        decide = {each.node for each in result.distinguishable}
+        outputs = (s.node.outputs[0].name for s in self._sites if s.label in decide)
+        record = [name for name in outputs if name not in self._wanted[0]]
+        return replace(
+            result, reason=reason, record=() if any(self._given.inner) else tuple(record)
+        )
 
     def _may_be_by(self, way: Point) -> bool:
         """Whether a convention may give the point found.
@@ -358,13 +326,6 @@ class _Task:
         Operators that are as they were may have the convention's padding or compute the same.
         """
         return all(not at or at == also for at, also in zip(self._point, way, strict=True))
-
-    def _is_certain(self) -> bool:
-        """Whether recorded inner tensors are reproduced that the model as it was does not give."""
-        if not any(self._settled):
-            return False
-        found = self._trial(self._settled, self._reached)
-        return found.solved and self._tells(found.greatest, self._reached)
 
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone, and more than by chance after so many tries.
@@ -376,12 +337,12 @@ class _Task:
         if not final.error < _PARTLY * before:
             return False
         elements = sum(value.size for sample in self._wanted for value in sample.values())
-        told = elements * math.log2(before / max(final.error, sys.float_info.min))
+        told = elements * math.log2(before / max(final.error, _TINY))
         return told > math.log2(self.stages.total()) + _SURE
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
-        done, reached = frozenset[int](), list[str]()
+        done, reached = frozenset[int](), tuple[str, ...]()
         for names, places in self._goals():
             found = self._search(names, places - done, samples)
             if not found and done & places:
@@ -389,9 +350,8 @@ class _Task:
             if not found:
                 node = self._graph.tensor(names[0]).producer
                 return names[0] if node is None else f"{node.op} {self._graph.label(node)}"
-            reached += names
-            done |= places
-            self._reached, self._settled = tuple(reached), self._point
+            reached, done = (*reached, *names), done | places
+            self._reached, self._settled = reached, self._point
         return ""
 
     def _goals(self) -> list[tuple[tuple[str, ...], frozenset[int]]]:
@@ -400,18 +360,12 @@ class _Task:
         Those with the fewest come first.
         """
         places = {id(site.node): place for place, site in enumerate(self._sites)}
-
-        def upstream(name: str) -> Iterator[int]:
+        goals: dict[frozenset[int], tuple[str, ...]] = {}
+        for name in _recorded(self._given):
             nodes = nodes_upstream([self._graph.tensor(name)], self._graph.sources, most=None)
-            yield from (places[id(node)] for node in nodes if id(node) in places)
-
-        names = dict.fromkeys(name for sample in self._wanted for name in sample)
-        goals = [(name, frozenset(upstream(name))) for name in names]
-        goals.sort(key=lambda each: len(each[1]))
-        return [
-            (tuple(name for name, _ in alike), upstream)
-            for upstream, alike in groupby(goals, key=lambda each: each[1])
-        ]
+            upstream = frozenset(places[id(node)] for node in nodes if id(node) in places)
+            goals[upstream] = (*goals.get(upstream, ()), name)
+        return sorted(((names, at) for at, names in goals.items()), key=lambda each: len(each[1]))
 
     def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
@@ -432,9 +386,7 @@ class _Task:
         search, now = Search(evaluate, space, self._is_over, self._begin), self._point
         starts = [now]
         for way in self._whole.values():
-            start = tuple(
-                o if at in free else n for at, (n, o) in enumerate(zip(now, way, strict=True))
-            )
+            start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
             if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
                 starts.append(start)
         found = search.run(starts, free) if free else now
@@ -453,10 +405,9 @@ class _Task:
 
     def _effect(self, place: int, option: int, sizes: tuple[int, ...]) -> object:
         """The effect of an option at these sizes; a search asks for the same ones at each point."""
-        key = place, option, sizes
-        if key not in self._effects:
+        if (key := (place, option, sizes)) not in self._effects:
             padding = self._options[place][option].padding
-            self._effects[key] = effect_of(self._sites[place], padding, sizes)
+            self._effects[key] = padding.effect(sizes, self._sites[place].windows)
         return self._effects[key]
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
@@ -474,25 +425,21 @@ class _Task:
     def _put_back_idle(self) -> None:
         """Puts back changes that compute the same at the sizes of the run."""
         if self._point not in self._sizes:
-            self._outputs(self._point, 0, ())
+            self._run(self._point, 0)
         changed = self._changed_by(self._point)
         self._point = tuple(at if place in changed else 0 for place, at in enumerate(self._point))
 
     # Results
 
-    def _told(self, point: Point, seen: Trial) -> Tried:
-        """A point by the name of its convention or of its first operator."""
-        changed = self._changed_by(point)
-        names = [name for name, each in self._whole.items() if each == point] or [
-            f"{self._options[at][point[at]].name} of {self._sites[at].label}" for at in changed
-        ]
-        return Tried(names[0], seen.greatest, len(changed))
+    def _told(self, way: Point, seen: Trial) -> Tried:
+        """A convention by its name, with what is left by it."""
+        name = next(name for name, each in self._whole.items() if each == way)
+        return Tried(name, seen.greatest, len(self._changed_by(way)))
 
     def _distinguishable(self) -> Iterator[Distinguishable]:
         """The operators with another likely padding that differs here."""
-        sizes = self._sizes.get(self._start)
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            here = () if sizes is None else sizes[place]
+            here = self._sizes[self._start][place] if self._start in self._sizes else ()
             others = {
                 each.name: described_at(site, each.padding, here)
                 for at, each in enumerate(options)
@@ -504,71 +451,69 @@ class _Task:
 
     def layout(self) -> dict[str, str]:
         """How recorded arrays were arranged as the model's, by name, where they were others."""
-        found = self._outputs(self._point, 0, [*self._wanted[0]]) or {}
+        found = self._run(self._point, 0, [*self._wanted[0]]) or {}
         pairs = ((name, value, found.get(name)) for name, value in self._wanted[0].items())
         fits = {name: nearest(a, b) for name, a, b in pairs if isinstance(b, np.ndarray)}
         return {name: fit.how for name, fit in fits.items() if fit is not None and fit.how}
 
-    def to_record(self, result: Matching) -> Iterator[str]:
-        """The outputs of operators that decide: recorded too, they tell where a model parts."""
-        names = {each.node for each in result.distinguishable if result.reason}
-        outputs = {site.label: site.node.outputs[0].name for site in self._sites}
-        decide = (output for label, output in outputs.items() if label in names)
-        yield from (output for output in decide if output not in self._wanted[0])
-
-    def _changed(self) -> Iterator[tuple[Site, Candidate, tuple[int, ...]]]:
-        """The operators whose padding is another one, as attributes tell it, with their sizes."""
+    def _changed(self) -> Iterator[tuple[int, str, Padding, tuple[int, ...]]]:
+        """The operators whose padding is another one: place, its name, as written, and the sizes."""
         if self._point not in self._sizes:
-            self._outputs(self._point, 0, ())
-        sizes = self._sizes.get(self._point, [()] * len(self._sites))
-        for site, options, at, here in zip(
-            self._sites, self._options, self._point, sizes, strict=True
-        ):
-            if at and (here or not options[at].padding.is_same):
-                padding = writable(site, options[at].padding, here, self._graph.opset)
-                yield site, replace(options[at], padding=padding), here
+            self._run(self._point, 0)
+        sizes = self._sizes.get(self._point)
+        for place, at in enumerate(self._point):
+            site, chosen = self._sites[place], self._options[place][at]
+            here = () if sizes is None else sizes[place]
+            if at and (here or not chosen.padding.is_same):
+                padding = writable(site, chosen.padding, here, self._graph.opset)
+                yield place, chosen.name, padding, here
 
     def _changes(self) -> Iterator[Repadded]:
-        start = self._sizes.get(self._start)
-        for site, chosen, sizes in self._changed():
-            first = () if start is None else start[self._sites.index(site)]
-            pads = chosen.padding.amounts(sizes, site.windows)
-            lines = lines_of(site, replace(chosen.padding, pads=pads), sizes)
+        first = self._sizes.get(self._start)
+        for place, name, padding, sizes in self._changed():
+            site = self._sites[place]
+            pads = replace(padding, pads=padding.amounts(sizes, site.windows))
+            lines = lines_of(site, pads, sizes)
             yield Repadded(
                 site.label,
                 site.node.op,
-                described_at(site, site.padding, first),
-                written_as(site, chosen.padding, pads),
-                chosen.name,
-                attributes(settled(site, chosen.padding, pads)),
+                described_at(site, site.padding, () if first is None else first[place]),
+                sites.described(padding, pads.numbers),
+                name,
+                attributes(padding),
                 lines["pytorch"],
                 lines["keras"],
             )
 
     def write(self) -> None:
         """Writes what was found into the graph."""
-        before, changed = output_sizes(self._graph), [*self._changed()]
-        for site, chosen, sizes in changed:
-            pads = chosen.padding.amounts(sizes, site.windows)
-            write(self._graph, site, chosen.padding, pads)
-        declare_anew(self._graph, [site.node for site, *_ in changed], before)
+        before, changed = sites.output_sizes(self._graph), [*self._changed()]
+        for place, _, padding, _ in changed:
+            sites.write(self._graph, self._sites[place], padding)
+        nodes = [self._sites[place].node for place, *_ in changed]
+        sites.declare_anew(self._graph, nodes, before)
 
 
 def described_at(site: Site, padding: Padding, sizes: tuple[int, ...]) -> str:
     """A padding for people at these sizes, which are empty where the model does not run."""
     if padding.is_same and not sizes:
         return same_of(padding.odd)
-    return written_as(site, padding, padding.amounts(sizes, site.windows))
+    pads = padding.amounts(sizes, site.windows)
+    is_own = padding == site.padding
+    return sites.described(padding if is_own else sites.settled(site, padding, pads), pads)
 
 
 def writable(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) -> Padding:
     """A padding as attributes can tell it in an opset, and the runtime runs it.
 
-    The runtime refuses SAME with dilations, and older opsets have pools without ceil_mode.
+    The runtime refuses SAME with dilations, and older opsets have pools without ceil_mode. SAME of
+    sizes that are known is numbers.
     """
-    if padding.is_same and any(window.dilation > 1 for window in site.windows):
-        padding = replace(padding, pads=padding.amounts(sizes, site.windows))
-    since = 0 if site.operator is None else site.operator.since("ceil_mode")
-    if padding.ceil and opset < since and sizes and not padding.counted:
+    if not sizes:
+        return padding
+    if padding.ceil and opset < site.row.since("ceil_mode") and not padding.counted:
         padding = replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
-    return padding
+    pads = padding.amounts(sizes, site.windows)
+    if any(window.dilation > 1 for window in site.windows):
+        return replace(padding, pads=pads)
+    return sites.settled(site, padding, pads)

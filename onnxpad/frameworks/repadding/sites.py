@@ -17,7 +17,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs
-from onnxpad.semantics.operators import TransposedOp, WindowOp
+from onnxpad.semantics.operators import TransposedOp, WindowOp, operator_of
 
 PADDING = (
     *("auto_pad", "pads", "output_shape", "output_padding", "ceil_mode", "count_include_pad"),
@@ -53,27 +53,31 @@ def has_padding_to_vary(context: Context) -> bool:
     return any(window.extent != 1 for op in ops for window in op.windows)
 
 
-def write(graph: Graph, site: Site, padding: Padding, pads: Pairs) -> None:
-    """Makes an operator pad as chosen.
+def in_bodies(graph: Graph) -> list[tuple[str, str]]:
+    """The window operators of bodies and functions by name, with their types."""
+    return [
+        (inner.place_of(node), node.op)
+        for inner in graph.inside()
+        for node in inner.nodes
+        if operator_of(inner, node) is not None
+    ]
 
-    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere: the pads are
-    the amounts at the sizes of the run that decided.
-    """
-    wanted = attributes(settled(site, padding, pads))
+
+def write(graph: Graph, site: Site, padding: Padding) -> None:
+    """Makes an operator pad as chosen, which is `settled`."""
+    wanted = attributes(padding)
     absent = {name: None for name in PADDING if name not in wanted and name in site.node.attrs}
     graph.set_attributes(site.node, {**wanted, **absent})
 
 
 def settled(site: Site, padding: Padding, pads: Pairs) -> Padding:
-    """A padding as it is written: in numbers, unless SAME depends on a size that is open."""
+    """A padding as it is written: `auto_pad` where SAME depends on an open size, else numbers.
+
+    These are the pads, the amounts at the sizes of the run that decided.
+    """
     sizes = zip(site.known_sizes, site.windows, strict=True)
     is_open = any(size is None and window.stride > 1 for size, window in sizes)
     return padding if padding.is_same and is_open else replace(padding, pads=pads)
-
-
-def written_as(site: Site, padding: Padding, pads: Pairs) -> str:
-    """A padding for people, as it is written: SAME in numbers where the sizes are known."""
-    return described(padding if site.padding == padding else settled(site, padding, pads), pads)
 
 
 def described(padding: Padding, pads: Pairs) -> str:

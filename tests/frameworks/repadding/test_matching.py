@@ -7,7 +7,6 @@ from onnxpad.frameworks.repadding.candidates import (
     WHOLE,
     _key,
     conventions_of,
-    effect_of,
     options_of,
 )
 from onnxpad.frameworks.repadding.matching import described_at, writable
@@ -44,8 +43,8 @@ def test_a_choice_is_told_also_where_the_model_does_not_run(
 def test_what_computes_the_same() -> None:
     conv = site_of("y = Conv <strides = [2, 2]> (x, w)")
     less, more = Padding(((0, 0), (0, 0))), Padding(((0, 1), (0, 1)))
-    assert effect_of(conv, less, (9, 9)) == effect_of(conv, more, (9, 9))  # no window reaches it
-    assert effect_of(conv, less, (8, 8)) != effect_of(conv, more, (8, 8))
+    assert less.effect((9, 9), conv.windows) == more.effect((9, 9), conv.windows)  # none is read
+    assert less.effect((8, 8), conv.windows) != more.effect((8, 8), conv.windows)
     assert _key(conv, less) != _key(conv, more)
     steady = site_of("y = Conv (x, w)")
     assert _key(steady, Padding(None)) == _key(steady, Padding(((1, 1), (1, 1))))

@@ -120,9 +120,10 @@ def test_what_is_written(
     """The height is known and the width open."""
     node = f"AveragePool <kernel_shape = [3, 3], strides = [{strides}], pads = [9, 9, 9, 9]> (x)"
     context, (site,), _ = read(f"y = {node}")
-    assert attributes(sites.settled(site, padding, pads)) == wanted
-    assert sites.written_as(site, padding, pads) == words
-    sites.write(context.graph, site, padding, pads)
+    settled = sites.settled(site, padding, pads)
+    assert attributes(settled) == wanted
+    assert sites.described(settled, pads) == words
+    sites.write(context.graph, site, settled)
     kept = {"kernel_shape", "strides"}
     found = {name: value for name, value in site.node.attrs.items() if name not in kept}
     assert {name: [*v] if isinstance(v, tuple) else v for name, v in found.items()} == wanted

@@ -13,6 +13,7 @@ from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.sites import (
     declare_anew,
     output_sizes,
+    settled,
     sites_of,
     write,
 )
@@ -124,7 +125,7 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 here = Context(written)
                 one = sites_of(here)[0][place]
                 before = output_sizes(written)
-                write(written, one, padding, padding.amounts(sizes, site.windows))
+                write(written, one, settled(one, padding, padding.amounts(sizes, site.windows)))
                 declare_anew(written, [one.node], before)
                 value = np.asarray(found["y"])
                 try:
@@ -220,7 +221,7 @@ def test_an_output_is_redeclared() -> None:
     graph = Graph.from_proto(model)
     (site,) = sites_of(Context(graph))[0]
     before = output_sizes(graph)
-    write(graph, site, Padding(((0, 0), (0, 0))), ((0, 0), (0, 0)))
+    write(graph, site, Padding(((0, 0), (0, 0))))
     declare_anew(graph, [site.node], before)
     (value,) = graph.model.to_proto().graph.output
     assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
