@@ -15,18 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import ODD, Window
-from onnxpad.frameworks.conventions.question import Op, Question
+from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Intent
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.intents import expressed, op_of, sizes_asked
+from onnxpad.frameworks.repadding.intents import expressed, op_of, questions_of
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 
 LIKELY, LESS, LEAST = range(3)
 AS_IS = "as it is"
-_LONGER = (
-    4  # elements by which the outputs of all transposed convolutions may be longer, or shorter
-)
 
 
 class Candidate(Struct, frozen=True):
@@ -53,29 +50,26 @@ def _answers(op: Op, windows: tuple[Window, ...]) -> Mapping[tuple[str, Intent],
 
     Windows of one element take no part, so that a series of two dimensions may be causal.
     """
-    place = {at: nth for nth, at in enumerate(a for a, w in enumerate(windows) if w.extent > 1)}
-    some = [*range(len(windows))] if op == "convtranspose" or not place else [*place]
+    some = [at for at, window in enumerate(windows) if window.extent > 1]
+    if op == "convtranspose" or not some:
+        some = [*range(len(windows))]
     slid, found = tuple(windows[at] for at in some), {}
-    asked = [Question(op, sizes, slid) for sizes in sizes_asked(slid, (None,) * len(slid))]
+    asked = questions_of(op, slid, (None,) * len(slid))
     for name, intent in product(FRAMEWORKS, INTENTS):
         with suppress(AbsentError):
             answers = [FRAMEWORKS[name].answer(intent, question) for question in asked]
-            padding = expressed([*zip(asked, answers, strict=True)])
-            if padding is not None and padding.pads is not None and len(some) < len(windows):
-                pairs = dict(zip(some, padding.pads, strict=True))
+            if (padding := expressed(asked, answers)) is not None:
+                pairs = dict(zip(some, padding.pads or (), strict=False))
                 pads = tuple(pairs.get(at, (0, 0)) for at in range(len(windows)))
-                padding = replace(padding, pads=pads)
-            if padding is not None:
-                found[name, intent] = padding
+                found[name, intent] = padding if padding.is_same else replace(padding, pads=pads)
     return found
 
 
 def _in(framework: str, site: Site, intent: Intent | None = None) -> Padding | None:
     """The padding in a framework, by default for the intent that the padding seems to have."""
     is_same = site.padding.is_same or is_padded(site.padding.numbers)
-    return _answers(op_of(site) or "maxpool", site.windows).get(
-        (framework, intent or ("same" if is_same else "valid"))
-    )
+    found = _answers(op_of(site) or "maxpool", site.windows)
+    return found.get((framework, intent or ("same" if is_same else "valid")))
 
 
 # Mistakes
@@ -117,6 +111,24 @@ def _mended(name: str, site: Site) -> Padding | None:
     return None if pads is None else replace(site.padding, pads=MISTAKES[name][0](pads))
 
 
+def _longer(more: int, end: str, site: Site) -> Padding | None:
+    """A transposed convolution's output longer by so many elements at one end of each axis.
+
+    A runtime crops nothing negative, so an end that is extended is appended.
+    """
+    if not site.is_transposed:
+        return None
+    by_begin, by_end = (more, 0) if end == "begin" else (0, more)
+    pads = [(b - by_begin, e - by_end) for b, e in site.padding.numbers]
+    if min(begin for begin, _ in pads) < 0:
+        return None
+    pairs = zip(site.padding.output_padding, pads, strict=True)
+    appended = tuple(by + max(-e, 0) for by, (_, e) in pairs)
+    return replace(
+        site.padding, pads=tuple((b, max(e, 0)) for b, e in pads), output_padding=appended
+    )
+
+
 def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
     """A padding as a pool may round and an average may count it, first as they do now."""
     now = site.padding
@@ -129,39 +141,10 @@ def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
         yield words, replace(padding, ceil=ceil, counted=counted)
 
 
-def _appended(site: Site) -> Iterator[tuple[str, Padding]]:
-    """The paddings of a transposed convolution with another `output_padding`."""
-    half, count = _in("pytorch", site, "same"), len(site.windows)
-    if half is not None:
-        yield "pytorch-half without output_padding", replace(half, output_padding=(0,) * count)
-    for by in range(max(window.stride for window in site.windows)):
-        yield f"output_padding {by}", replace(site.padding, output_padding=(by,) * count)
-
-
-def _longer(more: int, end: str, site: Site) -> Padding | None:
-    """A transposed convolution's output longer by so many elements at one end of each axis."""
-    if not site.is_transposed:
-        return None
-    pads = [(b, e - more) if end == "end" else (b - more, e) for b, e in site.padding.numbers]
-    return replace(site.padding, pads=tuple(pads))
-
-
-def _runnable(site: Site, padding: Padding | None) -> Padding | None:
-    """What a runtime crops: nothing negative. An end that is extended so is appended."""
-    if padding is None or padding.pads is None or not site.is_transposed:
-        return padding
-    if min(begin for begin, _ in padding.pads) < 0:
-        return None
-    more = padding.output_padding or (0,) * len(padding.pads)
-    appended = (by + max(-end, 0) for by, (_, end) in zip(more, padding.pads, strict=True))
-    kept = tuple((begin, max(end, 0)) for begin, end in padding.pads)
-    return replace(padding, pads=kept, output_padding=tuple(appended))
-
-
 # Whole models
 
 
-_ONE_KIND: Mapping[str, Idea] = {
+_IDEAS: Mapping[str, Idea] = {
     **{name: partial(_in, name) for name in FRAMEWORKS},
     **{name: partial(_mended, name) for name in MISTAKES},
     **{
@@ -169,76 +152,64 @@ _ONE_KIND: Mapping[str, Idea] = {
         for name in ("tensorflow", "pytorch")
     },
     "valid": partial(_in, "valid", intent="same"),
-}
-_CONVOLUTIONS: Mapping[str, Idea] = {
-    **_ONE_KIND,
     "causal": partial(_in, "keras", intent="causal"),
     **{
-        f"transposed, {more:+} elements at the {end}": partial(_longer, more, end)
+        f"{more:+} elements at the {end}": partial(_longer, more, end)
         for more in (-1, 1, -2, 2, -3, 3, -4, 4)
         for end in ("end", "begin")
     },
 }
-_POOLS: Mapping[str, Idea] = {
-    "rounding up": lambda site: replace(site.padding, ceil=not site.padding.is_same),
-    "rounding down": lambda site: replace(site.padding, ceil=False),
-    "padding counted": lambda site: replace(site.padding, counted=site.leaves_padding_out),
-    "padding not counted": lambda site: replace(site.padding, counted=False),
-    **_ONE_KIND,
-}
 
 
-def _whole() -> Iterator[tuple[str, Idea | None, Idea | None]]:
-    """The conventions of a whole model, likelier ones first, for convolutions and for pools."""
-    yield from ((name, idea, idea) for name, idea in _ONE_KIND.items())
-    yield from ((f"convolutions: {name}", idea, None) for name, idea in _CONVOLUTIONS.items())
-    yield from ((f"pools: {name}", None, idea) for name, idea in _POOLS.items())
-    for one, (other, idea) in product(("tensorflow", "pytorch", "onnx-same-lower"), _POOLS.items()):
-        yield f"convolutions: {one}; pools: {other}", _ONE_KIND[one], idea
-
-
-def _of_kind(convolutions: Idea | None, pools: Idea | None, site: Site) -> Padding:
-    idea = pools if site.is_pool else convolutions
-    found = None if idea is None else _runnable(site, idea(site))
+def _of_kind(idea: Idea, pools: bool | None, site: Site) -> Padding:
+    found = idea(site) if pools in (None, site.is_pool) else None
     return site.padding if found is None else found
 
 
 WHOLE: Mapping[str, Callable[[Site], Padding]] = {
-    name: partial(_of_kind, convolutions, pools) for name, convolutions, pools in _whole()
+    kind + name: partial(_of_kind, idea, pools)
+    for kind, pools in {"": None, "convolutions: ": False, "pools: ": True}.items()
+    for name, idea in _IDEAS.items()
 }
-"""Conventions of a whole model, likelier ones first."""
+"""Conventions of a whole model, or of all its operators of one kind, likelier ones first."""
 
 
 # Options
 
 
 def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
-    """The paddings of an operator as its row of ideas has them."""
+    """The paddings of an operator, likely and less likely ones."""
     yield AS_IS, site.padding, LIKELY
     for (name, intent), padding in _answers(op_of(site) or "maxpool", site.windows).items():
         tier = LESS if "valid" in (name, intent) else LIKELY
         yield FRAMEWORKS[name].by_intent[intent][-1].name, padding, tier
     yield from ((name, _mended(name, site), tier) for name, (_, tier) in MISTAKES.items())
-    if site.is_transposed:
-        yield from ((name, padding, LIKELY) for name, padding in _appended(site))
-    else:
+    if not site.is_transposed:
         sizes = tuple(window.stride << 12 for window in site.windows)
         for odd in ODD.values():
             pads = Padding(None, odd=odd).amounts(sizes, site.windows)
             name = f"same, odd at the {odd}, as where the stride divides the size"
             yield name, replace(site.padding, pads=pads), LESS
+        return
+    count, half = len(site.windows), _in("pytorch", site, "same")
+    for by in range(max(window.stride for window in site.windows)):
+        yield f"output_padding {by}", replace(site.padding, output_padding=(by,) * count), LIKELY
+    if half is not None:
+        half = replace(half, output_padding=(0,) * count)
+        yield "pytorch-half without output_padding", half, LIKELY
 
 
 def options_of(site: Site) -> list[Candidate]:
     """The paddings of an operator, first that of the model; equal ones at any size only once."""
-    found: dict[object, Candidate] = {}
     every = list[Candidate]()
-    for name, idea, tier in _ideas(site):
-        if (padding := _runnable(site, idea)) is not None:
-            for words, each in _flagged(site, padding):
-                least = tier if not words or name == AS_IS else max(tier, LESS)
-                every.append(Candidate((name + words).removeprefix(f"{AS_IS}, "), each, least))
+    for name, padding, tier in _ideas(site):
+        for words, each in () if padding is None else _flagged(site, padding):
+            told = (name + words).removeprefix(f"{AS_IS}, ")
+            every.append(
+                Candidate(told, each, max(tier, LESS) if words and name != AS_IS else tier)
+            )
     every += (Candidate(name, convention(site), LESS) for name, convention in WHOLE.items())
+    found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):
         found.setdefault(_key(site, candidate.padding), candidate)
     return [*found.values()]

@@ -5,16 +5,18 @@ An intent is read from numbers only where they admit just one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
 
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.arithmetic.window import ODD, Window, pads_text, same_of, same_pads
+from onnxpad.arithmetic.window import ODD, Window, pads_text, same_of
 from onnxpad.errors import RUNTIME
 from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Framework, Intent
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.frameworks.reading import Site
@@ -36,51 +38,37 @@ def op_of(site: Site) -> Op | None:
 
 
 def intent_of(site: Site) -> Intent:
-    """Reads the intent of an operator from its numbers.
+    """Reads the intent of an operator from what it pads: that with which a framework pads so.
 
     Raises:
         AbsentError: There is no telling; the message says why.
     """
+    op = op_of(site)
+    assert op is not None
     if site.padding.is_same:
         return "same"
-    axes = ({*_fitting(site, place)} for place in range(len(site.windows)))
-    fits = {*INTENTS}.intersection(*axes)
+    asked = questions_of(op, site.windows, site.known_sizes)
+    own, fits = (site.padding.numbers, site.padding.output_padding), set[Intent]()
+    for framework, intent in product(FRAMEWORKS.values(), INTENTS):
+        # Half of a short window is nothing, too: where SAME pads nothing, it is TensorFlow's.
+        is_meant = framework.name == "tensorflow" or intent != "same" or is_padded(own[0])
+        with suppress(AbsentError):
+            answers = [framework.answer(intent, question) for question in asked]
+            found = {(a.pads, a.output_padding if site.is_transposed else ()) for a in answers}
+            if found == {own} and is_meant and framework.name != "valid":
+                fits.add(intent)
+    halves = tuple((window.extent // 2,) * 2 for window in site.windows)
+    if own == (halves, ()) and is_padded(halves):  # PyTorch's, of even kernels too
+        fits.add("same")
+    pads = pads_text(own[0])
     if {"same", "valid"} <= fits:
         raise AbsentError("SAME and VALID are the same here")
     if len(fits) == 1:
         return fits.pop()
-    pads = pads_text(site.padding.pads or ())
     if fits:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
-    if site.is_transposed:
-        raise AbsentError(f"its pads {pads} neither give size * stride nor crop nothing")
     advice = "; --shape or --dim fixes its sizes" if None in site.known_sizes else ""
-    raise AbsentError(f"its pads {pads} are neither SAME's, nor half the kernel, nor none{advice}")
-
-
-def _fitting(site: Site, place: int) -> Iterator[Intent]:
-    """The intents that fit the numbers on one axis."""
-    window, size = site.windows[place], site.known_sizes[place]
-    extent, stride = window.extent, window.stride
-    begin, end = pair = site.padding.numbers[place]
-    if site.is_transposed:
-        appended = site.padding.output_padding[place]
-        if begin + end - appended == extent - stride and abs(begin - end) <= 1:
-            yield "same"
-        if pair == (0, 0) and appended in {0, max(stride - extent, 0)}:
-            yield "valid"
-        return
-    total = None  # where SAME's depends on an open size
-    if size is not None or extent == 1 or stride == 1:
-        total = sum(same_pads(extent if size is None else size, window, odd="end"))
-    is_half = begin == end and begin in {(extent - 1) // 2, extent // 2}
-    if pair == (0, 0):
-        yield "valid"
-    if (begin + end == total and abs(begin - end) <= 1) or (is_half and begin):
-        yield "same"
-    is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
-    if is_line and pair == (extent - 1, 0):
-        yield "causal"
+    raise AbsentError(f"its pads {pads} are those of no framework{advice}")
 
 
 def chosen(
@@ -99,39 +87,33 @@ def chosen(
     if case_of(op, site.windows, extents, site.padding).follows(framework.name):
         return None
     sizes = tuple(size if isinstance(size, int) else None for size in extents)
-    reach = max((sum(pair) for pair in site.padding.pads or ()), default=0)
-    asked = [Question(op, each, site.windows) for each in sizes_asked(site.windows, sizes, reach)]
-    answers = [(question, framework.answer(intent, question)) for question in asked]
+    asked = questions_of(op, site.windows, sizes)
+    answers = [framework.answer(intent, question) for question in asked]
     keeps_size = intent == "same" and framework.name != "valid" and not site.is_transposed
-    for _, answer in answers:
-        for window, axis in zip(site.windows, answer.axes, strict=True):
-            if window != axis.window and window.kernel > 1:
-                raise AbsentError(
-                    f"{framework.title} slides it without its dilation, and no padding does that"
-                )
-            wanted = -(-axis.size // axis.window.stride)
-            if keeps_size and axis.output < wanted:
-                raise AbsentError(
-                    f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
-                    f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
-                )
-    if (padding := expressed(answers)) is None:
+    for axis in (axis for answer in answers for axis in answer.axes if keeps_size):
+        if axis.output < (wanted := -(-axis.size // axis.window.stride)):
+            raise AbsentError(
+                f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
+                f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
+            )
+    if (padding := expressed(asked, answers)) is None:
         where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
         raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
     _require_runnable(site, padding, asked, opset, is_open=None in sizes)
     return padding
 
 
-def sizes_asked(
-    windows: Sequence[Window], sizes: Sequence[int | None], reach: int = 0
-) -> Iterator[tuple[int, ...]]:
-    """Sizes at which to ask: the one known, or a long one for each remainder by the stride."""
-    longest = max(window.stride for window in windows)
-    for rest in range(longest if None in sizes else 1):
-        yield tuple(
-            2 * (window.extent + reach) * window.stride + rest if size is None else size
-            for size, window in zip(sizes, windows, strict=True)
-        )
+def questions_of(
+    op: Op, windows: tuple[Window, ...], sizes: Sequence[int | None]
+) -> list[Question]:
+    """An operator at the sizes that are known, or at a long one for each remainder by the stride."""
+    rests = range(max(window.stride for window in windows) if None in sizes else 1)
+    long = [4 * window.extent * window.stride for window in windows]
+    asked = (
+        [n + rest if size is None else size for n, size in zip(long, sizes, strict=True)]
+        for rest in rests
+    )
+    return [Question(op, tuple(each), windows) for each in asked]
 
 
 def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
@@ -144,25 +126,24 @@ def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, 
     return written(question, own, explained(question, About("", "", own=own)).same_as_model)
 
 
-def expressed(answers: Sequence[tuple[Question, Answer]]) -> Padding | None:
-    """The padding by which ONNX's operator has these answers, at each of the sizes asked for."""
-    question, first = answers[0]
-    pools = question.op in {"maxpool", "avgpool"}
+def expressed(asked: Sequence[Question], answers: Sequence[Answer]) -> Padding | None:
+    """The padding by which ONNX's operator gives the answers to all questions; None if none does."""
+    op, first = asked[0].op, answers[0]
     counted = first.counts and is_padded(first.pads)
-    more = first.output_padding if question.op == "convtranspose" else ()
-    tried = [
-        Padding(first.pads, counted=counted, ceil=ceil, output_padding=more)
-        for ceil in ((False, True) if pools else (False,))
-    ]
-    if question.op != "convtranspose":
+    if op == "convtranspose":
+        tried = [Padding(first.pads, output_padding=first.output_padding)]
+    else:
+        ceils = (False,) if op == "conv" else (False, True)
+        tried = [Padding(first.pads, counted=counted, ceil=ceil) for ceil in ceils]
         tried += [Padding(None, odd=odd, counted=first.counts) for odd in ODD.values()]
-    return next((each for each in tried if all(_computes(each, *e) for e in answers)), None)
 
+    def computes(padding: Padding, question: Question, wanted: Answer) -> bool:
+        found = answer_of(padding, question)
+        same = (found.pads, found.output) == (wanted.pads, wanted.output)
+        return same and (padding.counted == wanted.counts or not is_padded(wanted.pads))
 
-def _computes(padding: Padding, question: Question, wanted: Answer) -> bool:
-    found = answer_of(padding, question)
-    same = (found.pads, found.output) == (wanted.pads, wanted.output)
-    return same and (padding.counted == wanted.counts or not is_padded(wanted.pads))
+    pairs = [*zip(asked, answers, strict=True)]
+    return next((each for each in tried if all(computes(each, *pair) for pair in pairs)), None)
 
 
 def _require_runnable(
