@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
+from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching
 from onnxpad.graph import Graph
@@ -121,8 +122,7 @@ def match(
                 graph,
                 reference,
                 inputs,
-                rtol=rtol,
-                atol=atol,
+                Closeness(rtol, atol),
                 seconds=seconds,
                 partial=partial,
                 progress=progress,

@@ -32,24 +32,17 @@ _UNLIKE = 10.0
 _DEFAULTS: Mapping[str, float] = {"float64": 1e-5, "float32": 1e-5, "float16": 5e-3}
 _COARSE = 2e-2
 """The same for types of fewer bits."""
-_NEARER = 0.9
-"""The share of the spread of outputs by which unrelated ones may be nearer by chance."""
-
 Tensors = Mapping[str, Array]
 Found = Mapping[str, Value] | None
 """The outputs of a run; None if it failed."""
 
 
 class Trial(Struct, frozen=True):
-    """How far outputs are from those wanted.
+    """How far outputs are from those wanted: whether they are reproduced, and what is missing.
 
-    Attributes:
-        solved: Whether they are reproduced.
-        gap: How far the shapes of the outputs are from those wanted; 0 where they are right, and
-            greater than any other where the model does not run.
-        error: The root mean square of what is missing; infinite without comparable outputs.
-        missing: The answer wanted less the one found, in a fixed order; None where not comparable.
-        greatest: The greatest difference, relative to the range of its output.
+    The gap is how far their shapes are off: 0 where they are right, infinite where the model does
+    not run. The error is the root mean square of what is missing, which is None where outputs
+    cannot be compared. The greatest difference is relative to the range of its output.
     """
 
     solved: bool
@@ -71,28 +64,19 @@ class Trial(Struct, frozen=True):
 
 
 class Closeness(Struct, frozen=True):
-    """When an output counts as reproduced.
+    """When an output counts as reproduced, by `rtol` and `atol`, if anybody said so.
 
-    Attributes:
-        rtol: Allowed difference relative to each element; None for the default.
-        atol: Allowed absolute difference on top; None for the default, which is relative to the
-            range of the output (its greatest less its least element): 1e-5 for float32.
-        noise: How much the runtime differs from itself between levels of optimisation, relative to
-            the range; a few times that is rounding.
+    By default it may be off by 1e-5 of its range in float32, or by a few times the noise: what the
+    runtime changes of the range at another level of optimisation.
     """
 
     rtol: float | None = None
     atol: float | None = None
     noise: float = 0.0
 
-    @property
-    def is_usual(self) -> bool:
-        """Whether nobody said what is allowed."""
-        return self.rtol is None and self.atol is None
-
     def of(self, wanted: Array) -> Tolerance:
         """What is allowed of an output, in numbers."""
-        if not self.is_usual:
+        if not (self.rtol is None and self.atol is None):
             return Tolerance(self.rtol or 0.0, self.atol or 0.0)
         is_float = wanted.dtype.kind == "f" or wanted.dtype.isbuiltin == 2
         if not is_float or not wanted.astype(np.float64).any():
@@ -115,13 +99,9 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
 
     NaN and infinities equal themselves.
     """
-    if not isinstance(found, np.ndarray):
-        return _apart(_UNLIKE)
-    if (fit := nearest(wanted, found)) is None:
-        one, other = (sorted(size for size in e.shape if size != 1) for e in (wanted, found))
-        is_like = len(one) == len(other) and 0 not in (*one, *other)
-        logs = [abs(math.log(a / b)) for a, b in zip(one, other, strict=True)] if is_like else []
-        return _apart(sum(logs) or _UNLIKE)
+    fit = nearest(wanted, found) if isinstance(found, np.ndarray) else None
+    if fit is None or not isinstance(found, np.ndarray):
+        return _apart(_shapes(wanted.shape, getattr(found, "shape", (0,))))
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
@@ -133,6 +113,14 @@ def gap(wanted: Array, found: Value | None, closeness: Closeness) -> Trial:
     missing = apart.reshape(-1) / spread(target)
     error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
     return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
+
+
+def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
+    """How far a shape is from one that may have its channels last, or axes of size 1 more."""
+    one, other = (sorted(size for size in shape if size != 1) for shape in (wanted, found))
+    is_like = len(one) == len(other) and 0 not in (*one, *other)
+    pairs = zip(one, other, strict=True) if is_like else ()
+    return sum(abs(math.log(a / b)) for a, b in pairs) or _UNLIKE
 
 
 def _apart(gap: float) -> Trial:
@@ -166,34 +154,13 @@ def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.
         yield some / math.sqrt(max(1, some.size))
 
 
-def unrelated(wanted: Sequence[Tensors]) -> float:
-    """The error of outputs that have nothing to do with those wanted: no less than their spread.
-
-    That is the root mean square of what is missing, as in `trial`, where each output is constant,
-    at its mean. Infinite where no output varies.
-    """
-    shares = []
-    for value in (value for sample in wanted for value in sample.values()):
-        wide = value.astype(np.float64) if value.dtype.kind in "iufb" else np.zeros(1)
-        wide = wide[np.isfinite(wide)]
-        shares.append(float(np.var(wide)) / spread(wide) ** 2 if wide.size else 0.0)
-    return _NEARER * math.sqrt(sum(shares) / len(shares)) if any(shares) else math.inf
-
-
 def bits(wanted: Sequence[Tensors], found: Sequence[Found], residual: float) -> float:
     """How many bits of a reference tell it from outputs that differ from it.
 
-    An element that is a hundred times as far off as what is left with the padding found tells
-    log2(100) bits; an integer that differs one, as do 0, 1, -1 and what is there twice, which any
-    saturated output may be. As many as 1 in 2^bits outputs of that kind agree by chance.
-
-    Args:
-        wanted: The reference, a mapping for each sample.
-        found: The outputs that differ; None for a run that failed.
-        residual: The difference left with the padding found, relative to the range.
-
-    Returns:
-        The bits; infinite where shapes differ or a run failed.
+    An element that is a hundred times as far off as the residual, which is left with the padding
+    found, tells log2(100) bits; an integer that differs one, as do 0, 1, -1 and what is there
+    twice, which any saturated output may be. As many as 1 in 2^bits outputs of that kind agree by
+    chance. Infinite where shapes differ or a run failed.
     """
     total = 0.0
     for sample, outputs in zip(wanted, found, strict=True):

@@ -106,7 +106,7 @@ def chosen(
 def questions_of(
     op: Op, windows: tuple[Window, ...], sizes: Sequence[int | None]
 ) -> list[Question]:
-    """An operator at the sizes that are known, or at a long one for each remainder by the stride."""
+    """An operator at the sizes known, or at a long one for each remainder by the stride."""
     rests = range(max(window.stride for window in windows) if None in sizes else 1)
     long = [4 * window.extent * window.stride for window in windows]
     asked = (
@@ -127,7 +127,7 @@ def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, 
 
 
 def expressed(asked: Sequence[Question], answers: Sequence[Answer]) -> Padding | None:
-    """The padding by which ONNX's operator gives the answers to all questions; None if none does."""
+    """The padding by which ONNX's operator gives all answers; None if none does."""
     op, first = asked[0].op, answers[0]
     counted = first.counts and is_padded(first.pads)
     if op == "convtranspose":

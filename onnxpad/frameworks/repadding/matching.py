@@ -11,40 +11,31 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
-from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding import candidates, sites
-from onnxpad.frameworks.repadding.candidates import Candidate
-from onnxpad.frameworks.repadding.comparing import (
-    ROUNDINGS,
-    Closeness,
-    Found,
-    Tensors,
-    Trial,
-    bits,
-    trial,
-    unrelated,
-)
+from onnxpad.frameworks.repadding import comparing, sites
+from onnxpad.frameworks.repadding.candidates import conventions_of, options_of
+from onnxpad.frameworks.repadding.comparing import Closeness, Found, Tensors, Trial, trial
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.results import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.search import Point, Search, Space
+from onnxpad.frameworks.repadding.sites import described
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, nodes_upstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import CPU, Array, Session, open_session, read_proto
+from onnxpad.runtimes.sessions import CPU, Session, open_session, read_proto
 from onnxpad.validation.align import nearest
-from onnxpad.validation.draw import Interface, outline
+from onnxpad.validation.draw import outline
 from onnxpad.validation.given import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.lab import ask, with_outputs
 
@@ -52,8 +43,6 @@ _SURE = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
 _PARTLY = 0.25
 """Of the error, what may be left where padding explains a part of it."""
-_UNLIKE = 0.2
-"""The error, relative to the range, of outputs of other shapes, at most."""
 _TINY = 1e-12
 """An error that is as good as none."""
 _STALLED = 1 / 12
@@ -62,15 +51,15 @@ _LOUD = 0.05
 """What the optimiser changes of a range where that hides what padding does."""
 _NEAR = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""
+_effect = lru_cache(maxsize=1 << 14)(Padding.effect)
 
 
 def match_graph(
     graph: Graph,
     reference: Arrays,
     inputs: Arrays | None,
+    closeness: Closeness,
     *,
-    rtol: float | None = None,
-    atol: float | None = None,
     seconds: float = 120.0,
     partial: bool = False,
     progress: Progress | None = None,
@@ -90,15 +79,12 @@ def match_graph(
     left = [(context.label(node), why) for node, why in unread]
     left += [(context.label(pad.node), "a Pad that stays") for pad in context.pads()]
     left += [(label, "it is in a body or a function") for label, _ in sites.in_bodies(graph)]
+    given = _matched(graph, inputs, reference)
     run, folder = graph.model.to_run()
-    model = read_proto(run)
-    given = _matched(graph, outline(model), inputs, reference)
-    options = {site: candidates.options_of(site) for site in found}
-    varied = [site for site in found if len(options[site]) > 1]
-    copy = working_copy(model, varied, context.analysis.dtype, [*_recorded(given)])
+    varied = [site for site in found if any(window.extent > 1 for window in site.windows)]
+    copy = working_copy(read_proto(run), varied, context.analysis.dtype, [*_recorded(given)])
     with open_session(copy.model, folder=folder) as session:
-        choices = [options[site] for site in copy.sites]
-        task = _Task(graph, copy, choices, session, given, Closeness(rtol, atol), seconds, progress)
+        task = _Task(graph, copy, session, given, closeness, seconds, progress)
         result = replace(
             task.solve(),
             left=(*left, *copy.left),
@@ -118,9 +104,7 @@ def match_graph(
     return result
 
 
-def _matched(
-    graph: Graph, model: Interface, inputs: Arrays | None, reference: Arrays
-) -> MatchedInputs:
+def _matched(graph: Graph, inputs: Arrays | None, reference: Arrays) -> MatchedInputs:
     """The arrays given, without the inner tensors that are folded, such as that of a `Pad`.
 
     Raises:
@@ -129,16 +113,17 @@ def _matched(
     kept = {output.name for node in graph.nodes for output in node.outputs if output.name}
     before = graph.model.skeleton.light.graph.node
     names = {name for node in before for name in node.output if name} | kept
+    model = outline(read_proto(graph.model.to_run()[0]))
     found = matched_inputs(model, inputs, reference, names)
     gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
     inner = tuple({n: v for n, v in sample.items() if n in kept} for sample in found.inner)
     remarks = [f"not compared, as its padding is now an operator's: {name!r}" for name in gone]
+    if not any((*inner, *found.expected)):
+        raise UsageError(
+            f"the reference has only padded tensors ({', '.join(map(repr, gone))}), whose "
+            "padding is now an operator's; add an output or the output of an operator"
+        )
     if not any(found.expected):
-        if not any(inner):
-            raise UsageError(
-                f"the reference has only padded tensors ({', '.join(map(repr, gone))}), whose "
-                "padding is now an operator's; add an output or the output of an operator"
-            )
         remarks.append("no output is recorded: what is behind inner tensors is not compared")
     return replace(found, inner=inner, remarks=(*found.remarks, *remarks))
 
@@ -148,29 +133,21 @@ def _recorded(given: MatchedInputs) -> dict[str, None]:
     return dict.fromkeys(name for each in (*given.expected, *given.inner) for name in each)
 
 
-def _outputs(
-    graph: Graph, given: MatchedInputs, level: Literal["off", "full"]
-) -> list[Mapping[str, Array]]:
+def _outputs(graph: Graph, given: MatchedInputs, level: Literal["off", "full"]) -> list[Tensors]:
     """What a model gives of the tensors recorded, at a level of optimisation."""
-    run, folder = graph.model.to_run()
-    names = _recorded(given)
+    (run, folder), names = graph.model.to_run(), _recorded(given)
     model = with_outputs(read_proto(run), names)
     results, _ = ask(model, given.draws, CPU, level, folder=folder)
     return [{n: v for n, v in result.outputs.items() if n in names} for result in results]
 
 
 class _Task:
-    """A model whose padding is fed, and what it should answer.
-
-    Attributes:
-        stages: How many times it ran in each stage of the search.
-    """
+    """A model whose padding is fed, and what it should answer; `stages` counts its runs."""
 
     def __init__(
         self,
         graph: Graph,
         copy: WorkingCopy,
-        options: Sequence[Sequence[Candidate]],
         session: Session,
         given: MatchedInputs,
         closeness: Closeness,
@@ -178,18 +155,16 @@ class _Task:
         progress: Progress | None,
     ) -> None:
         self.stages, self._stage = Counter[str](), "as it is"
-        self._graph, self._copy, self._options, self._session = graph, copy, options, session
-        self._given, self._closeness = given, closeness
-        self._sites = copy.sites
-        self._whole = candidates.conventions_of(copy.sites, options)
+        self._graph, self._copy, self._session = graph, copy, session
+        self._given, self._closeness, self._progress = given, closeness, progress
+        self._sites, self._options = copy.sites, [*map(options_of, copy.sites)]
+        self._whole = conventions_of(copy.sites, self._options)
         pairs = zip(given.expected, given.inner, strict=True)
         self._wanted: list[Tensors] = [{**outputs, **inner} for outputs, inner in pairs]
-        self._progress = progress or (lambda *_: None)
         self._seconds, self._end = seconds, time.monotonic() + seconds
         self._came_nearer = self._end  # when a search last did
         self._ran_out = False  # a search has stopped for lack of time
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
-        self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
         self._point = self._start = self._settled = (0,) * len(copy.sites)
         self._reached: tuple[str, ...] = ()
 
@@ -209,8 +184,9 @@ class _Task:
         chosen = [options[at].padding for options, at in zip(self._options, point, strict=True)]
         feeds = {**self._given.draws[sample].feeds, **self._copy.feeds(chosen)}
         self.stages[self._stage] += 1
-        said = f"trying candidates, {self._seconds:.0f} s at most"
-        self._progress(said, self.stages.total(), 0)
+        if self._progress is not None:
+            said = f"trying candidates, {self._seconds:.0f} s at most"
+            self._progress(said, self.stages.total(), 0)
         try:
             found = self._session.run(feeds, [*names, *self._copy.probes])
         except EngineError as error:
@@ -239,12 +215,15 @@ class _Task:
         found = [self._run(point, at, [*wanted[at]]) for at in some]
         return trial([wanted[at] for at in some], found, self._closeness)
 
+    def _is_more_than_chance(self, bits: float) -> bool:
+        return bits > math.log2(self.stages.total()) + _SURE
+
     def _is_told(self, point: Point, names: Sequence[str] = ()) -> bool:
         """Whether a point gives the reference, or some of it, where that is hardly by chance."""
         seen, wanted = self._trial(point, names), self._only(names)
         found = [self._run(self._start, at, [*each]) for at, each in enumerate(wanted)]
-        told = bits(wanted, found, seen.greatest)
-        return seen.solved and told > math.log2(self.stages.total()) + _SURE
+        bits = comparing.bits(wanted, found, seen.greatest)
+        return seen.solved and self._is_more_than_chance(bits)
 
     # Solving
 
@@ -257,7 +236,7 @@ class _Task:
         plain, fast = (_outputs(self._graph, self._given, level) for level in ("off", "full"))
         if (changed := trial(plain, fast, Closeness())).greatest < math.inf:
             noise = changed
-        share = min(noise.greatest, _NEAR / ROUNDINGS)
+        share = min(noise.greatest, _NEAR / comparing.ROUNDINGS)
         self._closeness = replace(self._closeness, noise=share)
         result = replace(result, noise=noise.greatest)
         if self._trial(self._start).solved or self.nearness(fast).solved:
@@ -278,9 +257,9 @@ class _Task:
         if nearest.solved and not final.solved:  # time ran out before it was reached
             self._point, final, first = near, nearest, ""
             self._put_back_idle()
-        told = [self._told(way, seen) for way, seen in tried.items()]
-        told = [each for each in told if each.operators]
-        result = replace(result, after=final.greatest, tried=tuple(told), first=first)
+        told = {way: self._told(way, seen) for way, seen in tried.items()}
+        listed = tuple(each for each in told.values() if each.operators)
+        result = replace(result, after=final.greatest, tried=listed, first=first)
         if final.solved:
             if base.error - final.error <= noise.error:
                 reason = "a padding fits better only by what the runtime's optimiser changes"
@@ -291,13 +270,17 @@ class _Task:
                     f"after {self.stages.total()} tries; record more samples, or inner tensors"
                 )
                 return self._unmatched(result, reason)
-            by = (way for way in tried if tried[way].solved and self._may_be_by(way))
-            names = [self._told(way, final).name for way in by]
-            result = replace(result, outcome="matched", changes=tuple(self._changes()))
-            return replace(result, by=names[0] if names else "")
+            by = (told[way].name for way in tried if tried[way].solved and self._may_be_by(way))
+            changes = tuple(self._changes())
+            return replace(result, outcome="matched", by=next(by, ""), changes=changes)
         if nearest.greatest < base.greatest:
-            result = replace(result, nearest=self._told(near, nearest))
-        explains = self._explains(base, nearest)
+            result = replace(result, nearest=told[near])
+        # Of a convention alone: single operators, chosen freely, come near anything.
+        explains = nearest.error < _PARTLY * base.error < math.inf
+        if explains:
+            elements = sum(value.size for sample in self._wanted for value in sample.values())
+            bits = elements * math.log2(base.error / max(nearest.error, _TINY))
+            explains = self._is_more_than_chance(bits)
         if explains or (any(self._settled) and self._is_told(self._settled, self._reached)):
             self._point = near if explains else self._settled
             self._put_back_idle()
@@ -313,12 +296,10 @@ class _Task:
 
     def _unmatched(self, result: Matching, reason: str) -> Matching:
         """The result with why it is none, and which tensors would tell more, if none is inner."""
-        decide = {each.node for each in result.distinguishable}
+        decide = {each.node for each in result.distinguishable if not any(self._given.inner)}
         outputs = (s.node.outputs[0].name for s in self._sites if s.label in decide)
-        record = [name for name in outputs if name not in self._wanted[0]]
-        return replace(
-            result, reason=reason, record=() if any(self._given.inner) else tuple(record)
-        )
+        record = tuple(name for name in outputs if name not in self._wanted[0])
+        return replace(result, reason=reason, record=record)
 
     def _may_be_by(self, way: Point) -> bool:
         """Whether a convention may give the point found.
@@ -327,50 +308,36 @@ class _Task:
         """
         return all(not at or at == also for at, also in zip(self._point, way, strict=True))
 
-    def _explains(self, base: Trial, final: Trial) -> bool:
-        """Whether most of the difference is gone, and more than by chance after so many tries.
-
-        Of a convention alone: single operators, chosen freely, come near anything.
-        """
-        other_shapes = min(unrelated(self._wanted), _UNLIKE)
-        before = base.error if math.isfinite(base.error) else other_shapes
-        if not final.error < _PARTLY * before:
-            return False
-        elements = sum(value.size for sample in self._wanted for value in sample.values())
-        told = elements * math.log2(before / max(final.error, _TINY))
-        return told > math.log2(self.stages.total()) + _SURE
-
     def _reach(self, samples: Sequence[int]) -> str:
-        """Reproduces the goals in order; returns the operator of the first out of reach."""
-        done, reached = frozenset[int](), tuple[str, ...]()
-        for names, places in self._goals():
-            found = self._search(names, places - done, samples)
-            if not found and done & places:
-                found = self._search((*reached, *names), places, samples)
-            if not found:
-                node = self._graph.tensor(names[0]).producer
-                return names[0] if node is None else f"{node.op} {self._graph.label(node)}"
-            reached, done = (*reached, *names), done | places
-            self._reached, self._settled = reached, self._point
-        return ""
+        """Reproduces tensors, those with the fewest operators upstream first.
 
-    def _goals(self) -> list[tuple[tuple[str, ...], frozenset[int]]]:
-        """Tensors to reproduce together, with the places of the operators upstream of them.
-
-        Those with the fewest come first.
+        Returns the operator of the first out of reach.
         """
         places = {id(site.node): place for place, site in enumerate(self._sites)}
-        goals: dict[frozenset[int], tuple[str, ...]] = {}
+        upstream: dict[str, frozenset[int]] = {}
         for name in _recorded(self._given):
             nodes = nodes_upstream([self._graph.tensor(name)], self._graph.sources, most=None)
-            upstream = frozenset(places[id(node)] for node in nodes if id(node) in places)
-            goals[upstream] = (*goals.get(upstream, ()), name)
-        return sorted(((names, at) for at, names in goals.items()), key=lambda each: len(each[1]))
+            upstream[name] = frozenset(places[id(node)] for node in nodes if id(node) in places)
+        done, reached = frozenset[int](), tuple[str, ...]()
+        for name in sorted(upstream, key=lambda name: len(upstream[name])):
+            found = self._search((name,), upstream[name] - done, samples)
+            if not found and done & upstream[name]:
+                found = self._search((*reached, name), upstream[name], samples)
+            if not found:
+                node = self._graph.tensor(name).producer
+                return name if node is None else f"{node.op} {self._graph.label(node)}"
+            reached, done = (*reached, name), done | upstream[name]
+            self._reached, self._settled = reached, self._point
+        return ""
 
     def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
         tiers = tuple(tuple(each.tier for each in options) for options in self._options)
-        space = Space(tiers, tuple(self._groups()), self._is_alike)
+        alike: dict[object, tuple[int, ...]] = {}
+        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
+            key = site.signature, tuple(each.padding for each in options)
+            alike[key] = (*alike.get(key, ()), place)
+        groups = tuple(group for group in alike.values() if len(group) > 1)
         having = [at for at, each in enumerate(self._wanted) if not each.keys().isdisjoint(names)]
         samples = [at for at in samples if at in having] or having[:1]
         least: list[Trial] = []
@@ -383,8 +350,8 @@ class _Task:
                 self._came_nearer = time.monotonic()
             return seen
 
-        search, now = Search(evaluate, space, self._is_over, self._begin), self._point
-        starts = [now]
+        space, now = Space(tiers, groups, self._is_alike), self._point
+        search, starts = Search(evaluate, space, self._is_over, self._begin), [now]
         for way in self._whole.values():
             start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
             if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
@@ -394,29 +361,14 @@ class _Task:
             self._point = search.pruned(found, free)
         return solved
 
-    # Options
-
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
         """Whether two options of an operator compute the same, at the sizes of a run."""
-        sizes = self._sizes.get(point)
+        sizes, windows = self._sizes.get(point), self._sites[place].windows
         if one == other or sizes is None:
             return one == other
-        return self._effect(place, one, sizes[place]) == self._effect(place, other, sizes[place])
-
-    def _effect(self, place: int, option: int, sizes: tuple[int, ...]) -> object:
-        """The effect of an option at these sizes; a search asks for the same ones at each point."""
-        if (key := (place, option, sizes)) not in self._effects:
-            padding = self._options[place][option].padding
-            self._effects[key] = padding.effect(sizes, self._sites[place].windows)
-        return self._effects[key]
-
-    def _groups(self) -> Iterator[tuple[int, ...]]:
-        """Operators that are alike and have the same options, by place."""
-        alike: dict[object, list[int]] = {}
-        for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            key = site.signature, tuple(each.padding for each in options)
-            alike.setdefault(key, []).append(place)
-        yield from (tuple(group) for group in alike.values() if len(group) > 1)
+        paddings = (self._options[place][option].padding for option in (one, other))
+        a, b = (_effect(padding, sizes[place], windows) for padding in paddings)
+        return a == b
 
     def _changed_by(self, point: Point) -> list[int]:
         """The operators that compute something else than the model's, at the sizes of that run."""
@@ -436,17 +388,21 @@ class _Task:
         name = next(name for name, each in self._whole.items() if each == way)
         return Tried(name, seen.greatest, len(self._changed_by(way)))
 
+    def _sizes_at(self, point: Point, place: int) -> tuple[int, ...]:
+        """The sizes of an operator's data; empty where the model does not run."""
+        return self._sizes[point][place] if point in self._sizes else ()
+
     def _distinguishable(self) -> Iterator[Distinguishable]:
         """The operators with another likely padding that differs here."""
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
-            here = self._sizes[self._start][place] if self._start in self._sizes else ()
+            sizes = self._sizes_at(self._start, place)
             others = {
-                each.name: described_at(site, each.padding, here)
+                each.name: described(each.padding, sizes, site.windows)
                 for at, each in enumerate(options)
                 if each.tier == 0 and not self._is_alike(self._start, place, 0, at)
             }
             if others:
-                now = described_at(site, site.padding, here)
+                now = described(site.padding, sizes, site.windows)
                 yield Distinguishable(site.label, site.node.op, now, others)
 
     def layout(self) -> dict[str, str]:
@@ -456,30 +412,26 @@ class _Task:
         fits = {name: nearest(a, b) for name, a, b in pairs if isinstance(b, np.ndarray)}
         return {name: fit.how for name, fit in fits.items() if fit is not None and fit.how}
 
-    def _changed(self) -> Iterator[tuple[int, str, Padding, tuple[int, ...]]]:
-        """The operators whose padding is another one: place, its name, as written, and the sizes."""
+    def _changed(self) -> Iterator[tuple[int, Padding]]:
+        """The operators whose padding is another one, by place, with that as it is written."""
         if self._point not in self._sizes:
             self._run(self._point, 0)
-        sizes = self._sizes.get(self._point)
         for place, at in enumerate(self._point):
-            site, chosen = self._sites[place], self._options[place][at]
-            here = () if sizes is None else sizes[place]
-            if at and (here or not chosen.padding.is_same):
-                padding = writable(site, chosen.padding, here, self._graph.opset)
-                yield place, chosen.name, padding, here
+            padding, sizes = self._options[place][at].padding, self._sizes_at(self._point, place)
+            if at and (sizes or not padding.is_same):
+                yield place, sites.settled(self._sites[place], padding, sizes, self._graph.opset)
 
     def _changes(self) -> Iterator[Repadded]:
-        first = self._sizes.get(self._start)
-        for place, name, padding, sizes in self._changed():
-            site = self._sites[place]
+        for place, padding in self._changed():
+            site, sizes = self._sites[place], self._sizes_at(self._point, place)
             pads = replace(padding, pads=padding.amounts(sizes, site.windows))
-            lines = lines_of(site, pads, sizes)
+            lines, start = lines_of(site, pads, sizes), self._sizes_at(self._start, place)
             yield Repadded(
                 site.label,
                 site.node.op,
-                described_at(site, site.padding, () if first is None else first[place]),
-                sites.described(padding, pads.numbers),
-                name,
+                described(site.padding, start, site.windows),
+                described(padding, sizes, site.windows),
+                self._options[place][self._point[place]].name,
                 attributes(padding),
                 lines["pytorch"],
                 lines["keras"],
@@ -487,33 +439,7 @@ class _Task:
 
     def write(self) -> None:
         """Writes what was found into the graph."""
-        before, changed = sites.output_sizes(self._graph), [*self._changed()]
-        for place, _, padding, _ in changed:
+        before, changed = sites.output_sizes(self._graph), dict(self._changed())
+        for place, padding in changed.items():
             sites.write(self._graph, self._sites[place], padding)
-        nodes = [self._sites[place].node for place, *_ in changed]
-        sites.declare_anew(self._graph, nodes, before)
-
-
-def described_at(site: Site, padding: Padding, sizes: tuple[int, ...]) -> str:
-    """A padding for people at these sizes, which are empty where the model does not run."""
-    if padding.is_same and not sizes:
-        return same_of(padding.odd)
-    pads = padding.amounts(sizes, site.windows)
-    is_own = padding == site.padding
-    return sites.described(padding if is_own else sites.settled(site, padding, pads), pads)
-
-
-def writable(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) -> Padding:
-    """A padding as attributes can tell it in an opset, and the runtime runs it.
-
-    The runtime refuses SAME with dilations, and older opsets have pools without ceil_mode. SAME of
-    sizes that are known is numbers.
-    """
-    if not sizes:
-        return padding
-    if padding.ceil and opset < site.row.since("ceil_mode") and not padding.counted:
-        padding = replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
-    pads = padding.amounts(sizes, site.windows)
-    if any(window.dilation > 1 for window in site.windows):
-        return replace(padding, pads=pads)
-    return sites.settled(site, padding, pads)
+        sites.declare_anew(self._graph, [self._sites[at].node for at in changed], before)

@@ -31,12 +31,10 @@ _ROUNDING = 1e-7
 
 
 class Space(Struct, frozen=True):
-    """The options of all operators.
+    """The options of all operators: for each, the tiers of its options (0 the likeliest).
 
-    Attributes:
-        tiers: For each operator, the tier of each option but the first (0 the likeliest).
-        groups: Operators that are alike, so that equal indices are equal options.
-        is_alike: Whether two options of an operator compute the same at a point.
+    Groups are operators that are alike, so that equal indices are equal options. `is_alike` says
+    whether two options of an operator compute the same at a point.
     """
 
     tiers: tuple[tuple[int, ...], ...]
@@ -44,9 +42,9 @@ class Space(Struct, frozen=True):
     is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
 
     @property
-    def deepest(self) -> int:
-        """The greatest tier."""
-        return max((rank for tiers in self.tiers for rank in tiers), default=0)
+    def every_tier(self) -> range:
+        """All tiers, the likeliest first."""
+        return range(1 + max((rank for tiers in self.tiers for rank in tiers), default=0))
 
     def moves(self, point: Point, tier: int, free: Iterable[int]) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
@@ -54,23 +52,17 @@ class Space(Struct, frozen=True):
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
             mine = [each for each in group if each in free]
             for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
-                if option and rank > tier:
-                    continue
                 some = (e for e in mine if not self.is_alike(point, e, point[e], option))
                 move = tuple((each, option) for each in some)
-                if move not in given_out:
+                if not (option and rank > tier) and move not in given_out:
                     given_out.add(move)
                     yield move
 
 
 class Search(Struct):
-    """One search.
+    """One search for a point: evaluates some of a space until it is over.
 
-    Attributes:
-        evaluate: Evaluates a point.
-        space: The options.
-        is_over: Whether to stop: time is over, or nothing came nearer for long.
-        begin: Called with the name of each stage of the search.
+    It says of each of its stages that it begins.
     """
 
     evaluate: Callable[[Point], Trial]
@@ -107,21 +99,15 @@ class Search(Struct):
     def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
         """A right point with as many operators as they were as it stays right with.
 
-        Halves of the changed operators that may be put back (all if None) are first, then smaller
-        parts. What fits clearly worse is not right, though it be within what is allowed.
+        What fits clearly worse is not right, though it be within what is allowed.
         """
         self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
-        parts = [[at for at, option in enumerate(point) if option and (free is None or at in free)]]
-        while parts and not self.is_over():
-            part = parts.pop()
-            without = _joined(point, [tuple((each, 0) for each in part)])
-            found = self.trial(without)
-            if found.solved and found.error <= most:
-                point = without
-            elif len(part) > 1:
-                half = len(part) // 2
-                parts += [part[:half], part[half:]]
+        for each, option in enumerate(point):
+            if option and (free is None or each in free) and not self.is_over():
+                without = _joined(point, [((each, 0),)])
+                found = self.trial(without)
+                point = without if found.solved and found.error <= most else point
         return point
 
     def _rank(self, point: Point) -> tuple[bool, float, float]:
@@ -141,9 +127,8 @@ class Search(Struct):
 
         Likelier moves come first: others are left out where one of these brings clearly nearer.
         """
-        now, best = self.trial(point), point
-        seen: dict[Move, Trial] = {}
-        for tier in range(self.space.deepest + 1):
+        now, best, seen = self.trial(point), point, dict[Move, Trial]()
+        for tier in self.space.every_tier:
             for move in self.space.moves(point, tier, free):
                 if move not in seen:
                     target = _joined(point, [move])
@@ -169,14 +154,16 @@ class Search(Struct):
         Two that mend only together, as where each alone gives a branch another size, are such. So
         they come first.
         """
-        for tier in range(self.space.deepest + 1):
-            moves = [*self.space.moves(first, tier, free)]
-            known = {move: self._known.get(_joined(first, [move])) for move in moves}
-            moves.sort(key=lambda move: (told := known[move]) is None or told.missing is not None)
-            pairs = (
-                pair for pair in combinations(moves, 2) if not dict(pair[0]).keys() & dict(pair[1])
+        for tier in self.space.every_tier:
+            known = {
+                move: self._known.get(_joined(first, [move]))
+                for move in self.space.moves(first, tier, free)
+            }
+            moves = sorted(
+                known, key=lambda m: (told := known[m]) is None or told.missing is not None
             )
-            for pair in islice(pairs, _MOST_PAIRS):
+            apart = (p for p in combinations(moves, 2) if not dict(p[0]).keys() & dict(p[1]))
+            for pair in islice(apart, _MOST_PAIRS):
                 if self._ends(best):
                     return best
                 best = min(best, _joined(first, pair), key=self._rank)
@@ -191,21 +178,17 @@ def _joined(point: Point, moves: Iterable[Move]) -> Point:
 
 def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
     """Moves in the order in which each, added to those before, explains most of what is missing."""
-    left, order = now.missing, list[Move]()
-    effects = {
-        move: left - then.missing
-        for move, then in seen.items()
-        if left is not None and then.missing is not None
-    }
-    while left is not None and effects:
-        gains = {
-            m: 2 * float(effect @ left) - float(effect @ effect) for m, effect in effects.items()
-        }
+    if (left := now.missing) is None:
+        return []
+    found = {move: then.missing for move, then in seen.items()}
+    effects = {move: left - missing for move, missing in found.items() if missing is not None}
+    order = list[Move]()
+    while effects:
+        gains = {m: 2 * float(e @ left) - float(e @ e) for m, e in effects.items()}
         best = max(gains, key=gains.__getitem__)
         if not gains[best] > 0:
             break
         order.append(best)
-        left = left - effects[best]
-        taken = dict(best).keys()
+        left, taken = left - effects[best], dict(best).keys()
         effects = {move: effect for move, effect in effects.items() if not taken & dict(move)}
     return order

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent
-from onnxpad.arithmetic.window import pads_text, same_of
+from onnxpad.arithmetic.window import Window, pads_text, same_of
 from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.graph import Graph, Node, downstream
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import TransposedOp, WindowOp, operator_of
 
 PADDING = (
@@ -70,21 +69,29 @@ def write(graph: Graph, site: Site, padding: Padding) -> None:
     graph.set_attributes(site.node, {**wanted, **absent})
 
 
-def settled(site: Site, padding: Padding, pads: Pairs) -> Padding:
-    """A padding as it is written: `auto_pad` where SAME depends on an open size, else numbers.
+def settled(site: Site, padding: Padding, sizes: tuple[int, ...], opset: int) -> Padding:
+    """A padding as attributes tell it in an opset, and the runtime runs it, at these sizes.
 
-    These are the pads, the amounts at the sizes of the run that decided.
+    Unknown sizes are none. SAME stays where it depends on an open size; onnxruntime refuses it with
+    dilations. Older opsets have pools without ceil_mode.
     """
-    sizes = zip(site.known_sizes, site.windows, strict=True)
-    is_open = any(size is None and window.stride > 1 for size, window in sizes)
-    return padding if padding.is_same and is_open else replace(padding, pads=pads)
+    if not sizes:
+        return padding
+    if padding.ceil and opset < site.row.since("ceil_mode") and not padding.counted:
+        return replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
+    known = [*zip(site.known_sizes, site.windows, strict=True)]
+    is_open = any(size is None and window.stride > 1 for size, window in known)
+    is_dilated = any(window.dilation > 1 for window in site.windows)
+    is_kept = padding.is_same and is_open and not is_dilated
+    return padding if is_kept else replace(padding, pads=padding.amounts(sizes, site.windows))
 
 
-def described(padding: Padding, pads: Pairs) -> str:
-    """A padding for people, with its amounts if known: `SAME_UPPER, here H 0+1, W 0+1`."""
-    parts = [f"pads {pads_text(pads)}"]
+def described(padding: Padding, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> str:
+    """A padding for people, with amounts if sizes are given: `SAME_UPPER, here H 0+1, W 0+1`."""
+    parts = [f"pads {pads_text(padding.pads or ())}"]
     if padding.is_same:
-        parts = [same_of(padding.odd)] + [f"here {pads_text(pads)}"] * bool(pads)
+        here = f"here {pads_text(padding.amounts(sizes, windows))}" if sizes else ""
+        parts = [same_of(padding.odd), *([here] if here else [])]
     if padding.output_padding and any(padding.output_padding):
         parts.append(f"output_padding {list(padding.output_padding)}")
     if padding.ceil:

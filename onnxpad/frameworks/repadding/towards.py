@@ -51,7 +51,7 @@ class _Plan(Struct):
     @property
     def before(self) -> str:
         """Its padding before, in words."""
-        return described(self.site.padding, self.site.padding.pads or ())
+        return described(self.site.padding, (), self.site.windows)
 
 
 def repad_graph(
@@ -161,7 +161,8 @@ def _step(graph: Graph, framework: Framework, plan: _Plan, sizes: Sequence[Exten
         plan.why, plan.is_same = str(error), False
     if padding is not None:
         known = tuple(size if isinstance(size, int) else 0 for size in here)
-        padding = settled(site, padding, padding.amounts(known, site.windows))
+        is_open = padding.is_same and known != here
+        padding = padding if is_open else settled(site, padding, known, graph.opset)
     if padding == plan.padding:
         return False
     plan.padding = padding
@@ -181,5 +182,5 @@ def _change(plan: _Plan) -> Rewritten:
         {name: value for name, value in attributes.items() if name in PADDING}
         for attributes in (plan.attributes, site.node.attrs)
     )
-    words = plan.before, described(padding, padding.pads or ())
+    words = plan.before, described(padding, (), site.windows)
     return Rewritten(site.label, site.node.op, plan.intent, *words, before, after)

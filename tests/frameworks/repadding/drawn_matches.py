@@ -14,11 +14,13 @@ from unittest.mock import patch
 
 import numpy as np
 import onnx
+from msgspec.structs import replace
 
 from onnxpad.errors import OnnxpadError
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import matching
 from onnxpad.frameworks.repadding.candidates import WHOLE
+from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching
 from onnxpad.frameworks.repadding.sites import sites_of
@@ -49,6 +51,7 @@ def said(line: str) -> str:
                 graph,
                 reference,
                 None,
+                Closeness(),
                 seconds=0.0 if "late" in words else 600.0,
                 partial="partial" in words,
                 progress=lambda _, done, __: steps.append(done),
@@ -133,7 +136,11 @@ def _size(value: onnx.ValueInfoProto) -> int:
 
 
 def _padding(site: Site, text: str) -> Padding:
-    """A padding by its amounts, such as `1+2`, for all axes alike."""
+    """A padding by its amounts, such as `1+2`, for all axes alike, or by what pools do."""
+    if text.startswith("pools"):
+        counted = site.leaves_padding_out and "counted" in text
+        ceil = site.padding.ceil or (site.is_pool and "up" in text)
+        return replace(site.padding, ceil=ceil, counted=site.padding.counted or counted)
     begin, _, end = text.partition("+")
     return Padding(((int(begin), int(end)),) * len(site.windows))
 

@@ -1,7 +1,5 @@
 """The options of operators, those that compute the same, and how they are written."""
 
-import pytest
-
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import (
     WHOLE,
@@ -9,8 +7,7 @@ from onnxpad.frameworks.repadding.candidates import (
     conventions_of,
     options_of,
 )
-from onnxpad.frameworks.repadding.matching import described_at, writable
-from onnxpad.frameworks.repadding.sites import sites_of
+from onnxpad.frameworks.repadding.sites import settled, sites_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
@@ -23,21 +20,6 @@ def site_of(body: str, opset: int = 17) -> Site:
     model = one(body, inputs="float[1, 1, h, k] x", initializers=given, opset=opset)
     (site,), _ = sites_of(Context(Graph.from_proto(model)))
     return site
-
-
-@pytest.mark.parametrize(
-    ("padding", "sizes", "said"),
-    [
-        (Padding(None), (), "SAME_UPPER"),
-        (Padding(None, odd="begin"), (), "SAME_LOWER"),
-        (Padding(((1, 2), (0, 1))), (), "pads H 1+2, W 0+1"),
-        (Padding(None), (10, 10), "pads H 1+1, W 1+1"),
-    ],
-)
-def test_a_choice_is_told_also_where_the_model_does_not_run(
-    padding: Padding, sizes: tuple[int, ...], said: str
-) -> None:
-    assert described_at(site_of("y = Conv (x, w)"), padding, sizes) == said
 
 
 def test_what_computes_the_same() -> None:
@@ -83,4 +65,4 @@ UP = Padding(((0, 0), (0, 0)), ceil=True)
 def test_a_choice_is_written_as_the_opset_can_tell_it(
     body: str, opset: int, padding: Padding, sizes: tuple[int, ...], written: Padding
 ) -> None:
-    assert writable(site_of(f"y = {body}", opset), padding, sizes, opset) == written
+    assert settled(site_of(f"y = {body}", opset), padding, sizes, opset) == written

@@ -97,32 +97,30 @@ ONES, NONE = ((1, 1), (1, 1)), ((0, 0), (0, 0))
 
 
 @each_row(
-    ("strides", "padding", "pads", "wanted", "words"),
+    ("strides", "padding", "wanted", "words"),
     [
-        ("1, 2", Padding(None), ONES, {"auto_pad": "SAME_UPPER"}, "SAME_UPPER, here H 1+1, W 1+1"),
-        ("1, 2", Padding(None, odd="begin"), ONES, {"auto_pad": "SAME_LOWER"},
+        ("1, 2", Padding(None), {"auto_pad": "SAME_UPPER"}, "SAME_UPPER, here H 1+1, W 1+1"),
+        ("1, 2", Padding(None, odd="begin"), {"auto_pad": "SAME_LOWER"},
          "SAME_LOWER, here H 1+1, W 1+1"),
-        ("2, 1", Padding(None), ONES, {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
-        ("1, 2", Padding(NONE), NONE, {}, "pads H 0+0, W 0+0"),
-        ("1, 2", Padding(ONES, ceil=True), ONES, {"pads": [1, 1, 1, 1], "ceil_mode": 1},
+        ("2, 1", Padding(None), {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
+        ("1, 2", Padding(NONE), {}, "pads H 0+0, W 0+0"),
+        ("1, 2", Padding(ONES, ceil=True), {"pads": [1, 1, 1, 1], "ceil_mode": 1},
          "pads H 1+1, W 1+1, rounded up (ceil_mode)"),
-        ("1, 2", Padding(((1, 2), (3, 4)), counted=True), ((1, 2), (3, 4)),
+        ("1, 2", Padding(((1, 2), (3, 4)), counted=True),
          {"pads": [1, 3, 2, 4], "count_include_pad": 1},
          "pads H 1+2, W 3+4, padding counted (count_include_pad)"),
-        ("1, 2", Padding(NONE, output_padding=(0, 1)), NONE, {"output_padding": [0, 1]},
+        ("1, 2", Padding(NONE, output_padding=(0, 1)), {"output_padding": [0, 1]},
          "pads H 0+0, W 0+0, output_padding [0, 1]"),
-        ("1, 2", Padding(NONE, output_padding=(0, 0)), NONE, {}, "pads H 0+0, W 0+0"),
+        ("1, 2", Padding(NONE, output_padding=(0, 0)), {}, "pads H 0+0, W 0+0"),
     ],
 )  # fmt: skip
-def test_what_is_written(
-    strides: str, padding: Padding, pads: Any, wanted: Any, words: str
-) -> None:
+def test_what_is_written(strides: str, padding: Padding, wanted: Any, words: str) -> None:
     """The height is known and the width open."""
     node = f"AveragePool <kernel_shape = [3, 3], strides = [{strides}], pads = [9, 9, 9, 9]> (x)"
     context, (site,), _ = read(f"y = {node}")
-    settled = sites.settled(site, padding, pads)
+    settled = sites.settled(site, padding, (7, 7), 18)
     assert attributes(settled) == wanted
-    assert sites.described(settled, pads) == words
+    assert sites.described(settled, (7, 7), site.windows) == words
     sites.write(context.graph, site, settled)
     kept = {"kernel_shape", "strides"}
     found = {name: value for name, value in site.node.attrs.items() if name not in kept}

@@ -125,7 +125,7 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 here = Context(written)
                 one = sites_of(here)[0][place]
                 before = output_sizes(written)
-                write(written, one, settled(one, padding, padding.amounts(sizes, site.windows)))
+                write(written, one, settled(one, padding, sizes, written.opset))
                 declare_anew(written, [one.node], before)
                 value = np.asarray(found["y"])
                 try:
