@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `match`: its report, and the model.
-
-    Its fields are those of `onnxpad.report.MatchReport`.
-    """
+    """The result of `match`: its report (`onnxpad.report.MatchReport`), and the model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -81,10 +78,9 @@ def match(
 ) -> MatchResult:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
-    The padding is first folded into the operators, as `fix` does, and then changed: conventions of
-    the whole model are tried, then those of groups of like operators, then single operators. The
-    model found is compared with the reference on onnxruntime. Differences that are not padding are
-    never matched.
+    The padding is first folded into the operators, as `fix` does. Conventions of the whole model
+    are tried, then groups of like operators, then single ones. The model found is compared with the
+    reference on onnxruntime. Differences that are not padding are never matched.
 
     Args:
         model: A model in any form that `fix` takes; it is not changed.
@@ -115,17 +111,11 @@ def match(
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
-    graph = graph_of(fix(model, validate=False))
+    graph, close = graph_of(fix(model, validate=False)), Closeness(rtol, atol)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
             found = match_graph(
-                graph,
-                reference,
-                inputs,
-                Closeness(rtol, atol),
-                seconds=seconds,
-                partial=partial,
-                progress=progress,
+                graph, reference, inputs, close, seconds, partial=partial, progress=progress
             )
         except LimitError as error:
             found = Matching("not matched", reason=f"the model {error}")

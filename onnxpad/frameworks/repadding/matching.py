@@ -59,8 +59,8 @@ def match_graph(
     reference: Arrays,
     inputs: Arrays | None,
     closeness: Closeness,
+    seconds: float,
     *,
-    seconds: float = 120.0,
     partial: bool = False,
     progress: Progress | None = None,
 ) -> Matching:

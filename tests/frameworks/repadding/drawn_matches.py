@@ -52,7 +52,7 @@ def said(line: str) -> str:
                 reference,
                 None,
                 Closeness(),
-                seconds=0.0 if "late" in words else 600.0,
+                0.0 if "late" in words else 600.0,
                 partial="partial" in words,
                 progress=lambda _, done, __: steps.append(done),
             )
