@@ -86,7 +86,6 @@ def match(
         model: A model in any form that `fix` takes; it is not changed.
         reference: A framework's outputs, as for `validate`, with its inputs unless `inputs` is
             given. Inner tensors by the names that the model has for them make it surer and faster.
-            Of several samples one is held out, and must agree too.
         inputs: The inputs.
         partial: Whether the result has a padding that explains only a part of the difference.
         rtol: Allowed difference relative to each element.

@@ -193,36 +193,33 @@ class _Task:
             if isinstance(error, LimitError) and not any(point):
                 raise
             return None
-        sizes = [tuple(map(int, np.asarray(found.pop(name)))) for name in self._copy.probes]
         if sample == 0:
-            self._sizes[point] = sizes
+            self._sizes[point] = self._copy.sizes(found)
         return found
-
-    def _only(self, names: Sequence[str]) -> list[Tensors]:
-        """The tensors recorded, or those of some names."""
-        return [{n: v for n, v in each.items() if not names or n in names} for each in self._wanted]
 
     def nearness(self, found: Sequence[Found]) -> Trial:
         """How near outputs come to all that is recorded."""
         return trial(self._wanted, found, self._closeness)
 
-    def _trial(
-        self, point: Point, names: Sequence[str] = (), samples: Sequence[int] | None = None
-    ) -> Trial:
-        """How near a point comes to what is recorded, or to some names and samples of it."""
-        wanted = self._only(names)
-        some = range(len(wanted)) if samples is None else samples
-        found = [self._run(point, at, [*wanted[at]]) for at in some]
-        return trial([wanted[at] for at in some], found, self._closeness)
+    def _recorded(self, names: Sequence[str]) -> dict[int, Tensors]:
+        """The tensors recorded, or those of some names, by the sample that has some."""
+        some = [{n: v for n, v in each.items() if not names or n in names} for each in self._wanted]
+        return {at: each for at, each in enumerate(some) if each}
+
+    def _trial(self, point: Point, names: Sequence[str] = ()) -> Trial:
+        """How near a point comes to what is recorded, or to what has some names."""
+        wanted = self._recorded(names)
+        found = [self._run(point, at, [*each]) for at, each in wanted.items()]
+        return trial([*wanted.values()], found, self._closeness)
 
     def _is_more_than_chance(self, bits: float) -> bool:
         return bits > math.log2(self.stages.total()) + _SURE
 
     def _is_told(self, point: Point, names: Sequence[str] = ()) -> bool:
         """Whether a point gives the reference, or some of it, where that is hardly by chance."""
-        seen, wanted = self._trial(point, names), self._only(names)
-        found = [self._run(self._start, at, [*each]) for at, each in enumerate(wanted)]
-        bits = comparing.bits(wanted, found, seen.greatest)
+        seen, wanted = self._trial(point, names), self._recorded(names)
+        found = [self._run(self._start, at, [*each]) for at, each in wanted.items()]
+        bits = comparing.bits([*wanted.values()], found, seen.greatest)
         return seen.solved and self._is_more_than_chance(bits)
 
     # Solving
@@ -245,9 +242,7 @@ class _Task:
         if noise.greatest > _LOUD and not any(self._given.inner):
             reason = "what the runtime's optimiser changes in its outputs hides what padding does"
             return self._unmatched(result, reason)
-        first = self._reach([0])
-        if not first and len(self._wanted) > 1 and not self._trial(self._point).solved:
-            first = self._reach(range(len(self._wanted)))
+        first = self._reach()
         self._begin("checks")
         self._put_back_idle()
         final, ways = self._trial(self._point), dict.fromkeys(filter(any, self._whole.values()))
@@ -308,7 +303,7 @@ class _Task:
         """
         return all(not at or at == also for at, also in zip(self._point, way, strict=True))
 
-    def _reach(self, samples: Sequence[int]) -> str:
+    def _reach(self) -> str:
         """Reproduces tensors, those with the fewest operators upstream first.
 
         Returns the operator of the first out of reach.
@@ -320,9 +315,9 @@ class _Task:
             upstream[name] = frozenset(places[id(node)] for node in nodes if id(node) in places)
         done, reached = frozenset[int](), tuple[str, ...]()
         for name in sorted(upstream, key=lambda name: len(upstream[name])):
-            found = self._search((name,), upstream[name] - done, samples)
+            found = self._search((name,), upstream[name] - done)
             if not found and done & upstream[name]:
-                found = self._search((*reached, name), upstream[name], samples)
+                found = self._search((*reached, name), upstream[name])
             if not found:
                 node = self._graph.tensor(name).producer
                 return name if node is None else f"{node.op} {self._graph.label(node)}"
@@ -330,7 +325,7 @@ class _Task:
             self._reached, self._settled = reached, self._point
         return ""
 
-    def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:
+    def _search(self, names: Sequence[str], free: frozenset[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
         tiers = tuple(tuple(each.tier for each in options) for options in self._options)
         alike: dict[object, tuple[int, ...]] = {}
@@ -338,13 +333,11 @@ class _Task:
             key = site.signature, tuple(each.padding for each in options)
             alike[key] = (*alike.get(key, ()), place)
         groups = tuple(group for group in alike.values() if len(group) > 1)
-        having = [at for at, each in enumerate(self._wanted) if not each.keys().isdisjoint(names)]
-        samples = [at for at in samples if at in having] or having[:1]
         least: list[Trial] = []
         self._came_nearer = time.monotonic()
 
         def evaluate(point: Point) -> Trial:
-            seen = self._trial(point, names, samples)
+            seen = self._trial(point, names)
             if not least or seen.is_better(least[-1]):
                 least.append(seen)
                 self._came_nearer = time.monotonic()

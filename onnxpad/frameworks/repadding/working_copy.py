@@ -8,7 +8,7 @@ float32, which all opsets can do; sizes are far below 2^24, up to which it is ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,13 +17,13 @@ import onnx
 from msgspec import Struct
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxpad.arithmetic.window import Window
 from onnxpad.file.proto_walk import default_opset
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.sites import PADDING
 from onnxpad.graph import Tensor
 from onnxpad.padding.padding import ANY_SIZE, Padding
-from onnxpad.runtimes.sessions import Array
-from onnxpad.semantics.layers import onnx_order
+from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
 from onnxpad.validation.lab import further_outputs
@@ -34,46 +34,40 @@ _CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its P
 _CONSTANT_OF_SHAPE = 9
 
 # `It` is the operator without padding. Names that no line gives are inputs, parts of the model, or
-# constants. Amounts have all begins first; those of all axes are `all`.
-_SIZES = "shape = Shape (data) spatial = Gather (shape, axes) sizes = Cast <to = 1> (spatial) "
+# constants. All vectors have an element for each axis of the data.
+_SIZES = "shape = Shape (data) sizes = Cast <to = 1> (shape) "
 _SAME = """
     steps = Div (sizes, stride)      outputs = Ceil (steps)
-    gaps = Sub (outputs, one)        last = Mul (gaps, stride)
-    stop = Add (last, extent)        lacking = Sub (stop, sizes)
+    gaps = Sub (outputs, one)        far = Mul (gaps, stride)
+    stop = Add (far, extent)         lacking = Sub (stop, sizes)
     total = Relu (lacking)           half = Div (total, two)
     small = Floor (half)             large = Sub (total, small)
-    at_end = Concat <axis = 0> (small, large)
-    at_begin = Concat <axis = 0> (large, small)
-    as_upper = Mul (upper, at_end)   as_lower = Mul (lower, at_begin)
-    as_same = Add (as_upper, as_lower)
-    amounts = Add (pads, as_same)
+    begin_up = Mul (upper, small)    begin_low = Mul (lower, large)
+    end_up = Mul (upper, large)      end_low = Mul (lower, small)
+    begin_same = Add (begin_up, begin_low)
+    end_same = Add (end_up, end_low)
+    first = Add (begin, begin_same)  last = Add (end, end_same)
 """
-_ENDS = "begin = Gather (amounts, firsts) end = Gather (amounts, lasts) "
+_GIVEN = "first = Identity (begin) last = Identity (end) "
 # A last window that would start in the end padding is dropped: `window.pool_output_size`.
 _BEYOND = """
-    from_begin = Add (sizes, begin)  whole_line = Add (from_begin, end)
+    from_first = Add (sizes, first)  whole_line = Add (from_first, last)
     span = Sub (whole_line, extent)  moves = Div (span, stride)
     moves_down = Floor (moves)       down = Add (moves_down, one)
     moves_up = Ceil (moves)          up = Add (moves_up, one)
-    starts = Div (from_begin, stride)
+    starts = Div (from_first, stride)
     most = Ceil (starts)             kept = Min (up, most)
     further = Sub (kept, down)       elements = Mul (further, stride)
-    beyond = Mul (ceil, elements)    reach = Add (end, beyond)
+    beyond = Mul (ceil, elements)    reach = Add (last, beyond)
 """
-_ALL = """
-    ends = Concat <axis = 0> (begin, reach, zero)
-    ordered = Gather (ends, order)   all = Cast <to = 7> (ordered)
-"""
+_ALL = "ends = Concat <axis = 0> (first, reach) all = Cast <to = 7> (ends) "
 _GATHERED = "padded = Pad (data, all, fill) y = It (padded)"
 # The mean over the padded data by that of what counts: ones, padded with 1 where that counts.
 _AVERAGED = """
     padded = Pad (data, all)         mean = It (padded)
-    own_ends = Concat <axis = 0> (begin, end, zero)
-    own_ordered = Gather (own_ends, order)
-    own = Cast <to = 7> (own_ordered)
-    rest_ordered = Sub (ordered, own_ordered)
-    rest = Cast <to = 7> (rest_ordered)
-    nothing = ConstantOfShape (shape)
+    own_ends = Concat <axis = 0> (first, last)
+    own = Cast <to = 7> (own_ends)   rest_ends = Sub (ends, own_ends)
+    rest = Cast <to = 7> (rest_ends) nothing = ConstantOfShape (shape)
     something = Add (nothing, one)   ones = Cast <to = KIND> (something)
     mark = Cast <to = KIND> (counted)
     inner = Pad (ones, own, mark)    outer = Pad (inner, rest)
@@ -84,13 +78,10 @@ _BIASED = "full = It (data) cut = Pad (full, all) row = Reshape (bias, channels)
 
 
 class WorkingCopy(Struct, frozen=True):
-    """The copy, and how it is fed.
+    """The copy, whose last outputs are `probes`: the sizes of the data of each site.
 
-    Attributes:
-        model: The model; its outputs are those of the original, then those of `probes`.
-        sites: The operators that can be varied, in file order.
-        left: Labels of those that cannot, with why.
-        probes: For each site, the name of an output: the spatial sizes of its data.
+    The sites are the operators that can be varied, in file order; `left` are labels of others, with
+    why.
     """
 
     model: onnx.ModelProto
@@ -106,16 +97,23 @@ class WorkingCopy(Struct, frozen=True):
             for what, array in _fed(site, padding).items()
         }
 
+    def sizes(self, found: Mapping[str, Value]) -> list[tuple[int, ...]]:
+        """The spatial sizes of the data of each site in a run."""
+        every = [np.asarray(found[name]).tolist() for name in self.probes]
+        pairs = zip(self.sites, every, strict=True)
+        return [tuple(int(sizes[axis]) for axis in site.axes) for site, sizes in pairs]
+
 
 def _fed(site: Site, padding: Padding) -> dict[str, Array]:
     """Amounts, of a transposed convolution without what it appends; then flags of 0 or 1."""
-    count = len(site.windows)
-    pads = padding.pads or ((0, 0),) * count
+    pads = padding.pads or ((0, 0),) * len(site.windows)
     if site.is_transposed:
         pads = tuple((-begin, -end) for begin, end in padding.crop)
     elif padding.is_same and not site.is_sized:
-        pads = padding.amounts((ANY_SIZE,) * count, site.windows)
-    fed: dict[str, Any] = {"pads": onnx_order(pads)}
+        pads = padding.amounts((ANY_SIZE,) * len(pads), site.windows)
+    of_axis = dict(zip(site.axes, pads, strict=True))
+    begin, end = zip(*(of_axis.get(axis, (0, 0)) for axis in range(site.rank)), strict=True)
+    fed: dict[str, Any] = {"begin": begin, "end": end}
     if site.is_sized:
         upper = padding.is_same and padding.odd == "end"
         fed |= {"upper": [upper], "lower": [padding.is_same and not upper]}
@@ -193,8 +191,8 @@ def _varied(
     given, fill = list(node.input), _fill(site, node, dtype)
     names = {"data": given[0], "y": node.output[0]}
     names |= {"fill": fill} if isinstance(fill, str) else {}
-    text = _SIZES + (_SAME if site.is_sized else "amounts = Identity (pads) ") + _ENDS
-    text += (_BEYOND if site.is_sized and site.is_pool else "reach = Identity (end) ") + _ALL
+    text = _SIZES + (_SAME if site.is_sized else _GIVEN)
+    text += (_BEYOND if site.is_sized and site.is_pool else "reach = Identity (last) ") + _ALL
     bias = site.row.inputs.bias if site.is_transposed else None
     if site.leaves_padding_out:
         text += _AVERAGED.replace("KIND", str(dtype))
@@ -243,29 +241,17 @@ def _fill(site: Site, node: onnx.NodeProto, dtype: int) -> str | Array:
 
 
 def _constants(site: Site) -> dict[str, Array]:
-    """What the arithmetic of an operator takes: numbers of its windows, and places of amounts."""
-    count = len(site.windows)
-    order = [2 * count] * (2 * site.rank)  # one of begin, end and a last 0 for each amount
-    for at, axis in enumerate(site.axes):
-        order[axis], order[site.rank + axis] = at, count + at
-    numbers = {
-        "stride": [window.stride for window in site.windows],
-        "extent": [window.extent for window in site.windows],
-        "zero": [0],
+    """The numbers that the arithmetic of an operator takes, with windows of 1 on other axes."""
+    window = dict(zip(site.axes, site.windows, strict=True))
+    windows = [window.get(axis, Window(1)) for axis in range(site.rank)]
+    found: dict[str, Any] = {
+        "stride": [each.stride for each in windows],
+        "extent": [each.extent for each in windows],
         "one": [1],
         "two": [2],
     }
-    places = {
-        "axes": site.axes,
-        "firsts": range(count),
-        "lasts": range(count, 2 * count),
-        "order": order,
-        "channels": [1, -1, *[1] * count],
-    }
-    return {
-        **{name: np.array(each, np.float32) for name, each in numbers.items()},
-        **{name: np.array([*each], np.int64) for name, each in places.items()},
-    }
+    channels = np.array([1, -1, *[1] * len(site.windows)], np.int64)
+    return {"channels": channels} | {n: np.array(v, np.float32) for n, v in found.items()}
 
 
 @lru_cache

@@ -30,7 +30,6 @@ from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
-from onnxpad.semantics.layers import pairs_of
 from onnxpad.validation.lab import Execution, Result
 from tests.support import Array, one
 from tests.support.lines import Lines
@@ -188,19 +187,19 @@ class _Session:
         sizes: dict[int, int] = {}
         values = _computed(self._graph, self.copy.sites, chosen, feeds, sizes)
         for place, name in enumerate(self.copy.probes):
-            values[name] = np.array([sizes[id(self.copy.sites[place].node)]], np.float32)
+            values[name] = np.array([1, 1, sizes[id(self.copy.sites[place].node)]], np.float32)
         return {name: values[name] for name in names}
 
 
 def _fed(feeds: Mapping[str, Array], place: int) -> Padding:
     """The padding that the inputs of a working copy tell."""
-    pads = pairs_of(tuple(map(int, feeds[f"onnxpad_pads_{place}"])))
+    pads = int(feeds[f"onnxpad_begin_{place}"][-1]), int(feeds[f"onnxpad_end_{place}"][-1])
     upper, lower, ceil, counted = (
         bool(np.any(feeds.get(f"onnxpad_{flag}_{place}", 0)))
         for flag in ("upper", "lower", "ceil", "counted")
     )
     odd: Any = "begin" if lower else "end"
-    return Padding(None if upper or lower else pads, odd=odd, ceil=ceil, counted=counted)
+    return Padding(None if upper or lower else (pads,), odd=odd, ceil=ceil, counted=counted)
 
 
 def _computed(

@@ -117,10 +117,10 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 mine = [each.padding for each in sites]
                 mine[place] = padding
                 try:
-                    found = session.run({**data, **copy.feeds(mine)}, ["y", copy.probes[place]])
+                    found = session.run({**data, **copy.feeds(mine)}, ["y", *copy.probes])
                 except EngineError:
                     continue
-                sizes = tuple(int(size) for size in np.asarray(found[copy.probes[place]]))
+                sizes = copy.sizes(found)[place]
                 written = Graph.from_proto(model)
                 here = Context(written)
                 one = sites_of(here)[0][place]
@@ -145,16 +145,18 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
 @each_row(
     ("name", "padding", "fed"),
     [
-        ("conv with dilation", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3], [0], [0]]),
-        ("conv with dilation", Padding(None), [[0, 0, 0, 0], [1], [0]]),
-        ("conv", Padding(None, odd="begin"), [[0, 0, 0, 0], [0], [1]]),
-        ("steady", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
-        ("steady", Padding(None), [[1, 3, 1, 3]]),  # no size decides
-        ("average pool", Padding(None, counted=True), [[0, 0, 0, 0], [1], [0], [0], 1]),
-        ("max pool", Padding(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0], [0], [1]]),
-        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)), [[-1, 0, 0, -1]]),
+        ("conv with dilation", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3], [0], [0]]),
+        ("conv with dilation", Padding(None), [[0] * 4, [0] * 4, [1], [0]]),
+        ("conv", Padding(None, odd="begin"), [[0] * 4, [0] * 4, [0], [1]]),
+        ("steady", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3]]),
+        ("steady", Padding(None), [[0, 0, 1, 3], [0, 0, 1, 3]]),  # no size decides
+        ("average pool", Padding(None, counted=True), [[0] * 4, [0] * 4, [1], [0], [0], 1]),
+        ("max pool", Padding(((1, 0), (0, 1)), ceil=True),
+         [[0, 0, 1, 0], [0, 0, 0, 1], [0], [0], [1]]),
+        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)),
+         [[0, 0, -1, 0], [0, 0, 0, -1]]),
     ],
-)
+)  # fmt: skip
 def test_what_is_fed(name: str, padding: Padding, fed: list[Any]) -> None:
     """Amounts, of a transposed convolution output_padding too; then flags where sizes decide."""
     model = built(name, 8, 9)
@@ -204,7 +206,7 @@ def test_same_follows_the_size_of_the_run() -> None:
         for pads, size in (((1, 1), 8), ((0, 1), 7), ((0, 0), 6)):
             first = Padding((pads, pads))
             found = session.run({**fed(model), **copy.feeds([first, same])})
-            assert np.asarray(found[copy.probes[1]]).tolist() == [size, size]
+            assert copy.sizes(found)[1] == (size, size)
             begin = {8: 0, 7: 1, 6: 0}[size]
             assert same.amounts((size, size), sites[1].windows)[0][0] == begin
             assert np.asarray(found["y"]).shape[2:] == (-(-size // 2),) * 2
