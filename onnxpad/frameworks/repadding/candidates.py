@@ -6,7 +6,7 @@ it was meant before a common mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import product
@@ -199,34 +199,24 @@ def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
         yield "pytorch-half without output_padding", half, LIKELY
 
 
-def options_of(site: Site) -> list[Candidate]:
-    """The paddings of an operator, first that of the model; equal ones at any size only once."""
-    every = list[Candidate]()
+def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
+    """The paddings of an operator, first that of the model; equal ones at any size only once.
+
+    And which of them it has in each convention of a whole model.
+    """
+    every, whole = list[Candidate](), {name: way(site) for name, way in WHOLE.items()}
     for name, padding, tier in _ideas(site):
         for words, each in () if padding is None else _flagged(site, padding):
             told = (name + words).removeprefix(f"{AS_IS}, ")
             every.append(
                 Candidate(told, each, max(tier, LESS) if words and name != AS_IS else tier)
             )
-    every += (Candidate(name, convention(site), LESS) for name, convention in WHOLE.items())
+    every += (Candidate(name, padding, LESS) for name, padding in whole.items())
     found: dict[object, Candidate] = {}
     for candidate in sorted(every, key=lambda each: (each.name != AS_IS, each.tier)):
         found.setdefault(_key(site, candidate.padding), candidate)
-    return [*found.values()]
-
-
-def conventions_of(
-    sites: Sequence[Site], options: Sequence[Sequence[Candidate]]
-) -> dict[str, tuple[int, ...]]:
-    """For each convention of the whole model, the options that pad so at any size."""
-    known = [
-        {_key(site, each.padding): at for at, each in enumerate(found)}
-        for site, found in zip(sites, options, strict=True)
-    ]
-    return {
-        name: tuple(at[_key(site, way(site))] for site, at in zip(sites, known, strict=True))
-        for name, way in WHOLE.items()
-    }
+    keys = [*found]
+    return [*found.values()], {n: keys.index(_key(site, each)) for n, each in whole.items()}
 
 
 def _key(site: Site, padding: Padding) -> object:

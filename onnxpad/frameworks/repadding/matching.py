@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from onnxpad.arguments import Progress
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.repadding import comparing, sites
-from onnxpad.frameworks.repadding.candidates import conventions_of, options_of
+from onnxpad.frameworks.repadding.candidates import WHOLE, options_of
 from onnxpad.frameworks.repadding.comparing import Closeness, Found, Tensors, Trial, trial
 from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.results import Distinguishable, Matching, Repadded, Tried
@@ -157,8 +157,9 @@ class _Task:
         self.stages, self._stage = Counter[str](), "as it is"
         self._graph, self._copy, self._session = graph, copy, session
         self._given, self._closeness, self._progress = given, closeness, progress
-        self._sites, self._options = copy.sites, [*map(options_of, copy.sites)]
-        self._whole = conventions_of(copy.sites, self._options)
+        found = [*map(options_of, copy.sites)]
+        self._sites, self._options = copy.sites, [options for options, _ in found]
+        self._whole = {name: tuple(which[name] for _, which in found) for name in WHOLE}
         pairs = zip(given.expected, given.inner, strict=True)
         self._wanted: list[Tensors] = [{**outputs, **inner} for outputs, inner in pairs]
         self._seconds, self._end = seconds, time.monotonic() + seconds
@@ -432,7 +433,7 @@ class _Task:
 
     def write(self) -> None:
         """Writes what was found into the graph."""
-        before, changed = sites.output_sizes(self._graph), dict(self._changed())
-        for place, padding in changed.items():
-            sites.write(self._graph, self._sites[place], padding)
-        sites.declare_anew(self._graph, [self._sites[at].node for at in changed], before)
+        with sites.redeclared(self._graph) as changed:
+            for place, padding in [*self._changed()]:
+                sites.write(self._graph, self._sites[place], padding)
+                changed.append(self._sites[place].node)

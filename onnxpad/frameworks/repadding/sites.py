@@ -5,11 +5,11 @@ And how it is written into the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, pads_text, same_of
 from onnxpad.frameworks.reading import Site, SiteReader
 from onnxpad.graph import Graph, Node, downstream
@@ -101,24 +101,19 @@ def described(padding: Padding, sizes: tuple[int, ...], windows: tuple[Window, .
     return ", ".join(parts)
 
 
-def output_sizes(graph: Graph) -> dict[str, Sequence[Extent]]:
-    """The sizes of the outputs of a graph that declare some."""
-    analysis = Context(graph).analysis
-    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claims("output")]}
+@contextmanager
+def redeclared(graph: Graph) -> Iterator[list[Node]]:
+    """Drops declared sizes that may have become wrong, downstream of operators that are added.
 
-
-def declare_anew(
-    graph: Graph, changed: Iterable[Node], before: Mapping[str, Sequence[Extent]]
-) -> None:
-    """Drops declared sizes downstream of changed operators that may have become wrong.
-
-    Sizes of outputs that were derived become what they are now; others are left open. Before are
-    the `output_sizes` before the change.
+    Sizes of outputs that were derived become what they are now; others are left open.
     """
+    analysis, changed = Context(graph).analysis, list[Node]()
+    before = {tensor.name: analysis.shape(tensor) or () for tensor, _ in graph.claims("output")}
+    yield changed
     outputs = (output for node in changed for output in node.outputs)
     found = downstream(outputs, lambda use: use.node.outputs, most=None)
     moved = {tensor.name for tensor in found if tensor is not None}
-    for each in (graph, *graph.inside()):
+    for each in (graph, *graph.inside()) if changed else ():
         for tensor, _ in [*each.claims("value_info")]:
             if each is not graph or tensor.name in moved:
                 each.undeclare(tensor)

@@ -4,7 +4,6 @@ from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import (
     WHOLE,
     _key,
-    conventions_of,
     options_of,
 )
 from onnxpad.frameworks.repadding.sites import settled, sites_of
@@ -35,15 +34,14 @@ def test_what_computes_the_same() -> None:
 
 def test_options_and_conventions() -> None:
     steady = site_of("y = Conv (x, w)")
-    known = options_of(steady)
+    known, whole = options_of(steady)
     assert [(each.name, each.padding.pads) for each in known][:2] == [
         ("as it is", ((0, 0), (0, 0))), ("tensorflow-same", ((1, 1), (1, 1))),
     ]  # fmt: skip
     keys = [_key(steady, each.padding) for each in known]
     assert len({*keys}) == len(keys)
-    found = conventions_of([steady], [known])
-    assert found.keys() == WHOLE.keys()
-    for name, (at,) in found.items():
+    assert whole.keys() == WHOLE.keys()
+    for name, at in whole.items():
         assert keys[at] == _key(steady, WHOLE[name](steady))
 
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.sites import (
-    declare_anew,
-    output_sizes,
+    redeclared,
     settled,
     sites_of,
     write,
@@ -96,7 +95,7 @@ def fed(model: onnx.ModelProto) -> dict[str, Array]:
 
 def choices(site: Site) -> Iterator[Padding]:
     """Every choice that `match` may try, each once."""
-    yield from (each.padding for each in options_of(site))
+    yield from (each.padding for each in options_of(site)[0])
 
 
 @pytest.mark.parametrize(("height", "width"), one_in(2, [(7, 11), (8, 9)]))
@@ -124,9 +123,9 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 written = Graph.from_proto(model)
                 here = Context(written)
                 one = sites_of(here)[0][place]
-                before = output_sizes(written)
-                write(written, one, settled(one, padding, sizes, written.opset))
-                declare_anew(written, [one.node], before)
+                with redeclared(written) as changed:
+                    write(written, one, settled(one, padding, sizes, written.opset))
+                    changed.append(one.node)
                 value = np.asarray(found["y"])
                 try:
                     with open_session(written.model.to_proto()) as plain:
@@ -222,9 +221,9 @@ def test_an_output_is_redeclared() -> None:
     )
     graph = Graph.from_proto(model)
     (site,) = sites_of(Context(graph))[0]
-    before = output_sizes(graph)
-    write(graph, site, Padding(((0, 0), (0, 0))))
-    declare_anew(graph, [site.node], before)
+    with redeclared(graph) as changed:
+        write(graph, site, Padding(((0, 0), (0, 0))))
+        changed.append(site.node)
     (value,) = graph.model.to_proto().graph.output
     assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
     onnx.checker.check_model(graph.model.to_proto(), full_check=True)
@@ -238,6 +237,6 @@ def test_no_choice_crops_less_than_nothing(pads: str) -> None:
     text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
     model = parsed(text.format(h=5, w=6, weights=WEIGHTS), opset=17)
     (site,), _ = sites_of(Context(Graph.from_proto(model)))
-    found = [each.padding for each in options_of(site)]
+    found = [each.padding for each in options_of(site)[0]]
     assert all(min(map(min, padding.pads or ())) >= 0 for padding in found)
     assert any(padding.output_padding > site.padding.output_padding for padding in found)
