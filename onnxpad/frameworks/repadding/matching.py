@@ -45,7 +45,7 @@ _PARTLY = 0.25
 """Of the error, what may be left where padding explains a part of it."""
 _TINY = 1e-12
 """An error that is as good as none."""
-_STALLED = 1 / 12
+_STALLED = 1 / 15
 """The share of the time after which a search ends in which nothing came nearer."""
 _LOUD = 0.05
 """What the optimiser changes of a range where that hides what padding does."""

@@ -13,6 +13,13 @@ from onnxpad.frameworks.conventions.table import Intent
 Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
 
 
+class Operator(Struct, frozen=True):
+    """An operator of a model, by the name of its node, and its type."""
+
+    node: str
+    op_type: str
+
+
 class Tried(Struct, frozen=True):
     """A convention of the whole model that was tried.
 
@@ -28,12 +35,10 @@ class Tried(Struct, frozen=True):
     operators: int
 
 
-class Repadded(Struct, frozen=True):
+class Repadded(Operator, frozen=True):
     """An operator whose padding became the one with which the reference is reproduced.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         before: Its padding before, in words.
         after: Its padding after.
         name: Where the padding comes from, such as `tensorflow-same`.
@@ -42,8 +47,6 @@ class Repadded(Struct, frozen=True):
         keras: The same of Keras.
     """
 
-    node: str
-    op_type: str
     before: str
     after: str
     name: str
@@ -52,18 +55,14 @@ class Repadded(Struct, frozen=True):
     keras: str = ""
 
 
-class Distinguishable(Struct, frozen=True):
+class Distinguishable(Operator, frozen=True):
     """An operator whose padding decides at the sizes of the reference.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         padding: Its padding as the model has it, in words.
         others: The paddings that differ from it there, by the names of their conventions.
     """
 
-    node: str
-    op_type: str
     padding: str
     others: Mapping[str, str]
 
@@ -112,12 +111,10 @@ class Matching(Struct, frozen=True, dict=True):
     record: tuple[str, ...] = ()
 
 
-class Rewritten(Struct, frozen=True):
+class Rewritten(Operator, frozen=True):
     """An operator whose padding became a framework's.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         intent: The intent of its padding: `same`, `valid` or `causal`.
         before: Its padding before, in words.
         after: Its padding after.
@@ -125,8 +122,6 @@ class Rewritten(Struct, frozen=True):
         attributes_after: The same after.
     """
 
-    node: str
-    op_type: str
     intent: Intent
     before: str
     after: str
@@ -134,19 +129,15 @@ class Rewritten(Struct, frozen=True):
     attributes_after: Mapping[str, object]
 
 
-class Unchanged(Struct, frozen=True):
+class Unchanged(Operator, frozen=True):
     """An operator whose padding stays.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         padding: Its padding, in words; empty where it could not be read.
         reason: Why it stays.
         is_same: Whether it is known to compute the same in the framework.
     """
 
-    node: str
-    op_type: str
     padding: str
     reason: str
     is_same: bool = False

@@ -24,7 +24,7 @@ _STARTS = 6
 """Starting points from which moves are followed."""
 _NEARER = 0.8
 """The share of an error below which a move is followed before less likely ones are tried."""
-_MOST_PAIRS = 2_000
+_MOST_PAIRS = 1_000
 """Pairs of moves of each tier that are tried in the end."""
 _ROUNDING = 1e-7
 """An error that tells nothing."""
