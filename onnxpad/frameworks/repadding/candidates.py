@@ -24,6 +24,7 @@ from onnxpad.semantics.layers import Pairs, is_padded, onnx_order, pairs_of
 
 LIKELY, LESS, LEAST = range(3)
 AS_IS = "as it is"
+_NAMES = tuple(dict.fromkeys(("tensorflow", "pytorch", "onnx-same-lower", *FRAMEWORKS)))
 
 
 class Candidate(Struct, frozen=True):
@@ -55,7 +56,7 @@ def _answers(op: Op, windows: tuple[Window, ...]) -> Mapping[tuple[str, Intent],
         some = [*range(len(windows))]
     slid, found = tuple(windows[at] for at in some), {}
     asked = questions_of(op, slid, (None,) * len(slid))
-    for name, intent in product(FRAMEWORKS, INTENTS):
+    for name, intent in product(_NAMES, INTENTS):
         with suppress(AbsentError):
             answers = [FRAMEWORKS[name].answer(intent, question) for question in asked]
             if (padding := expressed(asked, answers)) is not None:
@@ -145,7 +146,7 @@ def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
 
 
 _IDEAS: Mapping[str, Idea] = {
-    **{name: partial(_in, name) for name in FRAMEWORKS},
+    **{name: partial(_in, name) for name in _NAMES},
     **{name: partial(_mended, name) for name in MISTAKES},
     **{
         f"{name} everywhere": partial(_in, name, intent="same")
@@ -191,12 +192,10 @@ def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
             name = f"same, odd at the {odd}, as where the stride divides the size"
             yield name, replace(site.padding, pads=pads), LESS
         return
-    count, half = len(site.windows), _in("pytorch", site, "same")
-    for by in range(max(window.stride for window in site.windows)):
-        yield f"output_padding {by}", replace(site.padding, output_padding=(by,) * count), LIKELY
-    if half is not None:
-        half = replace(half, output_padding=(0,) * count)
-        yield "pytorch-half without output_padding", half, LIKELY
+    none, half = (0,) * len(site.windows), _in("pytorch", site, "same")
+    for name, padding in {"as it is": site.padding, "pytorch-half": half}.items():
+        if padding is not None:
+            yield f"{name} without output_padding", replace(padding, output_padding=none), LIKELY
 
 
 def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:
