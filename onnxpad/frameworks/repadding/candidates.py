@@ -193,9 +193,10 @@ def _ideas(site: Site) -> Iterator[tuple[str, Padding | None, int]]:
             yield name, replace(site.padding, pads=pads), LESS
         return
     none, half = (0,) * len(site.windows), _in("pytorch", site, "same")
-    for name, padding in {"as it is": site.padding, "pytorch-half": half}.items():
-        if padding is not None:
-            yield f"{name} without output_padding", replace(padding, output_padding=none), LIKELY
+    yield "without output_padding", replace(site.padding, output_padding=none), LIKELY
+    if half is not None:
+        half = replace(half, output_padding=none)
+        yield "pytorch-half without output_padding", half, LIKELY
 
 
 def options_of(site: Site) -> tuple[list[Candidate], dict[str, int]]:

@@ -86,11 +86,10 @@ def repad_graph(
 def _sizes_now(site: Site, analysis: Analysis) -> tuple[Extent, ...]:
     """The spatial sizes of the data of an operator now; those that are open stay as they were."""
     shape = analysis.shape(site.op.data)
-    now = site.sizes if shape is None else tuple(shape[axis] for axis in site.axes)
-    pairs = zip(site.sizes, now, strict=True)
-    return tuple(
-        now if isinstance(was, int) and isinstance(now, int) else was for was, now in pairs
-    )
+    if shape is None or len(shape) != site.rank:
+        return site.sizes
+    pairs = zip(site.sizes, (shape[axis] for axis in site.axes), strict=True)
+    return tuple(n if isinstance(w, int) and isinstance(n, int) else w for w, n in pairs)
 
 
 def _repadded(
