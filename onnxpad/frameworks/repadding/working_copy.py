@@ -9,13 +9,12 @@ float32, which all opsets can do; sizes are far below 2^24, up to which it is ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import onnx
 from msgspec import Struct
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.file.proto_walk import default_opset
@@ -35,7 +34,11 @@ _CONSTANT_OF_SHAPE = 9
 
 # `It` is the operator without padding. Names that no line gives are inputs, parts of the model, or
 # constants. All vectors have an element for each axis of the data.
-_SIZES = "shape = Shape (data) sizes = Cast <to = 1> (shape) "
+_SIZES = """
+    one = Constant <value = float[1] {1}> ()
+    two = Constant <value = float[1] {2}> ()
+    shape = Shape (data)             sizes = Cast <to = 1> (shape)
+"""
 _SAME = """
     steps = Div (sizes, stride)      outputs = Ceil (steps)
     gaps = Sub (outputs, one)        far = Mul (gaps, stride)
@@ -188,24 +191,28 @@ def _varied(
     place: int, site: Site, node: onnx.NodeProto, dtype: int, opset: int
 ) -> Iterator[onnx.NodeProto]:
     """The nodes that take the place of an operator."""
-    given, fill = list(node.input), _fill(site, node, dtype)
-    names = {"data": given[0], "y": node.output[0]}
-    names |= {"fill": fill} if isinstance(fill, str) else {}
-    text = _SIZES + (_SAME if site.is_sized else _GIVEN)
+    given, names = list(node.input), {"data": node.input[0], "y": node.output[0], "fill": ""}
+    inputs_of, window = site.row.inputs, dict(zip(site.axes, site.windows, strict=True))
+    windows = [window.get(axis, Window(1)) for axis in range(site.rank)]
+    text = _vector("stride", [each.stride for each in windows])
+    text += _vector("extent", [each.extent for each in windows]) + _SIZES
+    text += _SAME if site.is_sized else _GIVEN
     text += (_BEYOND if site.is_sized and site.is_pool else "reach = Identity (last) ") + _ALL
-    bias = site.row.inputs.bias if site.is_transposed else None
+    if (zero := inputs_of.zero_point) is not None and given[zero:]:
+        names["fill"] = given[zero]
+    elif site.row.padding is Fill.LOWEST:
+        kind = helper.tensor_dtype_to_np_dtype(dtype)
+        lowest = "-inf" if dtype in FLOATS else np.iinfo(kind).min
+        text += f"low = Constant <value = float {{{lowest}}}> () fill = Cast <to = {dtype}> (low) "
+        del names["fill"]
     if site.leaves_padding_out:
         text += _AVERAGED.replace("KIND", str(dtype))
-    elif bias is not None and given[bias:]:
-        text, names["bias"] = text + _BIASED, given.pop(bias)
+    elif site.is_transposed and inputs_of.bias is not None and given[inputs_of.bias :]:
+        names["bias"] = given.pop(inputs_of.bias)
+        text += _vector("channels", [1, -1, *[1] * len(site.windows)], "int64") + _BIASED
     else:
         text += _SCATTERED if site.is_transposed else _GATHERED
-    nodes = _parsed(text)
-    used = {name for each in nodes for name in each.input}
-    for name, array in (_constants(site) | ({} if "fill" in names else {"fill": fill})).items():
-        if name in used:
-            value = numpy_helper.from_array(np.asarray(array))
-            yield helper.make_node("Constant", [], [_name(place, name)], value=value)
+    nodes = onnx.parser.parse_graph(f"g () => () {{ {text} }}").node
     for each in nodes:
         made = onnx.NodeProto()
         inputs, outputs = (
@@ -229,31 +236,6 @@ def _varied(
         yield made
 
 
-def _fill(site: Site, node: onnx.NodeProto, dtype: int) -> str | Array:
-    """The value of an operator's padding: the name of a tensor, empty for 0, or an array."""
-    if (zero := site.row.inputs.zero_point) is not None and node.input[zero:]:
-        return str(node.input[zero])
-    if site.row.padding is not Fill.LOWEST:
-        return ""
-    kind = helper.tensor_dtype_to_np_dtype(dtype)
-    is_float = dtype in FLOATS
-    return np.array(-np.inf if is_float else np.iinfo(kind).min, kind)
-
-
-def _constants(site: Site) -> dict[str, Array]:
-    """The numbers that the arithmetic of an operator takes, with windows of 1 on other axes."""
-    window = dict(zip(site.axes, site.windows, strict=True))
-    windows = [window.get(axis, Window(1)) for axis in range(site.rank)]
-    found: dict[str, Any] = {
-        "stride": [each.stride for each in windows],
-        "extent": [each.extent for each in windows],
-        "one": [1],
-        "two": [2],
-    }
-    channels = np.array([1, -1, *[1] * len(site.windows)], np.int64)
-    return {"channels": channels} | {n: np.array(v, np.float32) for n, v in found.items()}
-
-
-@lru_cache
-def _parsed(text: str) -> Sequence[onnx.NodeProto]:
-    return tuple(onnx.parser.parse_graph(f"g () => () {{ {text} }}").node)
+def _vector(name: str, values: Sequence[int], kind: str = "float") -> str:
+    numbers = ", ".join(map(str, values))
+    return f"{name} = Constant <value = {kind}[{len(values)}] {{{numbers}}}> () "
