@@ -28,12 +28,9 @@ _NAMES = tuple(dict.fromkeys(("tensorflow", "pytorch", "onnx-same-lower", *FRAME
 
 
 class Candidate(Struct, frozen=True):
-    """A padding with the name of where it comes from.
+    """A padding, with where it comes from, such as `tensorflow-same`, or `as it is` in the model.
 
-    Attributes:
-        name: Such as `tensorflow-same`; `as it is` for what the model has.
-        padding: The padding.
-        tier: How likely a mistake it mends; likelier ones are tried first.
+    Paddings of likelier mistakes are of lower tiers, and tried first.
     """
 
     name: str
@@ -112,22 +109,19 @@ def _mended(name: str, site: Site) -> Padding | None:
     return None if pads is None else replace(site.padding, pads=MISTAKES[name][0](pads))
 
 
-def _longer(more: int, end: str, site: Site) -> Padding | None:
+def _longer(more: int, side: str, site: Site) -> Padding | None:
     """A transposed convolution's output longer by so many elements at one end of each axis.
 
     A runtime crops nothing negative, so an end that is extended is appended.
     """
     if not site.is_transposed:
         return None
-    by_begin, by_end = (more, 0) if end == "begin" else (0, more)
-    pads = [(b - by_begin, e - by_end) for b, e in site.padding.numbers]
-    if min(begin for begin, _ in pads) < 0:
+    by_begin, by_end = (more, 0) if side == "begin" else (0, more)
+    crop = [(begin - by_begin, end - by_end) for begin, end in site.padding.crop]
+    if min(begin for begin, _ in crop) < 0:
         return None
-    pairs = zip(site.padding.output_padding, pads, strict=True)
-    appended = tuple(by + max(-e, 0) for by, (_, e) in pairs)
-    return replace(
-        site.padding, pads=tuple((b, max(e, 0)) for b, e in pads), output_padding=appended
-    )
+    pads, appended = zip(*(((b, max(e, 0)), max(-e, 0)) for b, e in crop), strict=True)
+    return replace(site.padding, pads=pads, output_padding=appended)
 
 
 def _flagged(site: Site, padding: Padding) -> Iterator[tuple[str, Padding]]:
