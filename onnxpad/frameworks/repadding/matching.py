@@ -328,7 +328,10 @@ class _Task:
 
     def _search(self, names: Sequence[str], free: frozenset[int]) -> bool:
         """Moves the point to one that reproduces these tensors, if one is found."""
-        tiers = tuple(tuple(each.tier for each in options) for options in self._options)
+        tiers = tuple(
+            tuple(each.tier for each in options) if place in free else ()
+            for place, options in enumerate(self._options)
+        )
         alike: dict[object, tuple[int, ...]] = {}
         for place, (site, options) in enumerate(zip(self._sites, self._options, strict=True)):
             key = site.signature, tuple(each.padding for each in options)
@@ -350,9 +353,9 @@ class _Task:
             start = tuple(way[at] if at in free else now[at] for at in range(len(now)))
             if not all(self._is_alike(now, at, now[at], start[at]) for at in free):
                 starts.append(start)
-        found = search.run(starts, free) if free else now
+        found = search.run(starts)
         if solved := search.trial(found).solved:
-            self._point = search.pruned(found, free)
+            self._point = search.pruned(found)
         return solved
 
     def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:

@@ -33,6 +33,7 @@ _ROUNDING = 1e-7
 class Space(Struct, frozen=True):
     """The options of all operators: for each, the tiers of its options (0 the likeliest).
 
+    One without options stays as it is.
     Groups are operators that are alike, so that equal indices are equal options. `is_alike` says
     whether two options of an operator compute the same at a point.
     """
@@ -46,11 +47,11 @@ class Space(Struct, frozen=True):
         """All tiers, the likeliest first."""
         return range(1 + max((rank for tiers in self.tiers for rank in tiers), default=0))
 
-    def moves(self, point: Point, tier: int, free: Iterable[int]) -> Iterator[Move]:
+    def moves(self, point: Point, tier: int) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
         given_out: set[Move] = {()}
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
-            mine = [each for each in group if each in free]
+            mine = [each for each in group if self.tiers[each]]
             for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
                 some = (e for e in mine if not self.is_alike(point, e, point[e], option))
                 move = tuple((each, option) for each in some)
@@ -77,9 +78,8 @@ class Search(Struct):
             self._known[point] = self.evaluate(point)
         return self._known[point]
 
-    def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
+    def run(self, starts: Sequence[Point]) -> Point:
         """The best point found from some, of which the first is the model's."""
-        free = frozenset(range(len(self.space.tiers))) if free is None else free
         self.begin("conventions")
         tried: list[Point] = []
         for start in dict.fromkeys(starts):
@@ -92,11 +92,11 @@ class Search(Struct):
         for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
             if self._ends(best):
                 return best
-            best = min(best, self._descended(start, free), key=self._rank)
+            best = min(best, self._descended(start), key=self._rank)
         self.begin("pairs")
-        return self._two(starts[0], best, free)
+        return self._two(starts[0], best)
 
-    def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
+    def pruned(self, point: Point) -> Point:
         """A right point with as many operators as they were as it stays right with.
 
         What fits clearly worse is not right, though it be within what is allowed.
@@ -104,7 +104,7 @@ class Search(Struct):
         self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
         for each, option in enumerate(point):
-            if option and (free is None or each in free) and not self.is_over():
+            if option and self.space.tiers[each] and not self.is_over():
                 without = _joined(point, [((each, 0),)])
                 found = self.trial(without)
                 point = without if found.solved and found.error <= most else point
@@ -116,20 +116,20 @@ class Search(Struct):
     def _ends(self, point: Point) -> bool:
         return self.trial(point).solved or self.is_over()
 
-    def _descended(self, point: Point, free: frozenset[int]) -> Point:
+    def _descended(self, point: Point) -> Point:
         """The point where following moves that help ends."""
-        while (best := self._next(point, free)) != point and not self._ends(best):
+        while (best := self._next(point)) != point and not self._ends(best):
             point = best
         return best
 
-    def _next(self, point: Point, free: frozenset[int]) -> Point:
+    def _next(self, point: Point) -> Point:
         """The best point by one move, or by several that explain most; the same if none helps.
 
         Likelier moves come first: others are left out where one of these brings clearly nearer.
         """
         now, best, seen = self.trial(point), point, dict[Move, Trial]()
         for tier in self.space.every_tier:
-            for move in self.space.moves(point, tier, free):
+            for move in self.space.moves(point, tier):
                 if move not in seen:
                     target = _joined(point, [move])
                     seen[move] = self.trial(target)
@@ -148,7 +148,7 @@ class Search(Struct):
     def _better(self, one: Point, other: Point) -> Point:
         return other if self.trial(other).is_better(self.trial(one)) else one
 
-    def _two(self, first: Point, best: Point, free: frozenset[int]) -> Point:
+    def _two(self, first: Point, best: Point) -> Point:
         """The best of many pairs of moves from the first point, likely ones first.
 
         Two that mend only together, as where each alone gives a branch another size, are such. So
@@ -157,7 +157,7 @@ class Search(Struct):
         for tier in self.space.every_tier:
             known = {
                 move: self._known.get(_joined(first, [move]))
-                for move in self.space.moves(first, tier, free)
+                for move in self.space.moves(first, tier)
             }
             moves = sorted(
                 known, key=lambda m: (told := known[m]) is None or told.missing is not None
