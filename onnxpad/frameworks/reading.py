@@ -24,7 +24,6 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import (
     ExtentPairs,
-    Pairs,
     crops,
     is_padded,
     numbers_of,
@@ -32,7 +31,6 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.operators import (
     Fill,
     Operator,
-    PadOp,
     TransposedOp,
     WindowOp,
     is_pad,
@@ -65,16 +63,15 @@ class Front(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True, eq=False):
-    """An operator that pads, with all that pads what it reads; a `Pad` alone can be one, too.
+    """A window operator that pads, with all that pads what it reads.
 
     All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
     the source that is padded upstream; its own padding, the same at every size where that is
-    possible, of a transposed convolution its crop. The windows of a `Pad` are of the operator
-    that reads it, and stand still where none does. What is written is None where attributes do
-    not say that alone.
+    possible, of a transposed convolution its crop. What is written is None where attributes do not
+    say that alone.
     """
 
-    op: WindowOp | TransposedOp | PadOp
+    op: WindowOp | TransposedOp
     label: str
     windows: tuple[Window, ...]
     axes: tuple[int, ...]
@@ -114,14 +111,8 @@ class Site(Struct, frozen=True, eq=False):
         return self.op.node
 
     @property
-    def operator(self) -> Operator | None:
-        """Its row; None for a `Pad`."""
-        return None if isinstance(self.op, PadOp) else self.op.operator
-
-    @property
     def row(self) -> Operator:
-        """The row of a window operator."""
-        assert not isinstance(self.op, PadOp)
+        """The row of the operator."""
         return self.op.operator
 
     @property
@@ -133,11 +124,6 @@ class Site(Struct, frozen=True, eq=False):
     def is_transposed(self) -> bool:
         """Whether it is a transposed convolution, whose pads crop."""
         return isinstance(self.op, TransposedOp)
-
-    @property
-    def is_still(self) -> bool:
-        """Whether it is a `Pad` that no window operator alone reads."""
-        return isinstance(self.op, PadOp) and all(window.kernel == 1 for window in self.windows)
 
     @property
     def is_pool(self) -> bool:
@@ -211,17 +197,6 @@ class SiteReader:
         if shape is None or len(shape) != layout.rank(len(op.windows)):
             return _UNKNOWN * len(op.windows)
         return layout.spatial(shape)
-
-    def of_pad(
-        self, op: PadOp, amounts: Pairs, axes: tuple[int, ...], windows: tuple[Window, ...]
-    ) -> Site:
-        """The site of a `Pad` of these amounts over all axes, along those that windows slide on."""
-        shape, rank = self._analysis.shape(op.data), len(amounts)
-        pairs = tuple(amounts[axis] for axis in axes)
-        sizes = _UNKNOWN * len(axes) if shape is None else tuple(shape[axis] for axis in axes)
-        front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
-        given = Padding(pairs), pairs, front, op.data, sizes
-        return Site(op, label, windows, axes, rank, sizes, *given)
 
     def front(self, tensor: Tensor, rank: int) -> Front:
         """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""

@@ -403,7 +403,6 @@ SOURCES = ("constant", "constant-node", "computed")
 def _own(site: Site) -> str:
     """An operator's own padding: as written where it is written, else what it comes to."""
     op = site.op
-    assert not isinstance(op, PadOp)
     if op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit):
         return _side(op.pads)
     return _side(numbers_of(site.own))
