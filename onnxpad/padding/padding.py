@@ -18,7 +18,6 @@ from onnxpad.arithmetic.window import (
     pads_text,
     pool_output_size,
     same_pads,
-    window_of,
 )
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.semantics.layers import Pairs, add, is_padded, less
@@ -37,7 +36,6 @@ class Padding(Struct, frozen=True, cache_hash=True):
         pads: (begin, end) for each spatial axis; None for SAME, which computes them from the size.
             Those of a transposed convolution crop its output, and are always numbers.
         odd: Where SAME puts the odd element.
-        undilated: Whether SAME takes every dilation to be 1, as Paddle does.
         ceil: Whether the output size of a pool rounds up.
         counted: Whether an AveragePool divides by its padding too (`count_include_pad`).
         output_padding: The elements that a transposed convolution appends on each spatial axis;
@@ -48,7 +46,6 @@ class Padding(Struct, frozen=True, cache_hash=True):
 
     pads: Pairs | None
     odd: Side = "end"
-    undilated: bool = False
     ceil: bool = False
     counted: bool = False
     output_padding: tuple[int, ...] = ()
@@ -87,8 +84,7 @@ class Padding(Struct, frozen=True, cache_hash=True):
         """The pads at these sizes, (begin, end) for each spatial axis, without what ceil adds."""
         if self.pads is not None:
             return self.pads
-        seen = [window_of(w.kernel, w.stride) if self.undilated else w for w in windows]
-        pairs = zip(sizes, seen, strict=True)
+        pairs = zip(sizes, windows, strict=True)
         return tuple(same_pads(size, window, odd=self.odd) for size, window in pairs)
 
     def reached(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
