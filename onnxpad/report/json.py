@@ -295,8 +295,6 @@ VIEWS: Mapping[str, View] = {
         "validation ~config"
     ),
     "Validation": told("... uncompared - skipped resized"),
-    "Run": told("... - drawn sites"),
-    "Comparison": told("... - elements"),
     "Divergence": told("... - is_pad"),
     "PaddingDifference": told("... pads - totals"),
     # match and repad

@@ -18,14 +18,7 @@ from msgspec import Struct
 from onnxpad.file.proto_walk import named_bodies
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, folder_of, open_session
-from onnxpad.validation.draw import (
-    Draw,
-    Input,
-    draw,
-    steered,
-    steered_sizes,
-    steerings,
-)
+from onnxpad.validation.draw import Draw, Input, draw, pinned, steered, steered_choices
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.meaning import Place, meanings
 
@@ -63,7 +56,9 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
-    first, values = lab.draws[0], [*steerings(inputs, lab.draws[0].feeds)]
+    shapes = {name: data.shape for name, data in lab.draws[0].feeds.items()}
+    there = pinned(inputs, shapes)
+    is_open = any(each.shape != shapes[each.name] for each in inputs)
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}
         entered = dict[Place, Draw | None].fromkeys(other)
@@ -75,10 +70,12 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
-                again = (steered(first, each) for each in values)
-                further = steered_sizes(inputs, values)
-                other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
-                asked = chain(draws, found, again, other_sizes)
+                further = (
+                    steered(draw(some, sizes, 0), values)
+                    for some in (there, inputs)[: 1 + is_open]
+                    for sizes, values in steered_choices(some)
+                )
+                asked = chain(draws, found, further)
                 entered[at] = one = _first_entering(session, asked, fails)
                 if one and one not in (*draws, *found):
                     found.append(one)

@@ -113,7 +113,6 @@ def compare(
             worst=() if equal else _place(places[worst], before),
             noise=noise,
             differing=len(places),
-            elements=before.size,
         )
 
 

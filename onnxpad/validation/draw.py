@@ -40,7 +40,7 @@ _STEPS = (2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
-_MOST_STEERED = 128  # draws, or values, for what decides that
+_MOST_STEERED = 256  # draws, with values for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 _MOST_INLINED = 10_000  # nodes
 
@@ -97,20 +97,17 @@ class Interface(Struct, frozen=True):
 
 
 class Draw(Struct, frozen=True, eq=False):
-    """Inputs for one run, with a label for reports.
-
-    `again` says that these are other data of an earlier draw's sizes. The label of what was drawn
-    has two parts: names, types and shapes, and how.
-    """
+    """Inputs for one run, with a label for reports; `again` if they only are other data."""
 
     feeds: Mapping[str, Array]
     label: str
     again: bool = False
-    drawn: tuple[str, str] = ("", "")
 
 
 def outline(model: onnx.ModelProto) -> Interface:
     """The outline of a model; validation keeps it and drops the model.
+
+    Initializers that are also inputs (overridable from IR version 4 on) keep their value.
 
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
@@ -118,33 +115,24 @@ def outline(model: onnx.ModelProto) -> Interface:
     """
     if why := unfolds(model):
         raise UndrawableError(why)
-    operators = [node.op_type for node in walked(model.graph.node)]
-    outputs = tuple(
-        Output(value.name, value.type.tensor_type.elem_type, _shape(value))
-        for value in model.graph.output
-    )
-    return Interface(
-        describe(model),
-        len(operators),
-        not _QUANTISERS.isdisjoint(operators),
-        outputs,
-        frozenset(name for node in model.graph.node for name in node.output if name),
-        bool(drawn(model)),
-    )
-
-
-def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
-    """The inputs to feed `model`.
-
-    Initializers that are also inputs (overridable from IR version 4 on) keep their value.
-
-    Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor.
-    """
     kept = {tensor.name for tensor in model.graph.initializer}
     kept |= {sparse.values.name for sparse in model.graph.sparse_initializer}
     numbers = _compared(inlined(model))
-    return tuple(_input(value, numbers) for value in model.graph.input if value.name not in kept)
+    inputs = list[Input]()
+    for value in (value for value in model.graph.input if value.name not in kept):
+        name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
+        if not kind:
+            raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
+        inputs.append(Input(name, kind, (f"{name}[0]",) if shape is None else shape, {}, numbers))
+    operators = [node.op_type for node in walked(model.graph.node)]
+    return Interface(
+        tuple(inputs),
+        len(operators),
+        not _QUANTISERS.isdisjoint(operators),
+        tuple(Output(e.name, e.type.tensor_type.elem_type, _shape(e)) for e in model.graph.output),
+        frozenset(name for node in model.graph.node for name in node.output if name),
+        bool(drawn(model)),
+    )
 
 
 def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
@@ -163,14 +151,6 @@ def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
     return tuple({int(n): None for n in whole if abs(n) < _ENDLESS})
 
 
-def _input(value: onnx.ValueInfoProto, compared: tuple[int, ...]) -> Input:
-    """What is to be fed for an input of the model; of an unknown rank, one axis."""
-    name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
-    if not kind:
-        raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-    return Input(name, kind, (f"{name}[0]",) if shape is None else shape, compared=compared)
-
-
 def pinned(
     inputs: Sequence[Input],
     shapes: Mapping[str, Sequence[int | str | None]],
@@ -183,27 +163,28 @@ def pinned(
     """
     given = [(each, shapes.get(each.name, each.shape)) for each in inputs]
     known = [
-        each.shape if len(each.shape) == len(now) else _named(each.name, now) for each, now in given
+        each.shape
+        if len(each.shape) == len(now)
+        else tuple(f"{each.name}[{axis}]" for axis in range(len(now)))
+        for each, now in given
     ]
-    fixed = {
-        dim: size
-        for shape, (_, now) in zip(known, given, strict=True)
-        for dim, size in zip(shape, now, strict=True)
-        if isinstance(size, int)
-    }
-
-    def size(dim: int | str, now: int | str | None) -> int | str:
-        return dim if isinstance(dim, int) else now if isinstance(now, int) else fixed.get(dim, dim)
-
+    axes = [[*zip(shape, now, strict=True)] for shape, (_, now) in zip(known, given, strict=True)]
+    fixed = {dim: size for pairs in axes for dim, size in pairs if isinstance(size, int)}
     return tuple(
-        replace(each, shape=tuple(map(size, shape, now)), sizes=sizes or {})
-        for shape, (each, now) in zip(known, given, strict=True)
+        replace(
+            each,
+            shape=tuple(
+                dim
+                if isinstance(dim, int)
+                else now
+                if isinstance(now, int)
+                else fixed.get(dim, dim)
+                for dim, now in pairs
+            ),
+            sizes=sizes or {},
+        )
+        for each, pairs in zip(inputs, axes, strict=True)
     )
-
-
-def _named(name: str, shape: Sequence[object]) -> tuple[str, ...]:
-    """Names for the axes of an input whose graph has none."""
-    return tuple(f"{name}[{axis}]" for axis in range(len(shape)))
 
 
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
@@ -212,21 +193,16 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     For a dimension limited to certain sizes, the first, the last and the middle one come first,
     unless the last is very large.
     """
-    inputs = tuple(inputs)
-    first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
+    inputs, seen = tuple(inputs), list[dict[str, int]]()
     limited = {dim: each.sizes[dim] for each in inputs for dim in each.sizes if dim in each.shape}
-    batches = {
-        dim for each, axis, dim in _axes(inputs) if _is_batch(dim, axis, len(each.shape))
-    } - limited.keys()
-    guesses = list[dict[str, int]]()
+    opened = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
+    batches = {dim for each, axis, dim in _axes(inputs) if _is_batch(dim, axis, len(each.shape))}
     for index, (batch, *sides) in enumerate(_SIZES):
-        sizes = {dim: batch if dim in batches else sides[axis % 2] for dim, axis in first.items()}
+        sizes = {dim: batch if dim in batches else sides[axis % 2] for dim, axis in opened.items()}
         for dim, admitted in limited.items():
+            guess = sides[opened[dim] % 2]
             listed = index < 3 and admitted.last < _ENDLESS
-            sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
-        guesses.append(sizes)
-    seen: list[dict[str, int]] = []
-    for sizes in guesses:
+            sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, guess)
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
@@ -236,23 +212,21 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
-    The batch is 2, and the other sizes have the other parity; of sizes that are limited to one
-    parity, the next. If a model does not take both, as one that takes only multiples of 32, the
-    sizes are moved by powers of two, or the batch alone. Nothing where no dimension is open.
+    The batch is 2, and the other sizes have the other parity; of sizes that are limited, the next.
+    If a model does not take both, as one that takes only multiples of 32, the sizes are moved by
+    powers of two, or the batch alone. Nothing where no dimension is open.
     """
-    batch: dict[str, int] = {}
-    parity: dict[str, int] = {}
-    free = set[str]()
+    batch, parity, free = dict[str, int](), dict[str, int](), set[str]()
     for each, axis, dim in _axes(inputs):
         if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
             now, admitted = taken[dim], each.sizes.get(dim)
             is_batch = _is_batch(dim, axis, len(each.shape))
             near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
-            if admitted is None:
-                free |= set() if is_batch else {dim}
-            else:
+            if admitted is not None:
                 step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
                 near = [size for size in (*near, now + step, now - step) if size in admitted]
+            elif not is_batch:
+                free.add(dim)
             (batch if is_batch else parity)[dim] = next(filter(None, near), now)
     further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
@@ -260,6 +234,32 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
         if (sizes := {**taken, **changed}) not in seen:
             seen.append(sizes)
             yield sizes
+
+
+def steered_choices(inputs: Sequence[Input]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    """Sizes, with values by name for the bools and whole numbers that may decide what runs.
+
+    They are not too many.
+    """
+    return islice(
+        (
+            (sizes, dict(zip(values, some, strict=True)))
+            for sizes in size_choices(inputs)
+            if (values := dict(_deciding(inputs, sizes)))
+            for some in product(*values.values())
+        ),
+        _MOST_STEERED,
+    )
+
+
+def _deciding(inputs: Sequence[Input], sizes: Mapping[str, int]) -> Iterator[tuple[str, list[int]]]:
+    """The inputs that may decide what runs, with the values to try."""
+    for each in inputs:
+        dtype = numpy_type(each)
+        if dtype.kind in "biu" and 0 < math.prod(_sized(each, sizes)) <= _MOST_CHOOSING:
+            near = [n + step for n in each.compared for step in (0, 1)]
+            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
+            yield each.name, [n for n in chosen if np.array(n).astype(dtype) == n]
 
 
 def _axes(inputs: Iterable[Input]) -> Iterator[tuple[Input, int, int | str]]:
@@ -302,34 +302,13 @@ def _generator(each: Input, *seed: int) -> np.random.Generator:
     return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
 
 
-def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
-    """Values, by name, for the bools and whole numbers that may decide what runs; not too many."""
-    values = dict[str, list[int]]()
-    for each in inputs:
-        dtype = numpy_type(each)
-        if dtype.kind in "biu" and 0 < feeds[each.name].size <= _MOST_CHOOSING:
-            near = [n + step for n in each.compared for step in (0, 1)]
-            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
-            values[each.name] = [n for n in chosen if np.array(n).astype(dtype) == n]
-    for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
-        yield dict(zip(values, some, strict=True))
-
-
 def steered(first: Draw, values: Mapping[str, int]) -> Draw:
     """A draw with other values of some inputs."""
     if not values:
         return first
     feeds = {name: np.full_like(first.feeds[name], value) for name, value in values.items()}
     told = (f"{name} {data.flat[0]}" for name, data in feeds.items())
-    how = ", ".join((first.drawn[1], *told))
-    return described({**first.feeds, **feeds}, how, again=first.again)
-
-
-def steered_sizes(
-    inputs: Sequence[Input], values: Iterable[dict[str, int]]
-) -> Iterable[tuple[dict[str, int], dict[str, int]]]:
-    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
-    return islice(product(values, size_choices(inputs)), _MOST_STEERED)
+    return Draw({**first.feeds, **feeds}, ", ".join((first.label, *told)), first.again)
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
@@ -353,8 +332,7 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
 
 def described(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
     """Inputs of these values, with how they were drawn."""
-    parts = feeds_text(feeds), how
-    return Draw(feeds, ", ".join(filter(None, parts)), again, parts)
+    return Draw(feeds, f"{feeds_text(feeds)}, {how}".lstrip(", "), again)
 
 
 def feeds_text(feeds: Mapping[str, Array]) -> str:

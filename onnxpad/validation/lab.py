@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice, product, repeat
+from itertools import chain, product, repeat
 from pathlib import Path
 
 import onnx
@@ -35,10 +35,9 @@ from onnxpad.validation.draw import (
     other_data,
     size_choices,
     steered,
-    steered_sizes,
-    steerings,
+    steered_choices,
 )
-from onnxpad.validation.result import Placement
+from onnxpad.validation.result import Comparison, Placement
 
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
@@ -161,6 +160,8 @@ class Lab:
         folder: Folder of the external data of models in memory.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
+        restless: How outputs differ that the original does not compute twice alike, by the number
+            of the inputs and the level.
         trying: The model for which inputs are drawn, or were last.
     """
 
@@ -179,6 +180,7 @@ class Lab:
         self.placements: list[Placement] = []
         self.trying = "original"
         self.progress = progress or (lambda *_: None)
+        self.restless: dict[tuple[int, str], Mapping[str, Comparison]] = {}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self._step, self._made, self._planned = "", 0, 0
@@ -245,15 +247,13 @@ class Lab:
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
-                fresh, firsts = size_choices(inputs), [*islice(size_choices(inputs), 1)]
+                fresh = size_choices(inputs)
                 for number in range(max(2, samples)):
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    fed = (draw(inputs, each, seed).feeds for each in firsts if not number)
-                    further = chain.from_iterable(steerings(inputs, each) for each in fed)
-                    last = steered_sizes(inputs, further)
-                    for values, sizes in chain(zip(repeat(steering), asked), last):
+                    last = () if number else steered_choices(inputs)
+                    for sizes, values in chain(zip(asked, repeat(steering)), last):
                         if runs(session, steered(draw(inputs, sizes, seed + number), values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []

@@ -35,7 +35,6 @@ class Comparison(Struct, frozen=True):
         noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
         differing: How many elements differ.
-        elements: How many elements both outputs have; 0 if they are not compared by element.
     """
 
     output: str
@@ -54,7 +53,6 @@ class Comparison(Struct, frozen=True):
     noise: float = 0.0
     alignment: str = ""
     differing: int = 0
-    elements: int = 0
 
 
 class Run(Struct, frozen=True):
@@ -72,7 +70,6 @@ class Run(Struct, frozen=True):
         against: The source of the expected outputs: `original`, `rewritten` or `reference`.
         excused: Whether `note` tells why a failure is not the model's fault: no evidence for it.
         flat: Whether all outputs are the same for any data, or nearly, and so no evidence.
-        drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how.
     """
 
     provider: str
@@ -86,7 +83,6 @@ class Run(Struct, frozen=True):
     against: str = "original"
     excused: bool = False
     flat: bool = False
-    drawn: tuple[str, str] = ("", "")
 
     @property
     def tells(self) -> bool:

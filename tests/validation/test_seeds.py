@@ -167,7 +167,7 @@ def test_what_does_not_repeat_only_when_rewritten_fails() -> None:
 def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their noise is that of two fresh sessions: within one, the second run draws other numbers."""
     given = copies.with_seeds(model(DRAWS["Dropout"]))
-    draws = [drawing.draw(drawing.describe(given), {}, 0)]
+    draws = [drawing.draw(drawing.outline(given).inputs, {}, 0)]
     monkeypatch.setattr(lab, "CPU", "elsewhere")
     (result,), _ = lab.ask(given, draws, CPU, "off", anew=True)
     assert result.noise == {"z": 0.0}

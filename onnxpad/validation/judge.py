@@ -1,0 +1,496 @@
+"""Judges models by their runs: what differs, what excuses it, and what is no evidence.
+
+With optimisation off, the runtime computes what the graphs say, and both must agree. With full
+optimisation it computes what is deployed. Its optimiser is unsound around Pad and may break a right
+model, so a difference counts only if the original does not show it too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from onnxpad.errors import RUNTIME, few
+from onnxpad.runtimes.runtime import Optimisation
+from onnxpad.runtimes.sessions import CPU, Array, Source
+from onnxpad.runtimes.worker import DEPLOYED
+from onnxpad.validation.align import nearest
+from onnxpad.validation.branches import Entered
+from onnxpad.validation.compare import Tolerance, alike, compare, is_discrete, is_flat
+from onnxpad.validation.draw import Draw
+from onnxpad.validation.evaluator import evaluated
+from onnxpad.validation.lab import MOST_NODES, Lab, Result
+from onnxpad.validation.locate import first_difference, of_changed_operators, restless
+from onnxpad.validation.result import Comparison, Divergence, Outcome, Run, Skipped, Validation
+
+_QUANTA = 0.05
+"""Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
+the runtime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
+
+_LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
+_HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of their terms
+_OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
+_FEW = 64  # elements of an output of classes, indices or truths that tell nothing by themselves
+_LISTED = 8  # outputs named in one line
+_AT_HOME = "original on the CPU"
+_DOES_NOT_RUN = "with full optimisation the original does not run"
+
+
+class Case(Struct, frozen=True):
+    """A model on one set of inputs at one level, and the result expected of it.
+
+    That is of one of the models, or else of another engine, which computes in another order.
+    `reference` is what a framework gives for these inputs; empty if there is none.
+    """
+
+    lab: Lab
+    tolerance: Tolerance
+    provider: str
+    level: Optimisation
+    sample: int
+    reference: Mapping[str, Array]
+    subject: str = "original"
+    against: str = "original"
+    expected: Result = Result({}, math.nan)
+
+    @property
+    def draw(self) -> Draw:
+        """The inputs."""
+        return self.lab.draws[self.sample]
+
+    @property
+    def found(self) -> Result:
+        """What the model gives."""
+        return self.of(self.subject)
+
+    def of(self, name: str, provider: str = "") -> Result:
+        """What a model gives for these inputs, here or on another provider."""
+        return self.lab.results(name, provider or self.provider, self.level)[self.sample]
+
+    def agrees(self, name: str, output: str) -> bool:
+        """Whether an output of a model is the one expected; not if one of both lacks it."""
+        case = replace(self, subject=name)
+        return output in self.expected.outputs.keys() & case.found.outputs and case.at(output).ok
+
+    def run(self) -> Run:
+        """The result compared with the expected one."""
+        expected, found, note = self.expected.outputs, self.found, ""
+        if found.error:
+            note = f"the {self.subject} model {'' if found.late else 'does not run: '}{found.error}"
+        elif missing := expected.keys() - found.outputs.keys():
+            note = f"the {self.subject} model has no output {', '.join(sorted(missing))}"
+        seen = tuple(self.at(name) for name in expected if name in found.outputs)
+        is_timed = self.level == "full" and "original" in self.against
+        first = self.of("original") if is_timed else self.expected
+        return Run(
+            self.provider,
+            self.level,
+            self.draw.label,
+            seen,
+            (first.seconds, found.seconds),
+            note,
+            not note and all(each.ok for each in seen),
+            self.subject,
+            self.against,
+        )
+
+    def at(self, name: str) -> Comparison:
+        """How an output compares."""
+        value, other, how = self.expected.outputs[name], self.found.outputs[name], ""
+        tolerance, moved = self.tolerance, tuple[Array, ...]()
+        if self.against not in self.lab.sources:
+            tolerance = replace(tolerance, factor=_OTHER_ENGINE)
+        if self.against == "reference" and (fit := nearest(value, other)) is not None:
+            # Only a framework's output can have another layout, or a type of fewer bits.
+            value, how = fit.array, fit.how
+            if value.dtype.kind == other.dtype.kind == "f":
+                with np.errstate(over="ignore"):
+                    narrow = other.astype(value.dtype)
+                other = narrow if np.all(np.isfinite(narrow) == np.isfinite(other)) else other
+        if self.level == "full" and self.against == "original":
+            own = self.of("original").outputs
+            moved = (value, own[name]) if name in own else ()
+        noise = self.expected.noise.get(name, self.found.noise.get(name, 0.0))
+        return replace(compare(name, value, other, tolerance, noise, moved), alignment=how)
+
+
+def does_not_repeat(case: Case, seen: Comparison) -> str:
+    """An output that the original itself does not compute twice alike.
+
+    That is asked of the CPU: the noise of another provider is measured and allowed for.
+    """
+    key, known = (case.sample, case.level), case.lab.restless
+    if case.against == "reference":
+        return ""
+    if key not in known:
+        names = [*case.expected.outputs]
+        known[key] = restless(case.lab, names, case.draw, case.tolerance, level=case.level)
+    own = known[key].get(seen.output)
+    # Another shape or type is a failure unless it does not repeat either.
+    is_failure = own is None or (_is_other_kind(seen) and not _is_other_kind(own))
+    return "" if is_failure else "does not repeat: two runs of the original differ"
+
+
+def agrees_with_others(case: Case, seen: Comparison) -> str:
+    """One that agrees with the reference, or the original on the CPU, as the original does not."""
+    if case.against != "original":
+        return ""
+    given = replace(case, against="reference", expected=Result(case.reference, math.nan))
+    others = [("the original differs from the reference", given)]
+    if case.provider != CPU:
+        home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
+        others.append((f"on {case.provider} the original differs from the CPU", home))
+    for told, other in others:
+        if other.agrees(case.subject, seen.output) and not other.agrees("original", seen.output):
+            return f"{told}; the rewritten model agrees with it"
+    return ""
+
+
+def the_optimiser_changes_both(case: Case, seen: Comparison) -> str:
+    """One of which full optimisation changes the same elements of the original in the same way."""
+    name, ours = seen.output, case.of("original")
+    if case.level == "off":
+        return ""
+    if ours.error:
+        return f"{_DOES_NOT_RUN}: {ours.error}" if case.against == case.subject else ""
+    if case.against == "reference":
+        told = "with full optimisation the original differs from the reference"
+        return "" if case.agrees("original", name) else told
+    if name not in ours.outputs:
+        return ""
+    sides = case.expected.outputs[name], ours.outputs[name]
+    own = compare(name, *sides, case.tolerance, seen.noise)
+    is_near = seen.dtype in _HALVES and seen.max_rel <= _QUANTA and not own.ok
+    is_both = (is_near and 2 * own.max_abs >= seen.max_abs) or alike(
+        name, *sides, case.found.outputs[name], case.tolerance, seen.noise
+    )
+    return "full optimisation changes those of the original as well" if is_both else ""
+
+
+def quantised_operators_round(case: Case, seen: Comparison) -> str:
+    """One that is off by a few quanta, since the runtime fuses quantised operators."""
+    if case.level == "off" or case.against == "reference" or not case.lab.model.quantised:
+        return ""
+    cosine = 1.0 if seen.cosine is None else seen.cosine
+    is_rounding = seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0
+    told = "full optimisation changes them by no more than rounding in fused quantised operators"
+    return told if is_rounding else ""
+
+
+Excuse = Callable[[Case, Comparison], str]
+"""Why an output that differs is no evidence against the rewritten model; empty if it is."""
+
+EXCUSES: tuple[Excuse, ...] = (
+    does_not_repeat,
+    agrees_with_others,
+    the_optimiser_changes_both,
+    quantised_operators_round,
+)
+
+
+class Judgement:
+    """The runs of a validation and all that is to be said of them."""
+
+    def __init__(self, lab: Lab, tolerance: Tolerance, notes: Iterable[str] = ()) -> None:
+        """Judge what a lab runs."""
+        self._lab, self._tolerance = lab, tolerance
+        self._runs, self._notes = list[Run](), [*notes]
+        self._warnings, self._skipped, self._hidden = list[str](), list[Skipped](), list[str]()
+        self._divergence: Divergence | None = None
+        self._loose = dict[str, None]()  # outputs of the original that do not repeat
+        self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
+        self._compared = set[Draw | None]()  # the inputs of which a run is evidence
+
+    def judge(self, provider: str, expected: Sequence[Mapping[str, Array]]) -> None:
+        """Run all models on one provider, first without optimisation, then fully optimised.
+
+        They are also compared with what a framework is `expected` to give for the inputs, if any.
+        """
+        lab = self._lab
+        if settings := DEPLOYED.settings_text(provider):
+            self._notes.append(f"{provider} runs with {settings}")
+        ours = lab.results("original", provider, "off")
+        if ours[-1].late:
+            self.leave_out(f"original model: {ours[-1].error}", provider)
+            return
+        every = [
+            Case(lab, self._tolerance, provider, "off", number, reference)
+            for number, reference in enumerate(expected or [{}] * len(lab.draws))
+        ]
+        for case in every if provider != CPU else ():
+            home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
+            if not home.expected.error and not home.found.error:
+                self._runs.append(self._of_original(home, f"{provider} and the CPU differ"))
+        found = {case.sample: self._expecting(case) for case in every}
+        cases = [case for case in found.values() if case is not None]
+        referred = [run for case in every for run in self._referred(case)]
+        plain = [self._plain(case) for case in cases if lab.subject == "rewritten"]
+        self._runs += *referred, *plain
+        self._note_compared(cases, plain)
+        if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
+            return
+        if "full" not in lab.levels:
+            why = f"the model has over {MOST_NODES:,} nodes"
+            self._warnings.append(f"full optimisation not tried: {why}")
+            self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
+            return
+        full = [run for case in every for run in self._referred(replace(case, level="full"))]
+        full += [self._deployed(case) for case in cases if lab.subject == "rewritten"]
+        self._runs += map(self._weighed, full)
+
+    def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
+        """Report what is not compared, or of an `output` is no evidence."""
+        self._warnings.append(f"not compared: {why}")
+        self._skipped.append(Skipped(why, where))
+        self._hidden += [self._skipped[-1].text] if output else []
+
+    def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
+        """Report that no model runs on some inputs."""
+        if all(map(self._lab.unloaded, self._lab.sources.values())):
+            inputs, hint = "any inputs", ""
+        told = "; ".join(dict.fromkeys(whys))
+        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
+
+    @property
+    def _mine(self) -> list[Run]:
+        """The runs that the verdict is about."""
+        return [run for run in self._runs if run.subject == self._lab.subject]
+
+    # Running
+
+    def _expecting(self, case: Case) -> Case | None:
+        """What is expected of the subject; None if nothing runs."""
+        lab = self._lab
+        case = replace(case, subject=lab.subject)
+        ours, theirs, home = case.of("original"), case.found, case.of("original", CPU)
+        is_worse = theirs.late or (theirs.crashed and not ours.crashed)
+        if not ours.error:
+            return replace(case, expected=ours)
+        if not home.error and (is_worse or not theirs.error):
+            self._warnings.append(f"the original does not run on {case.provider}: {ours.error}")
+            return replace(case, against=_AT_HOME, expected=home)
+        if theirs.error:
+            self.run_none((ours.error, theirs.error), case.provider, case.draw.label)
+            return None
+        if outputs := evaluated(lab.proto("original"), case.draw.feeds):
+            told = "onnx's reference evaluator ran it instead"
+            self._warnings.append(f"{RUNTIME} does not run the original ({ours.error}); {told}")
+            expected = Result(outputs, math.nan)
+            return replace(case, against="original evaluated by onnx", expected=expected)
+        return replace(case, against="rewritten", expected=replace(theirs, seconds=math.nan))
+
+    def _referred(self, here: Case) -> Iterator[Run]:
+        """Each model compared with the reference, if there is one."""
+        expected = Result(here.reference, math.nan)
+        for name in self._lab.sources if here.reference else ():
+            case = replace(here, subject=name, against="reference", expected=expected)
+            if name == self._lab.subject:
+                yield self._judged(case)
+            elif case.found.error:
+                why = f"the original does not run on {here.provider}, so it was not compared with "
+                self._warnings.append(f"{why}the reference: {case.found.error}")
+            else:
+                told = f"the original differs from the reference on {here.provider}"
+                yield self._of_original(case, told if here.level == "off" else "")
+
+    def _of_original(self, case: Case, told: str) -> Run:
+        """The original, which is only warned of."""
+        run = self._judged(case) if case.against == "reference" else case.run()
+        if told and not run.ok:
+            wrong = _differing(each.output for each in run.comparisons if not each.ok)
+            self._warnings.append(f"{told}: {run.note or wrong}, whatever the rewrite does")
+        return run
+
+    def _plain(self, case: Case) -> Run:
+        """The rewritten model without optimisation."""
+        if case.against == "rewritten":
+            why = case.of("original").error
+            note = f"a repair, with nothing to compare: the original does not run ({why})"
+            run = replace(case.run(), comparisons=(), against="original", excused=True, note=note)
+            return self._weighed(run)
+        run = self._judged(case)
+        wrong = [each.output for each in run.comparisons if not each.ok and not run.ok]
+        if wrong and case.against == "original" and self._divergence is None:
+            self._divergence = first_difference(
+                self._lab, wrong, case.draw, case.provider, self._tolerance
+            )
+        return run
+
+    def _deployed(self, case: Case) -> Run:
+        """The rewritten model with full optimisation; what that does to the original is told."""
+        run, exact = self._judged(replace(case, level="full")), case.of("original")
+        own = replace(case, level="full", subject="original", against="original", expected=exact)
+        if not exact.error and (own.found.error or (run.ok and not run.excused)):
+            self._of_original(own, "full optimisation computes the original otherwise")
+        return run
+
+    def _judged(self, case: Case) -> Run:
+        """A run with what excuses its differences, without the outputs that do not repeat."""
+        run, is_full = case.run(), case.level == "full"
+        if run.ok or (run.note and not (is_full and case.found.error)):
+            return run
+        ours = case.of("original")
+        whys, kept = dict[str, list[str]](), list[Comparison]()
+        if case.found.error:
+            if not ours.error or (case.found.crashed and not ours.crashed):
+                return replace(run, note=f"with full optimisation only {run.note}")
+            whys[f"{_DOES_NOT_RUN}: {ours.error}"] = []
+        for seen in run.comparisons:
+            asked = () if seen.ok else ((each, each(case, seen)) for each in EXCUSES)
+            excuse, why = next(filter(itemgetter(1), asked), (None, ""))
+            if excuse is does_not_repeat:
+                self.leave_out(f"output {seen.output!r} {why}", case.provider, output=True)
+                self._loose[seen.output] = None
+                continue
+            kept.append(seen)
+            if not seen.ok:
+                whys.setdefault(why, []).append(seen.output)
+        run = replace(run, comparisons=tuple(kept))
+        if "" in whys:
+            only = f"full optimisation changes {_differing(whys[''])} of the rewritten model only"
+            late = "; the original does not run" if ours.error else ""
+            is_told = is_full and case.against != "reference"
+            return replace(run, note=f"{only}{late}" if is_told else "")
+        told = [f"{_differing(names)}: {why}" if names else why for why, names in whys.items()]
+        self._warnings += told
+        note = "; ".join(told) if kept or told else "no output of the original repeats"
+        return replace(run, note=note, ok=True, excused=is_full and bool(told))
+
+    # What is evidence
+
+    def _note_compared(self, cases: Sequence[Case], runs: Sequence[Run]) -> None:
+        """Note the inputs of which runs are evidence: whatever output varies does so in each."""
+        values = [(case.draw, case.expected.outputs) for case in cases]
+        varying = {name for _, given in values for name in given if not is_flat([given[name]])}
+        for run, (draw, given) in zip(runs, values, strict=False):
+            if (run.tells or not run.ok) and not any(
+                is_flat([given[n]]) for n in varying & given.keys()
+            ):
+                self._compared.add(draw)
+
+    def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
+        """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
+        lab, seen = self._lab, [case.expected.outputs for case in cases]
+        lost = [each.name for each in lab.model.outputs if seen and each.name not in seen[0]]
+        for name in lost:
+            self.leave_out(f"output {name!r} is no tensor", output=True)
+        told = [case.expected.outputs for case in cases if case.against != "rewritten"]
+        names = dict.fromkeys(name for each in told for name in each)
+        values = {name: [each[name] for each in told if name in each] for name in names}
+        flat = [name for name, given in values.items() if is_flat(given)]
+        chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
+        mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat
+        if mute and lab.subject == "rewritten":
+            draws = [case.draw for case in cases if case.against == "original"] or lab.draws[:1]
+            parting, agreeing, untold = of_changed_operators(
+                lab, mute, draws, provider, self._tolerance
+            )
+            asked = f"outputs {few(mute, _LISTED)} hardly tell the models apart; changed operators "
+            if parting is not None:
+                self._warnings.append(f"{asked}were compared, and they differ")
+                self._divergence = parting
+                return True
+            if agreeing:
+                self._notes.append(f"{asked}were compared, with optimisation off: {agreeing} agree")
+            few_of = [name for name in chosen if all(map(_is_few, values[name]))]
+            lacking = [name for name in untold if name in {*flat, *few_of}]
+            self._flat.update(flat)
+        if lacking:
+            why = "the same for any data or hold few classes, indices or truths"
+            said = f"outputs {few(lacking, _LISTED)} are {why}, and no changed operator tells more"
+            self._silent.update(lacking)
+            self.leave_out(said, provider, output=True)
+        return False
+
+    def _weighed(self, run: Run) -> Run:
+        """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
+        if run.tells and self._flat.issuperset(_names(run)):
+            note = run.note or "no evidence: the outputs are the same for any data, or nearly"
+            run = replace(run, flat=True, note=note)
+        if (run.excused or run.flat) and run.subject == self._lab.subject:
+            where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+            self._skipped.append(Skipped(run.note, where))
+        return run
+
+    # The verdict
+
+    def verdict(self, *, given: Source, repairs: bool, sites: Sequence[Entered]) -> Validation:
+        """The verdict from all runs, and on the bodies in which the models differ.
+
+        The subject has to load if a `given` model does.
+        """
+        lab = self._lab
+        mine, silent = self._mine, {*self._silent, *self._loose}
+        is_unentered = self._is_unentered(sites)
+        outcome: Outcome = "nothing compared"
+        reason = next((each.why for each in self._skipped), "no run could be compared")
+        if self._divergence is not None or not all(run.ok for run in mine):
+            outcome = "failed"
+        elif any(run.tells and not silent.issuperset(_names(run)) for run in mine):
+            outcome = "nothing compared" if is_unentered else "passed"
+        elif repairs and self._runs_alone(mine):
+            outcome = "repaired"
+            why = lab.results("original", CPU, "off")[0].error
+            reason = f"{RUNTIME} runs the result, and not the original ({why})"
+        elif (why := lab.unloaded(lab.sources[lab.subject])) and not lab.unloaded(given):
+            outcome, never = "failed", (math.nan, math.nan)
+            note = f"does not load, as the original does: {why}"
+            self._runs.append(Run(CPU, lab.levels[-1], "any inputs", (), never, note, ok=False))
+        return Validation(
+            outcome == "passed",
+            tuple(self._runs),
+            tuple(dict.fromkeys(self._warnings)),
+            notes=tuple(dict.fromkeys(self._notes)),
+            placements=tuple(lab.placements),
+            divergence=self._divergence,
+            subject=lab.subject,
+            outcome=outcome,
+            skipped=tuple(dict.fromkeys(self._skipped)),
+            hidden=tuple(dict.fromkeys(self._hidden)),
+            reason=reason if outcome in {"nothing compared", "repaired"} else "",
+        )
+
+    def _is_unentered(self, sites: Sequence[Entered]) -> bool:
+        """Report the bodies that no run compares; whether there are any.
+
+        A side of which only the other one can run is none of these.
+        """
+        compared = {site.holder for site in sites if site.draw in self._compared}
+        found = False
+        for site in (each for each in sites if each.draw not in self._compared):
+            fails = site.draw is not None and self._lab.fails("original", site.draw)
+            why = "and fails on all inputs tried" if fails else "and no run compares it"
+            self.leave_out(f"the {site.text} is other, or steered otherwise, {why}")
+            found |= not fails or site.holder not in compared
+        return found
+
+    def _runs_alone(self, runs: Sequence[Run]) -> bool:
+        """Whether the rewritten model runs at every level, and the original nowhere."""
+        wanted = len(self._lab.draws) * len(self._lab.levels)
+        alone = all(run.excused == (run.optimisation == "off") for run in runs)
+        return alone and 0 < len(runs) == wanted
+
+
+def _differing(names: Iterable[str]) -> str:
+    """Outputs in a line: `outputs 'a', 'b'`; quoted, since many names are numbers."""
+    return f"outputs {few([*map(repr, names)], _LISTED // 2)}"
+
+
+def _is_other_kind(seen: Comparison) -> bool:
+    """Whether two values are of other shapes or types."""
+    return math.isnan(seen.max_abs) and not seen.special
+
+
+def _names(run: Run) -> list[str]:
+    return [each.output for each in run.comparisons]
+
+
+def _is_few(value: Array) -> bool:
+    """Whether an output is a few truths, strings, or integers that quantised models have not."""
+    kind = value.dtype.kind
+    return value.size <= _FEW and (kind in "bOSU" or (kind in "iu" and value.itemsize > 1))
