@@ -205,6 +205,7 @@ class Judgement:
         self._loose = dict[str, None]()  # outputs of the original that do not repeat
         self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
         self._compared = set[Draw | None]()  # the inputs of which a run is evidence
+        self._failing = set[Draw | None]()  # those on which the original fails on the CPU
 
     def judge(self, provider: str, expected: Sequence[Mapping[str, Array]]) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised.
@@ -216,7 +217,7 @@ class Judgement:
             self._notes.append(f"{provider} runs with {settings}")
         ours = lab.results("original", provider, "off")
         if ours[-1].late:
-            self.leave_out(f"original model: {ours[-1].error}", provider)
+            self.leave_out(f"{lab.step}: {ours[-1].error}", provider)
             return
         every = [
             Case(lab, self._tolerance, provider, "off", number, reference)
@@ -268,6 +269,7 @@ class Judgement:
         lab = self._lab
         case = replace(case, subject=lab.subject)
         ours, theirs, home = case.of("original"), case.found, case.of("original", CPU)
+        self._failing |= {case.draw} if home.error else set()
         is_worse = theirs.late or (theirs.crashed and not ours.crashed)
         if not ours.error:
             return replace(case, expected=ours)
@@ -463,7 +465,7 @@ class Judgement:
         compared = {site.holder for site in sites if site.draw in self._compared}
         found = False
         for site in (each for each in sites if each.draw not in self._compared):
-            fails = site.draw is not None and self._lab.fails("original", site.draw)
+            fails = site.draw in self._failing
             why = "and fails on all inputs tried" if fails else "and no run compares it"
             self.leave_out(f"the {site.text} is other, or steered otherwise, {why}")
             found |= not fails or site.holder not in compared

@@ -77,16 +77,14 @@ def ask(
 
     That one's result is also the result of those after it. On a provider other than the CPU's, each
     set runs once more first, to warm up and to record where nodes run; with optimisation off also
-    once more to measure the noise.
+    once more to measure the noise. Each run has a session of its own if `anew`.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
-    warms = provider != CPU
+    warms, places, every = provider != CPU, dict[str, str](), list[Result]()
     times = 2 if warms and optimisation == "off" else 1
     asked = [each for each in draws for _ in range(times)]
-    places: Mapping[str, str] = {}
-    every: list[Result] = []
     for some in [[each] for each in asked] if anew else [asked]:
         try:
             with open_session(
@@ -106,7 +104,7 @@ def ask(
     every += [every[-1]] * (len(asked) - len(every))
     if times == 2:
         pairs = zip(every[::2], every[1::2], strict=True)
-        every = [replace(one, noise=_noise(one, again)) for one, again in pairs]
+        every = [replace(one, noise=_noise(one.outputs, again.outputs)) for one, again in pairs]
     return tuple(every), places
 
 
@@ -126,21 +124,16 @@ def _failed(error: EngineError) -> Result:
     return Result({}, math.nan, str(error), crashed=crashed, late=late)
 
 
-def _noise(first: Result, second: Result) -> dict[str, float]:
+def _noise(one: Mapping[str, Array], again: Mapping[str, Array]) -> dict[str, float]:
     """The greatest difference between two runs, by output; 0.0 where it is not finite."""
-    apart = {}
-    for name in first.outputs.keys() & second.outputs.keys():
-        found = compare(name, first.outputs[name], second.outputs[name])
-        apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
-    return apart
+    apart = {name: compare(name, one[name], again[name]).max_abs for name in one if name in again}
+    return {name: gap if math.isfinite(gap) else 0.0 for name, gap in apart.items()}
 
 
 def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    data, further = payload(model), payload(further_outputs(model, names))
-    assert isinstance(data, bytes)
-    assert isinstance(further, bytes)
-    return data + further
+    parts = map(payload, (model, further_outputs(model, names)))
+    return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def further_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
@@ -162,7 +155,7 @@ class Lab:
         progress: Called with (step, runs made, runs planned).
         restless: How outputs differ that the original does not compute twice alike, by the number
             of the inputs and the level.
-        trying: The model for which inputs are drawn, or were last.
+        step: What runs now, or ran last.
     """
 
     def __init__(
@@ -178,12 +171,11 @@ class Lab:
         self.draws: tuple[Draw, ...] = ()
         self.folder = folder
         self.placements: list[Placement] = []
-        self.trying = "original"
         self.progress = progress or (lambda *_: None)
         self.restless: dict[tuple[int, str], Mapping[str, Comparison]] = {}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
-        self._step, self._made, self._planned = "", 0, 0
+        self.step, self._made, self._planned = "", 0, 0
 
     @property
     def subject(self) -> str:
@@ -208,9 +200,9 @@ class Lab:
             LimitError: A run does not end in time.
             UndrawableError: An input has too many elements, or elements of an unknown type.
         """
-        whys = dict[str, str]()
+        whys = dict[str, None]()
         for name, provider in product(self.sources, dict.fromkeys((CPU, *providers))):
-            self.trying, self._planned = name, self._made + samples + 1
+            self._planned = self._made + samples + 1
             self._begin(f"{name} model, optimisation off")
             found, why = self._accepted(name, provider, samples, seed)
             if found:
@@ -218,9 +210,9 @@ class Lab:
                 # Elsewhere noise and places are wanted too, and a session for each draw.
                 if provider == CPU and not self.model.random:
                     self._known[name, CPU, "off"] = results
-                return name, "; ".join(dict.fromkeys(whys.values()))
-            whys.setdefault(name, why)
-        return "", "; ".join(dict.fromkeys(whys.values()))
+                return name, "; ".join(whys)
+            whys[why] = None
+        return "", "; ".join(whys)
 
     def _accepted(
         self, name: str, provider: str, samples: int, seed: int
@@ -231,11 +223,9 @@ class Lab:
         of the other parity. The last has the sizes of the first with other data, negative where the
         type allows. After a run that does not end in time no other sizes are drawn.
         """
-        inputs = self.model.inputs
-        found: list[tuple[Draw, Result]] = []
-        taken: list[Mapping[str, int]] = []
-        steering: Mapping[str, int] = {}  # without which the model does not run
-        why = ""
+        inputs, fresh = self.model.inputs, size_choices(self.model.inputs)
+        found, why = list[tuple[Draw, Result]](), ""
+        taken, steering = list[Mapping[str, int]](), dict[str, int]()  # with which alone it runs
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
@@ -247,7 +237,6 @@ class Lab:
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
-                fresh = size_choices(inputs)
                 for number in range(max(2, samples)):
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
@@ -280,35 +269,30 @@ class Lab:
         self._planned = self._made + len(self.sources) * len(providers) * runs - known
 
     def results(self, name: str, provider: str, level: Optimisation) -> tuple[Result, ...]:
-        """A result of a model for each of the inputs."""
+        """A result of a model for each of the inputs; a rewritten one that is late runs again."""
         key = name, provider, level
-        if key not in self._known:
-            self._protos.clear()  # no memory is held for what is only looked at
-            self._begin(f"{name} model, optimisation {level}")
-            ours = self._known.get(("original", provider, level))
-            for times in (1, _PATIENCE):
-                with pool.longer(times):
-                    results, places = ask(
-                        self.sources[name],
-                        self.draws,
-                        provider,
-                        level,
-                        folder=self.folder,
-                        anew=self.model.random,
-                        ran=self._ran,
-                    )
-                if not results[-1].late or ours is None or ours[-1].late:
-                    break
-            self._known[key] = results
-            if places and level == "off":
-                elsewhere = (node for node, place in places.items() if place != provider)
-                self.placements.append(Placement(provider, name, len(places), tuple(elsewhere)))
-        return self._known[key]
-
-    def fails(self, name: str, draw: Draw) -> bool:
-        """Whether a model fails on some of the inputs, on the CPU with optimisation off."""
-        results = zip(self.draws, self.results(name, CPU, "off"), strict=True)
-        return any(each is draw and bool(result.error) for each, result in results)
+        if key in self._known:
+            return self._known[key]
+        self._protos.clear()  # no memory is held for what is only looked at
+        self._begin(f"{name} model, optimisation {level}")
+        ours = self._known.get(("original", provider, level))
+        for times in (1, _PATIENCE):
+            with pool.longer(times):
+                results, places = ask(
+                    self.sources[name],
+                    self.draws,
+                    provider,
+                    level,
+                    folder=self.folder,
+                    anew=self.model.random,
+                    ran=self._ran,
+                )
+            if not results[-1].late or ours is None or ours[-1].late:
+                break
+        if places and level == "off":
+            elsewhere = tuple(node for node, place in places.items() if place != provider)
+            self.placements.append(Placement(provider, name, len(places), elsewhere))
+        return self._known.setdefault(key, results)
 
     def values(
         self,
@@ -342,10 +326,10 @@ class Lab:
 
     def _begin(self, step: str) -> None:
         """Report a step of which no run is made yet."""
-        self._step = step
+        self.step = step
         self.progress(step, self._made, self._planned)
 
     def _ran(self) -> None:
         self._made += 1
         self._planned = max(self._made, self._planned)
-        self.progress(self._step, self._made, self._planned)
+        self.progress(self.step, self._made, self._planned)

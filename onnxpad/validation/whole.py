@@ -96,7 +96,7 @@ def validate_models(
         try:
             runs, why = lab.prepare(providers, samples, seed)
         except (LimitError, UndrawableError) as error:
-            judgement.leave_out(f"{lab.trying} model: {error}")
+            judgement.leave_out(f"{lab.step}: {error}")
         else:
             if not runs:
                 judgement.run_none([why], CPU, "inputs that are drawn", _HINT)
