@@ -28,10 +28,11 @@ def validated(
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
-    It runs on `inputs`, in place of drawn ones, and reports to `progress`. Returned are what the run
-    made and kept; the result of running both models, None where nothing changed; and the findings
-    whose changes were taken back, since the model failed with them. Or why the runtime does not
-    load a result that declares sizes, where it loads the original, or computes something else.
+    Given are the run, what it made, the model as it was given, and inputs in place of drawn ones.
+    Returned are what the run made and kept; the result of running both models, None where nothing
+    changed; and the findings whose changes were taken back, since the model failed with them. Or
+    why the runtime does not load a result that declares sizes, where it loads the original, or
+    computes something else.
     """
     verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:

@@ -207,6 +207,11 @@ class Judgement:
         self._compared = set[Draw | None]()  # the inputs of which a run is evidence
         self._failing = set[Draw | None]()  # those on which the original fails on the CPU
 
+    @property
+    def _mine(self) -> list[Run]:
+        """The runs that the verdict is about."""
+        return [run for run in self._runs if run.subject == self._lab.subject]
+
     def judge(self, provider: str, expected: Sequence[Mapping[str, Array]]) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised.
 
@@ -227,22 +232,22 @@ class Judgement:
             home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
             if not home.expected.error and not home.found.error:
                 self._runs.append(self._of_original(home, f"{provider} and the CPU differ"))
-        found = {case.sample: self._expecting(case) for case in every}
-        cases = [case for case in found.values() if case is not None]
-        referred = [run for case in every for run in self._referred(case)]
-        plain = [self._plain(case) for case in cases if lab.subject == "rewritten"]
-        self._runs += *referred, *plain
-        self._note_compared(cases, plain)
-        if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
-            return
-        if "full" not in lab.levels:
-            why = f"the model has over {MOST_NODES:,} nodes"
-            self._warnings.append(f"full optimisation not tried: {why}")
-            self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
-            return
-        full = [run for case in every for run in self._referred(replace(case, level="full"))]
-        full += [self._deployed(case) for case in cases if lab.subject == "rewritten"]
-        self._runs += map(self._weighed, full)
+        cases = [each for each in map(self._expecting, every) if each is not None]
+        mine = cases if lab.subject == "rewritten" else ()
+        for level in lab.levels:
+            self._runs += [run for case in every for run in self._referred(case, level)]
+            judged = [self._judged(replace(case, level=level)) for case in mine]
+            self._runs += judged
+            if level == "full":
+                for case, run in zip(mine, judged, strict=True):
+                    self._warn_of_optimiser(case, run)
+                return
+            self._note_compared(cases, judged)
+            if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
+                return
+        why = f"the model has over {MOST_NODES:,} nodes"
+        self._warnings.append(f"full optimisation not tried: {why}")
+        self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
 
     def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
         """Report what is not compared, or of an `output` is no evidence."""
@@ -250,24 +255,11 @@ class Judgement:
         self._skipped.append(Skipped(why, where))
         self._hidden += [self._skipped[-1].text] if output else []
 
-    def run_none(self, whys: Iterable[str], provider: str, inputs: str, hint: str = "") -> None:
-        """Report that no model runs on some inputs."""
-        if all(map(self._lab.unloaded, self._lab.sources.values())):
-            inputs, hint = "any inputs", ""
-        told = "; ".join(dict.fromkeys(whys))
-        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
-
-    @property
-    def _mine(self) -> list[Run]:
-        """The runs that the verdict is about."""
-        return [run for run in self._runs if run.subject == self._lab.subject]
-
     # Running
 
     def _expecting(self, case: Case) -> Case | None:
         """What is expected of the subject; None if nothing runs."""
-        lab = self._lab
-        case = replace(case, subject=lab.subject)
+        lab, case = self._lab, replace(case, subject=self._lab.subject)
         ours, theirs, home = case.of("original"), case.found, case.of("original", CPU)
         self._failing |= {case.draw} if home.error else set()
         is_worse = theirs.late or (theirs.crashed and not ours.crashed)
@@ -277,7 +269,8 @@ class Judgement:
             self._warnings.append(f"the original does not run on {case.provider}: {ours.error}")
             return replace(case, against=_AT_HOME, expected=home)
         if theirs.error:
-            self.run_none((ours.error, theirs.error), case.provider, case.draw.label)
+            told = "; ".join(dict.fromkeys((ours.error, theirs.error)))
+            self.leave_out(f"{RUNTIME} runs no model on {case.draw.label} ({told})", case.provider)
             return None
         if outputs := evaluated(lab.proto("original"), case.draw.feeds):
             told = "onnx's reference evaluator ran it instead"
@@ -286,11 +279,11 @@ class Judgement:
             return replace(case, against="original evaluated by onnx", expected=expected)
         return replace(case, against="rewritten", expected=replace(theirs, seconds=math.nan))
 
-    def _referred(self, here: Case) -> Iterator[Run]:
+    def _referred(self, here: Case, level: Optimisation) -> Iterator[Run]:
         """Each model compared with the reference, if there is one."""
         expected = Result(here.reference, math.nan)
         for name in self._lab.sources if here.reference else ():
-            case = replace(here, subject=name, against="reference", expected=expected)
+            case = replace(here, level=level, subject=name, against="reference", expected=expected)
             if name == self._lab.subject:
                 yield self._judged(case)
             elif case.found.error:
@@ -298,7 +291,7 @@ class Judgement:
                 self._warnings.append(f"{why}the reference: {case.found.error}")
             else:
                 told = f"the original differs from the reference on {here.provider}"
-                yield self._of_original(case, told if here.level == "off" else "")
+                yield self._of_original(case, told if level == "off" else "")
 
     def _of_original(self, case: Case, told: str) -> Run:
         """The original, which is only warned of."""
@@ -308,36 +301,23 @@ class Judgement:
             self._warnings.append(f"{told}: {run.note or wrong}, whatever the rewrite does")
         return run
 
-    def _plain(self, case: Case) -> Run:
-        """The rewritten model without optimisation."""
-        if case.against == "rewritten":
-            why = case.of("original").error
-            note = f"a repair, with nothing to compare: the original does not run ({why})"
-            run = replace(case.run(), comparisons=(), against="original", excused=True, note=note)
-            return self._weighed(run)
-        run = self._judged(case)
-        wrong = [each.output for each in run.comparisons if not each.ok and not run.ok]
-        if wrong and case.against == "original" and self._divergence is None:
-            self._divergence = first_difference(
-                self._lab, wrong, case.draw, case.provider, self._tolerance
-            )
-        return run
-
-    def _deployed(self, case: Case) -> Run:
-        """The rewritten model with full optimisation; what that does to the original is told."""
-        run, exact = self._judged(replace(case, level="full")), case.of("original")
+    def _warn_of_optimiser(self, case: Case, run: Run) -> None:
+        """Tell what full optimisation does to the original, unless the run has told it."""
+        exact = case.of("original")
         own = replace(case, level="full", subject="original", against="original", expected=exact)
         if not exact.error and (own.found.error or (run.ok and not run.excused)):
             self._of_original(own, "full optimisation computes the original otherwise")
-        return run
 
     def _judged(self, case: Case) -> Run:
         """A run with what excuses its differences, without the outputs that do not repeat."""
         run, is_full = case.run(), case.level == "full"
+        if case.against == "rewritten" and not is_full:
+            why = case.of("original").error
+            note = f"a repair, with nothing to compare: the original does not run ({why})"
+            return replace(run, comparisons=(), against="original", excused=True, note=note)
         if run.ok or (run.note and not (is_full and case.found.error)):
             return run
-        ours = case.of("original")
-        whys, kept = dict[str, list[str]](), list[Comparison]()
+        whys, kept, ours = dict[str, list[str]](), list[Comparison](), case.of("original")
         if case.found.error:
             if not ours.error or (case.found.crashed and not ours.crashed):
                 return replace(run, note=f"with full optimisation only {run.note}")
@@ -353,11 +333,14 @@ class Judgement:
             if not seen.ok:
                 whys.setdefault(why, []).append(seen.output)
         run = replace(run, comparisons=tuple(kept))
-        if "" in whys:
-            only = f"full optimisation changes {_differing(whys[''])} of the rewritten model only"
-            late = "; the original does not run" if ours.error else ""
-            is_told = is_full and case.against != "reference"
-            return replace(run, note=f"{only}{late}" if is_told else "")
+        if wrong := whys.get(""):
+            note = f"full optimisation changes {_differing(wrong)} of the rewritten model only"
+            note += "; the original does not run" if ours.error else ""
+            if not is_full and case.against == "original" and self._divergence is None:
+                self._divergence = first_difference(
+                    self._lab, wrong, case.draw, case.provider, self._tolerance
+                )
+            return replace(run, note=note if is_full and case.against != "reference" else "")
         told = [f"{_differing(names)}: {why}" if names else why for why, names in whys.items()]
         self._warnings += told
         note = "; ".join(told) if kept or told else "no output of the original repeats"
@@ -370,15 +353,14 @@ class Judgement:
         values = [(case.draw, case.expected.outputs) for case in cases]
         varying = {name for _, given in values for name in given if not is_flat([given[name]])}
         for run, (draw, given) in zip(runs, values, strict=False):
-            if (run.tells or not run.ok) and not any(
-                is_flat([given[n]]) for n in varying & given.keys()
-            ):
+            is_even = any(is_flat([given[name]]) for name in varying & given.keys())
+            if (run.tells or not run.ok) and not is_even:
                 self._compared.add(draw)
 
     def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
-        lab, seen = self._lab, [case.expected.outputs for case in cases]
-        lost = [each.name for each in lab.model.outputs if seen and each.name not in seen[0]]
+        lab, told = self._lab, [case.expected.outputs for case in cases]
+        lost = [each.name for each in lab.model.outputs if told and each.name not in told[0]]
         for name in lost:
             self.leave_out(f"output {name!r} is no tensor", output=True)
         told = [case.expected.outputs for case in cases if case.against != "rewritten"]
@@ -409,16 +391,6 @@ class Judgement:
             self.leave_out(said, provider, output=True)
         return False
 
-    def _weighed(self, run: Run) -> Run:
-        """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
-        if run.tells and self._flat.issuperset(_names(run)):
-            note = run.note or "no evidence: the outputs are the same for any data, or nearly"
-            run = replace(run, flat=True, note=note)
-        if (run.excused or run.flat) and run.subject == self._lab.subject:
-            where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-            self._skipped.append(Skipped(run.note, where))
-        return run
-
     # The verdict
 
     def verdict(self, *, given: Source, repairs: bool, sites: Sequence[Entered]) -> Validation:
@@ -426,16 +398,19 @@ class Judgement:
 
         The subject has to load if a `given` model does.
         """
-        lab = self._lab
-        mine, silent = self._mine, {*self._silent, *self._loose}
-        is_unentered = self._is_unentered(sites)
+        lab, silent, unentered = self._lab, {*self._silent, *self._loose}, self._unentered(sites)
+        self._runs = [*map(self._weighed, self._runs)]
+        mine = self._mine
         outcome: Outcome = "nothing compared"
         reason = next((each.why for each in self._skipped), "no run could be compared")
+        # Whether the rewritten model runs at every level, and the original nowhere.
+        alone = all(run.excused == (run.optimisation == "off") for run in mine)
+        alone = alone and 0 < len(mine) == len(lab.draws) * len(lab.levels)
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
         elif any(run.tells and not silent.issuperset(_names(run)) for run in mine):
-            outcome = "nothing compared" if is_unentered else "passed"
-        elif repairs and self._runs_alone(mine):
+            outcome = "nothing compared" if unentered else "passed"
+        elif repairs and alone:
             outcome = "repaired"
             why = lab.results("original", CPU, "off")[0].error
             reason = f"{RUNTIME} runs the result, and not the original ({why})"
@@ -457,25 +432,26 @@ class Judgement:
             reason=reason if outcome in {"nothing compared", "repaired"} else "",
         )
 
-    def _is_unentered(self, sites: Sequence[Entered]) -> bool:
-        """Report the bodies that no run compares; whether there are any.
+    def _weighed(self, run: Run) -> Run:
+        """A run, flat if its outputs are no evidence by themselves; reported if it is none."""
+        is_full = run.optimisation == "full"
+        if is_full and run.tells and self._flat.issuperset(_names(run)):
+            note = run.note or "no evidence: the outputs are the same for any data, or nearly"
+            run = replace(run, flat=True, note=note)
+        if (run.excused or run.flat) and run.subject == self._lab.subject:
+            where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+            self._skipped.append(Skipped(run.note, where))
+        return run
 
-        A side of which only the other one can run is none of these.
-        """
-        compared = {site.holder for site in sites if site.draw in self._compared}
-        found = False
-        for site in (each for each in sites if each.draw not in self._compared):
-            fails = site.draw in self._failing
-            why = "and fails on all inputs tried" if fails else "and no run compares it"
+    def _unentered(self, sites: Sequence[Entered]) -> list[Entered]:
+        """The bodies that no run compares, but for sides of which only the other one can run."""
+        left = [site for site in sites if site.draw not in self._compared]
+        compared = {site.holder for site in sites if site not in left}
+        for site in left:
+            failing = site.draw in self._failing
+            why = "and fails on all inputs tried" if failing else "and no run compares it"
             self.leave_out(f"the {site.text} is other, or steered otherwise, {why}")
-            found |= not fails or site.holder not in compared
-        return found
-
-    def _runs_alone(self, runs: Sequence[Run]) -> bool:
-        """Whether the rewritten model runs at every level, and the original nowhere."""
-        wanted = len(self._lab.draws) * len(self._lab.levels)
-        alone = all(run.excused == (run.optimisation == "off") for run in runs)
-        return alone and 0 < len(runs) == wanted
+        return [e for e in left if e.draw not in self._failing or e.holder not in compared]
 
 
 def _differing(names: Iterable[str]) -> str:

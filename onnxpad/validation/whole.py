@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.errors import UsageError
+from onnxpad.errors import RUNTIME, UsageError
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
@@ -99,7 +99,7 @@ def validate_models(
             judgement.leave_out(f"{lab.step}: {error}")
         else:
             if not runs:
-                judgement.run_none([why], CPU, "inputs that are drawn", _HINT)
+                judgement.leave_out(f"{RUNTIME} runs no model on drawn inputs ({why}){_HINT}", CPU)
     if runs == "original" and rewritten is not None:
         draws, sites = entering(lab, () if found.draws else model.inputs)
         lab.add(draws)
