@@ -18,7 +18,7 @@ from msgspec import Struct
 from onnxpad.file.proto_walk import named_bodies
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, folder_of, open_session
-from onnxpad.validation.draw import Draw, Input, draw, pinned, steered, steered_choices
+from onnxpad.validation.draw import Draw, Input, draw, pinned, steerings
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.meaning import Place, meanings
 
@@ -71,9 +71,9 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
                 further = (
-                    steered(draw(some, sizes, 0), values)
+                    draw(some, sizes, 0, values)
                     for some in (there, inputs)[: 1 + is_open]
-                    for sizes, values in steered_choices(some)
+                    for sizes, values in steerings(some)
                 )
                 asked = chain(draws, found, further)
                 entered[at] = one = _first_entering(session, asked, fails)

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,8 @@ def outline(model: onnx.ModelProto) -> Interface:
         name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
         if not kind:
             raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-        inputs.append(Input(name, kind, (f"{name}[0]",) if shape is None else shape, {}, numbers))
+        shape = _unnamed(name, 1) if shape is None else shape
+        inputs.append(Input(name, kind, shape, {}, numbers))
     operators = [node.op_type for node in walked(model.graph.node)]
     return Interface(
         tuple(inputs),
@@ -161,28 +163,18 @@ def pinned(
     An axis open in both gets the size that is given for another axis of the same name. Other open
     ones are limited to `sizes`.
     """
-    given = [(each, shapes.get(each.name, each.shape)) for each in inputs]
-    known = [
-        each.shape
-        if len(each.shape) == len(now)
-        else tuple(f"{each.name}[{axis}]" for axis in range(len(now)))
-        for each, now in given
-    ]
-    axes = [[*zip(shape, now, strict=True)] for shape, (_, now) in zip(known, given, strict=True)]
-    fixed = {dim: size for pairs in axes for dim, size in pairs if isinstance(size, int)}
+    axes = list[list[tuple[int | str, int | str | None]]]()
+    for each in inputs:
+        now = shapes.get(each.name, each.shape)
+        own = each.shape if len(each.shape) == len(now) else _unnamed(each.name, len(now))
+        axes.append([*zip(own, now, strict=True)])
+    fixed = {dim: now for pairs in axes for dim, now in pairs if isinstance(now, int)}
+
+    def size(dim: int | str, now: int | str | None) -> int | str:
+        return dim if isinstance(dim, int) else now if isinstance(now, int) else fixed.get(dim, dim)
+
     return tuple(
-        replace(
-            each,
-            shape=tuple(
-                dim
-                if isinstance(dim, int)
-                else now
-                if isinstance(now, int)
-                else fixed.get(dim, dim)
-                for dim, now in pairs
-            ),
-            sizes=sizes or {},
-        )
+        replace(each, shape=tuple(size(*pair) for pair in pairs), sizes=sizes or {})
         for each, pairs in zip(inputs, axes, strict=True)
     )
 
@@ -194,15 +186,13 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     unless the last is very large.
     """
     inputs, seen = tuple(inputs), list[dict[str, int]]()
-    limited = {dim: each.sizes[dim] for each in inputs for dim in each.sizes if dim in each.shape}
-    opened = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
-    batches = {dim for each, axis, dim in _axes(inputs) if _is_batch(dim, axis, len(each.shape))}
     for index, (batch, *sides) in enumerate(_SIZES):
-        sizes = {dim: batch if dim in batches else sides[axis % 2] for dim, axis in opened.items()}
-        for dim, admitted in limited.items():
-            guess = sides[opened[dim] % 2]
-            listed = index < 3 and admitted.last < _ENDLESS
-            sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, guess)
+        sizes, limited = dict[str, int](), False
+        for dim, axis, is_batch, admitted in _open(inputs):
+            sizes[dim] = batch if is_batch and admitted is None else sides[axis % 2]
+            if admitted is not None:
+                listed, limited = index < 3 and admitted.last < _ENDLESS, True
+                sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
@@ -217,17 +207,14 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
     powers of two, or the batch alone. Nothing where no dimension is open.
     """
     batch, parity, free = dict[str, int](), dict[str, int](), set[str]()
-    for each, axis, dim in _axes(inputs):
-        if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
-            now, admitted = taken[dim], each.sizes.get(dim)
-            is_batch = _is_batch(dim, axis, len(each.shape))
-            near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
-            if admitted is not None:
-                step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
-                near = [size for size in (*near, now + step, now - step) if size in admitted]
-            elif not is_batch:
-                free.add(dim)
-            (batch if is_batch else parity)[dim] = next(filter(None, near), now)
+    for dim, _, is_batch, admitted in _open(inputs):
+        now = taken[dim]
+        near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
+        if admitted is not None:
+            step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
+            near = [size for size in (*near, now + step, now - step) if size in admitted]
+        free |= {dim} if admitted is None and not is_batch else set()
+        (batch if is_batch else parity)[dim] = next(filter(None, near), now)
     further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
     for changed in ({**batch, **parity}, parity, *({**batch, **each} for each in further), batch):
@@ -236,11 +223,21 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
             yield sizes
 
 
-def steered_choices(inputs: Sequence[Input]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-    """Sizes, with values by name for the bools and whole numbers that may decide what runs.
+def _open(inputs: Iterable[Input]) -> Iterator[tuple[str, int, bool, Sizes | None]]:
+    """Each open dimension: its name, axis, whether it is the batch, and the sizes admitted if few.
 
-    They are not too many.
+    The batch is told by name and axis.
     """
+    names = set[str]()
+    for each in inputs:
+        for axis, dim in enumerate(each.shape):
+            if isinstance(dim, str) and dim not in names:
+                names.add(dim)
+                yield dim, axis, _is_batch(dim, axis, len(each.shape)), each.sizes.get(dim)
+
+
+def steerings(inputs: Sequence[Input]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    """Sizes, with values for bools and whole numbers that may decide what runs; not too many."""
     return islice(
         (
             (sizes, dict(zip(values, some, strict=True)))
@@ -262,10 +259,6 @@ def _deciding(inputs: Sequence[Input], sizes: Mapping[str, int]) -> Iterator[tup
             yield each.name, [n for n in chosen if np.array(n).astype(dtype) == n]
 
 
-def _axes(inputs: Iterable[Input]) -> Iterator[tuple[Input, int, int | str]]:
-    return ((each, axis, dim) for each in inputs for axis, dim in enumerate(each.shape))
-
-
 def _nth(sizes: Sizes, index: int) -> int:
     """The first, the last or a middle size, the latter of other parity than the first if any."""
     middle = sizes.count // 2
@@ -281,57 +274,35 @@ def _nearest(sizes: Sizes, size: int) -> int:
     return min(around, key=lambda each: abs(each - size))
 
 
-def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
-    """Draw inputs of these sizes; the same seed gives the same data.
+def draw(
+    inputs: Iterable[Input],
+    sizes: Mapping[str, int],
+    seed: int,
+    values: Mapping[str, int] = MappingProxyType({}),
+    *,
+    again: bool = False,
+) -> Draw:
+    """Draw inputs of these sizes, some of one value; the same seed gives the same data.
+
+    Other data than usual are drawn `again`, negative if the type allows: the runtime's wrong fold
+    of a `Pad` of zeros into a MaxPool shows only there, and what is the same is no evidence.
 
     Raises:
         UndrawableError: An input has too many elements, or elements of an unknown type.
     """
-    feeds = {}
+    feeds, how = dict[str, Array](), f"seed {seed}"
     for each in inputs:
         shape = _sized(each, sizes)
         if math.prod(shape) > _DRAWABLE:
             much = f"has more than {_DRAWABLE:,} elements, too many to draw"
             raise UndrawableError(f"input {each.name!r} of {shape_text(shape)} {much}")
-        feeds[each.name] = _data(each, shape, _generator(each, seed))
-    return described(feeds, f"seed {seed}")
-
-
-def _generator(each: Input, *seed: int) -> np.random.Generator:
-    first, *further = seed
-    return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
-
-
-def steered(first: Draw, values: Mapping[str, int]) -> Draw:
-    """A draw with other values of some inputs."""
-    if not values:
-        return first
-    feeds = {name: np.full_like(first.feeds[name], value) for name, value in values.items()}
-    told = (f"{name} {data.flat[0]}" for name, data in feeds.items())
-    return Draw({**first.feeds, **feeds}, ", ".join((first.label, *told)), first.again)
-
-
-def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
-    """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
-
-    The runtime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
-    output that is the same for this data too is no evidence.
-    """
-    feeds, below = {}, False
-    for each in inputs:
-        data = _data(each, first.feeds[each.name].shape, _generator(each, seed, 1))
-        is_signed = "float" in data.dtype.name or data.dtype == np.int8
-        if is_signed and data.size:
-            data, below = _negative(data), True
-        feeds[each.name] = data
-    if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
-        return None
-    kind = "all negative" if below else "other data"
-    return described(feeds, f"seed {seed}, {kind}", again=True)
-
-
-def described(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
-    """Inputs of these values, with how they were drawn."""
+        key = [seed, zlib.crc32(each.name.encode()), *[1] * again]
+        data = _data(each, shape, np.random.default_rng(key))
+        if again and data.size and ("float" in data.dtype.name or data.dtype == np.int8):
+            data, how = _negative(data), f"seed {seed}, all negative"
+        feeds[each.name] = np.full_like(data, values.get(each.name, data))
+    how += ", other data" if again and how == f"seed {seed}" else ""
+    how = ", ".join((how, *(f"{name} {feeds[name].flat[0]}" for name in values)))
     return Draw(feeds, f"{feeds_text(feeds)}, {how}".lstrip(", "), again)
 
 
@@ -353,10 +324,8 @@ def numpy_type(each: Input | Output) -> np.dtype[Any]:
     try:
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
     except KeyError:
-        raise UndrawableError(
-            f"{each.name!r} has element type {each.elem_type}, which onnx {onnx.__version__} does "
-            "not know"
-        ) from None
+        told = f"element type {each.elem_type}, which onnx {onnx.__version__} does not know"
+        raise UndrawableError(f"{each.name!r} has {told}") from None
 
 
 def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
@@ -367,12 +336,9 @@ def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
 
 
 def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(
-        (_nearest(each.sizes[dim], sizes[dim]) if dim in each.sizes else sizes[dim])
-        if isinstance(dim, str)
-        else dim
-        for dim in each.shape
-    )
+    limited = {dim: _nearest(each.sizes[dim], sizes[dim]) for dim in each.sizes if dim in sizes}
+    known = {**sizes, **limited}
+    return tuple(known[dim] if isinstance(dim, str) else dim for dim in each.shape)
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
@@ -406,18 +372,18 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
     return (kind.optional_type.elem_type if kind.HasField("optional_type") else kind).tensor_type
 
 
-def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """A size or a name for each axis, invented if the graph has none; None without a rank.
+def _unnamed(name: str, rank: int) -> tuple[str, ...]:
+    """Names for the axes of an input whose graph has none."""
+    return tuple(f"{name}[{axis}]" for axis in range(rank))
 
-    None also of what is no tensor.
-    """
+
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+    """A size or a name for each axis, made up if there is none; None without a rank, or tensor."""
     if not (kind := _tensor_type(value)).HasField("shape"):
         return None
     return tuple(
-        dim.dim_value
-        if dim.HasField("dim_value") and dim.dim_value >= 0
-        else dim.dim_param or f"{value.name}[{axis}]"
-        for axis, dim in enumerate(kind.shape.dim)
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or name
+        for name, dim in zip(_unnamed(value.name, len(kind.shape.dim)), kind.shape.dim, strict=True)
     )
 
 

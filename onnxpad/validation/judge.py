@@ -8,7 +8,8 @@ model, so a difference counts only if the original does not show it too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from operator import itemgetter
 
 import numpy as np
@@ -62,6 +63,11 @@ class Case(Struct, frozen=True):
     def draw(self) -> Draw:
         """The inputs."""
         return self.lab.draws[self.sample]
+
+    @property
+    def referred(self) -> Case:
+        """The same, with the result that a framework gives."""
+        return replace(self, against="reference", expected=Result(self.reference, math.nan))
 
     @property
     def found(self) -> Result:
@@ -140,8 +146,7 @@ def agrees_with_others(case: Case, seen: Comparison) -> str:
     """One that agrees with the reference, or the original on the CPU, as the original does not."""
     if case.against != "original":
         return ""
-    given = replace(case, against="reference", expected=Result(case.reference, math.nan))
-    others = [("the original differs from the reference", given)]
+    others = [("the original differs from the reference", case.referred)]
     if case.provider != CPU:
         home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
         others.append((f"on {case.provider} the original differs from the CPU", home))
@@ -230,17 +235,21 @@ class Judgement:
         ]
         for case in every if provider != CPU else ():
             home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
-            if not home.expected.error and not home.found.error:
-                self._runs.append(self._of_original(home, f"{provider} and the CPU differ"))
+            self._runs += [] if home.expected.error else [self._of_original(home)]
         cases = [each for each in map(self._expecting, every) if each is not None]
         mine = cases if lab.subject == "rewritten" else ()
         for level in lab.levels:
-            self._runs += [run for case in every for run in self._referred(case, level)]
+            for case, name in product(every if expected else (), lab.sources):
+                judge = self._judged if name == lab.subject else self._of_original
+                self._runs.append(judge(replace(case.referred, level=level, subject=name)))
             judged = [self._judged(replace(case, level=level)) for case in mine]
             self._runs += judged
             if level == "full":
                 for case, run in zip(mine, judged, strict=True):
-                    self._warn_of_optimiser(case, run)
+                    exact = replace(case, subject="original", expected=case.of("original"))
+                    own = replace(exact, level="full", against="original")
+                    if not own.expected.error and (own.found.error or (run.ok and not run.excused)):
+                        self._of_original(own)
                 return
             self._note_compared(cases, judged)
             if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
@@ -266,7 +275,6 @@ class Judgement:
         if not ours.error:
             return replace(case, expected=ours)
         if not home.error and (is_worse or not theirs.error):
-            self._warnings.append(f"the original does not run on {case.provider}: {ours.error}")
             return replace(case, against=_AT_HOME, expected=home)
         if theirs.error:
             told = "; ".join(dict.fromkeys((ours.error, theirs.error)))
@@ -279,34 +287,16 @@ class Judgement:
             return replace(case, against="original evaluated by onnx", expected=expected)
         return replace(case, against="rewritten", expected=replace(theirs, seconds=math.nan))
 
-    def _referred(self, here: Case, level: Optimisation) -> Iterator[Run]:
-        """Each model compared with the reference, if there is one."""
-        expected = Result(here.reference, math.nan)
-        for name in self._lab.sources if here.reference else ():
-            case = replace(here, level=level, subject=name, against="reference", expected=expected)
-            if name == self._lab.subject:
-                yield self._judged(case)
-            elif case.found.error:
-                why = f"the original does not run on {here.provider}, so it was not compared with "
-                self._warnings.append(f"{why}the reference: {case.found.error}")
-            else:
-                told = f"the original differs from the reference on {here.provider}"
-                yield self._of_original(case, told if level == "off" else "")
-
-    def _of_original(self, case: Case, told: str) -> Run:
+    def _of_original(self, case: Case) -> Run:
         """The original, which is only warned of."""
-        run = self._judged(case) if case.against == "reference" else case.run()
-        if told and not run.ok:
+        run = case.run()
+        if not run.ok:
             wrong = _differing(each.output for each in run.comparisons if not each.ok)
-            self._warnings.append(f"{told}: {run.note or wrong}, whatever the rewrite does")
+            other = "itself" if case.against == "original" else f"the {case.against}"
+            what = "does not run" if case.found.error else f"differs from {other}"
+            where = f"on {run.provider}, optimisation {run.optimisation}"
+            self._warnings.append(f"the original {what} {where}: {run.note or wrong}")
         return run
-
-    def _warn_of_optimiser(self, case: Case, run: Run) -> None:
-        """Tell what full optimisation does to the original, unless the run has told it."""
-        exact = case.of("original")
-        own = replace(case, level="full", subject="original", against="original", expected=exact)
-        if not exact.error and (own.found.error or (run.ok and not run.excused)):
-            self._of_original(own, "full optimisation computes the original otherwise")
 
     def _judged(self, case: Case) -> Run:
         """A run with what excuses its differences, without the outputs that do not repeat."""
@@ -359,13 +349,12 @@ class Judgement:
 
     def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
-        lab, told = self._lab, [case.expected.outputs for case in cases]
-        lost = [each.name for each in lab.model.outputs if told and each.name not in told[0]]
+        lab, given = self._lab, cases[0].expected.outputs if cases else None
+        lost = [e.name for e in lab.model.outputs if given is not None and e.name not in given]
         for name in lost:
             self.leave_out(f"output {name!r} is no tensor", output=True)
         told = [case.expected.outputs for case in cases if case.against != "rewritten"]
-        names = dict.fromkeys(name for each in told for name in each)
-        values = {name: [each[name] for each in told if name in each] for name in names}
+        values = {name: [e[name] for e in told if name in e] for name in (told or [{}])[0]}
         flat = [name for name, given in values.items() if is_flat(given)]
         chosen = [name for name, given in values.items() if all(map(is_discrete, given))]
         mute, lacking = [*dict.fromkeys((*flat, *chosen, *self._loose, *lost))], flat

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, product, repeat
 from pathlib import Path
 
+import numpy as np
 import onnx
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -32,10 +33,8 @@ from onnxpad.validation.draw import (
     draw,
     inlined,
     other_choices,
-    other_data,
     size_choices,
-    steered,
-    steered_choices,
+    steerings,
 )
 from onnxpad.validation.result import Comparison, Placement
 
@@ -241,14 +240,16 @@ class Lab:
                     other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    last = () if number else steered_choices(inputs)
+                    last = () if number else steerings(inputs)
                     for sizes, values in chain(zip(asked, repeat(steering)), last):
-                        if runs(session, steered(draw(inputs, sizes, seed + number), values)):
+                        if runs(session, draw(inputs, sizes, seed + number, values)):
                             steering = values
                             taken += [sizes] if sizes not in taken else []
                             break
-                if found and (more := other_data(inputs, found[0][0], seed)) is not None:
-                    runs(session, steered(more, steering))
+                if found and (first := found[0][0].feeds):
+                    more = draw(inputs, taken[0], seed, steering, again=True)
+                    if any(not np.array_equal(first[name], more.feeds[name]) for name in first):
+                        runs(session, more)
         except LimitError:
             if not found:
                 raise
@@ -256,14 +257,11 @@ class Lab:
             return [], str(error)
         return found, why
 
-    def add(self, draws: Sequence[Draw]) -> None:
-        """Run on further inputs too."""
-        if draws:
-            self.draws = (*self.draws, *draws)
+    def plan(self, providers: Sequence[str], further: Sequence[Draw] = ()) -> None:
+        """Count the runs that are to come, if each is made once, on further inputs too."""
+        if further:
+            self.draws = (*self.draws, *further)
             self._known.clear()
-
-    def plan(self, providers: Sequence[str]) -> None:
-        """Count the runs that are to come, if each is made once."""
         runs = len(self.draws) * len(self.levels)
         known = sum(map(len, self._known.values()))
         self._planned = self._made + len(self.sources) * len(providers) * runs - known

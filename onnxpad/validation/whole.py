@@ -15,7 +15,7 @@ from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Source, folder_of, read_proto, require_provider
 from onnxpad.validation.branches import Entered, entering
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.draw import UndrawableError, outline, pinned
+from onnxpad.validation.draw import Draw, UndrawableError, outline, pinned
 from onnxpad.validation.given import Arrays, matched_inputs, require_same_names, require_within
 from onnxpad.validation.judge import Judgement
 from onnxpad.validation.lab import Lab
@@ -87,7 +87,7 @@ def validate_models(
         sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
     lab = Lab(sources, model, folder, progress)
     judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes])
-    sites, runs = list[Entered](), ""
+    further, sites, runs = tuple[Draw, ...](), list[Entered](), ""
     if uncompared:
         judgement.leave_out(uncompared)
     elif found.draws:
@@ -101,10 +101,9 @@ def validate_models(
             if not runs:
                 judgement.leave_out(f"{RUNTIME} runs no model on drawn inputs ({why}){_HINT}", CPU)
     if runs == "original" and rewritten is not None:
-        draws, sites = entering(lab, () if found.draws else model.inputs)
-        lab.add(draws)
+        further, sites = entering(lab, () if found.draws else model.inputs)
     if runs:
-        lab.plan(providers)
+        lab.plan(providers, further)
         for provider in providers:
             judgement.judge(provider, found.expected)
     base = sources["original"] if given is None else with_bodies(given)
