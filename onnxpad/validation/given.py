@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -113,10 +114,9 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
         for (name, axis), sizes in limits.items():
             shape = draw.feeds[name].shape if name in draw.feeds else ()
             if axis < len(shape) and shape[axis] not in sizes:
-                raise UsageError(
-                    f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label}), but the model "
-                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
-                )
+                where = f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label})"
+                told = f"rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
+                raise UsageError(f"{where}, but the model was {told}")
 
 
 def require_same_names(original: Interface, rewritten: Interface) -> None:
@@ -129,10 +129,8 @@ def require_same_names(original: Interface, rewritten: Interface) -> None:
         one, other = ([each.name for each in getattr(m, kind)] for m in (original, rewritten))
         ours, theirs = [e for e in one if e not in other], [e for e in other if e not in one]
         if ours and theirs:
-            raise UsageError(
-                f"the models have different {kind}: {_listed(ours)} in the original, "
-                f"{_listed(theirs)} in the rewritten model; give them the same names"
-            )
+            said = f"{_listed(ours)} in the original, {_listed(theirs)} in the rewritten model"
+            raise UsageError(f"the models have different {kind}: {said}; give them the same names")
 
 
 class _Given:
@@ -182,29 +180,27 @@ class _Given:
                 raise UsageError(f"{self.title} {said}")
             array = self._typed(each, found[each.name])
             if (fit := aligned(array, each.shape)) is None:
-                raise UsageError(
-                    f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, but "
-                    f"the model declares {shape_text(each.shape)}"
-                )
+                said = f"{shape_text(array.shape)}, but the model declares {shape_text(each.shape)}"
+                raise UsageError(f"{self.title}: input {each.name!r} has shape {said}")
             self.layout |= {each.name: fit.how} if fit.how else {}
             feeds[each.name] = np.ascontiguousarray(fit.array)
         return Draw(feeds, f"{feeds_text(feeds)}, from {self.title}")
 
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs among the arrays; at least one."""
-        names = [each.name for each in self._model.outputs]
-        missing = [name for name in names if name not in found]
-        if len(missing) == len(names):
-            said = f"{self.title} has no array for an output; the model gives {_listed(names)}"
-            raise UsageError(said)
+        missing = [each.name for each in self._model.outputs if each.name not in found]
+        if len(missing) == len(self._model.outputs):
+            said = f"has no array for an output; the model gives {_listed(missing)}"
+            raise UsageError(f"{self.title} {said}")
         if missing:
             self.note(f"no array for output {_listed(missing)}, which is not compared")
-        wanted = [each for each in self._model.outputs if each.name in found]
-        for name, array in ((each.name, found[each.name]) for each in wanted):
-            holes = np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0
-            if holes:
-                self.note(f"{name!r} has {holes:,} elements that are NaN or infinite")
-        return {each.name: self._typed(each, found[each.name]) for each in wanted}
+        outputs = dict[str, Array]()
+        for each in (each for each in self._model.outputs if each.name in found):
+            array = found[each.name]
+            if holes := np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0:
+                self.note(f"{each.name!r} has {holes:,} elements that are NaN or infinite")
+            outputs[each.name] = self._typed(each, array)
+        return outputs
 
     def _typed(self, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
@@ -220,21 +216,17 @@ class _Given:
             return array.astype(np.str_).astype(np.object_)
         if given.kind == wanted.kind == "f" and role == _OUTPUT:
             wanted = min(given, wanted, key=lambda kind: kind.itemsize)
-        with np.errstate(all="ignore"):
-            are_numbers = {given.kind, wanted.kind} <= {*"iuf"}
-            taken = array.astype(wanted) if are_numbers or given == wanted else None
-        if taken is not None and given != wanted:
-            is_float = wanted.kind == "f"
-            same = np.isinf(taken) == np.isinf(array) if is_float else taken == array
+        if given == wanted:
+            return array.astype(wanted, copy=False)
+        if {given.kind, wanted.kind} <= {*"iuf"}:
+            with np.errstate(all="ignore"):
+                taken, is_float = array.astype(wanted), wanted.kind == "f"
             if is_float and not np.array_equal(taken, array, equal_nan=True):
                 self.note(f"{role} {each.name!r}, of type {given}, is rounded to {wanted}")
-            taken = taken if np.all(same) else None
-        if taken is None:
-            raise UsageError(
-                f"{self.title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
-                f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
-            )
-        return taken
+            if np.all(np.isinf(taken) == np.isinf(array) if is_float else taken == array):
+                return taken
+        said = f"{array.dtype}, but the model's is {'string' if wanted.kind == 'O' else wanted}"
+        raise UsageError(f"{self.title}: {role} {each.name!r} has type {said}; convert the array")
 
 
 def _role(each: Input | Output) -> str:
@@ -247,14 +239,12 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
         path = Path(source)
         return str(path), _folder(path) if path.is_dir() else [_file(path)]
     some = [source] if isinstance(source, Mapping) else source
-    many = isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)
-    if not many:
+    if not (isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)):
         raise UsageError(f"{title}: neither a path nor arrays by name")
     try:
-        sets = [{str(name): np.asarray(array) for name, array in e.items()} for e in some]
+        return title, [{str(name): np.asarray(e[name]) for name in e} for e in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
-    return title, sets
 
 
 @contextmanager
@@ -269,12 +259,12 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except _MALFORMED as error:
         let_through(error)
-        why = f"{path}: is not {kind}"
+        why = f": is not {kind}"
         if isinstance(error, OSError) and error.strerror:
-            why = f"{path} cannot be read: {error.strerror}"
+            why = f" cannot be read: {error.strerror}"
         elif isinstance(error, MemoryError):
-            why = f"{path}: contains an array larger than the memory of this machine"
-        raise UsageError(why) from None
+            why = ": contains an array larger than the memory of this machine"
+        raise UsageError(f"{path}{why}") from None
 
 
 def _file(path: Path) -> dict[str, Array]:
@@ -292,23 +282,25 @@ def _file(path: Path) -> dict[str, Array]:
 
 
 def _folder(path: Path) -> list[dict[str, Array]]:
-    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
-    folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
-    sets = [found for folder in folders if (found := dict(_tensors(folder)))]
-    if not sets:
+    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder.
+
+    Arrays go by their name, or that of the file; inputs come first.
+    """
+    sets = list[dict[str, Array]]()
+    for folder in [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]:
+        files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
+        sets.append(dict(map(_tensor, chain(*files))))
+    if not any(sets):
         raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
-    return sets
+    return [each for each in sets if each]
 
 
-def _tensors(folder: Path) -> Iterator[tuple[str, Array]]:
-    """Arrays by their name, or that of the file; inputs first."""
-    files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
-    for path in (path for some in files for path in some):
-        with _reading(path, "a serialized TensorProto"):
-            tensor = onnx.TensorProto.FromString(path.read_bytes())
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                raise UsageError(f"{path}: keeps its data in another file; save it as one")
-            yield tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
+def _tensor(path: Path) -> tuple[str, Array]:
+    with _reading(path, "a serialized TensorProto"):
+        tensor = onnx.TensorProto.FromString(path.read_bytes())
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            raise UsageError(f"{path}: keeps its data in another file; save it as one")
+        return tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
 
 
 def _natural(path: Path) -> list[int | str]:

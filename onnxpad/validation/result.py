@@ -12,7 +12,6 @@ from onnxpad.arithmetic.window import Pairs, pads_text
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
-_NOTHING: Outcome = "nothing compared"
 
 
 class Comparison(Struct, frozen=True):
@@ -156,11 +155,10 @@ class PaddingDifference(Struct, frozen=True):
     @property
     def pads(self) -> tuple[str, str]:
         """The total padding in both as text, in ONNX order (all begins, then all ends)."""
-        in_order = (
+        before, after = (
             each if isinstance(each, str) else str([side[end] for end in (0, 1) for side in each])
             for each in self.totals
         )
-        before, after = in_order
         return before, after
 
     @property
@@ -238,26 +236,26 @@ def parted(found: Validation) -> PaddingDifference | None:
     It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
     run it is the first operator with other padding, unless the models take inputs of other sizes.
     """
-    first, mine = found.divergence, [run for run in found.runs if run.subject == found.subject]
-    plain = [run for run in mine if run.optimisation == "off"]
-    stopped = first.is_pad if first else any(not r.ok and not r.comparisons for r in plain)
-    near = (e for e in found.padding if stopped or (first and e.tensor == first.tensor))
+    first, mine = found.divergence, (run for run in found.runs if run.subject == found.subject)
+    stops = any(r.optimisation == "off" and not r.ok and not r.comparisons for r in mine)
+    is_any = first.is_pad if first else stops
+    near = (e for e in found.padding if is_any or (first and e.tensor == first.tensor))
     return None if found.resized else next(near, None)
 
 
 def culprit(found: Validation) -> str:
     """Where a rewritten model parts from the original, in a few words; empty if not known."""
-    if found.outcome != "failed" or found.resized:
-        return found.resized if found.outcome == "failed" else ""
-    if (padded := parted(found)) is not None:
-        return f"{padded.nodes[1]}: {' became '.join(padded.by_axis)}"
-    return "" if found.divergence is None else found.divergence.producers[1]
+    padded, first = parted(found), found.divergence
+    where = f"{padded.nodes[1]}: {' became '.join(padded.by_axis)}" if padded else ""
+    where = found.resized or where or (first.producers[1] if first else "")
+    return where if found.outcome == "failed" else ""
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
     """The verdict if no model was run."""
-    told, nothing = (f"not compared: {why}",), _NOTHING
-    return Validation(False, (), told, probes, subject=subject, outcome=nothing, reason=why)
+    told = (f"not compared: {why}",)
+    outcome: Outcome = "nothing compared"
+    return Validation(False, (), told, probes, subject=subject, outcome=outcome, reason=why)
 
 
 def why_not(found: Validation) -> str:
@@ -270,10 +268,7 @@ def why_not(found: Validation) -> str:
         if not wrong:
             return f"{where}: {run.note}"
         return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
-    if found.divergence is not None:
-        seen = found.divergence
-        return (
-            f"the outputs are no evidence, but the {found.subject} model differs from the original "
-            f"inside, first in tensor {seen.tensor!r}: {seen.comparison.detail}"
-        )
+    if (seen := found.divergence) is not None:
+        told = "the outputs are no evidence, but the models differ inside, first in tensor"
+        return f"{told} {seen.tensor!r}: {seen.comparison.detail}"
     return "" if found.ok else "the validation failed"
