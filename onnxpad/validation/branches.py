@@ -57,26 +57,19 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
     shapes = {name: data.shape for name, data in lab.draws[0].feeds.items()}
-    there = pinned(inputs, shapes)
-    is_open = any(each.shape != shapes[each.name] for each in inputs)
+    at_sizes = [pinned(inputs, shapes)]
+    at_sizes += [inputs] if any(each.shape != shapes[each.name] for each in inputs) else []
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}
         entered = dict[Place, Draw | None].fromkeys(other)
-        marked = _with_failures(model, [*other])
-        with (
-            suppress(EngineError),
-            open_session(marked, folder=folder_of(lab.sources[name], lab.folder)) as session,
-        ):
+        marked, folder = _with_failures(model, [*other]), folder_of(lab.sources[name], lab.folder)
+        with suppress(EngineError), open_session(marked, folder=folder) as session:
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
-                further = (
-                    draw(some, sizes, 0, values)
-                    for some in (there, inputs)[: 1 + is_open]
-                    for sizes, values in steerings(some)
-                )
-                asked = chain(draws, found, further)
-                entered[at] = one = _first_entering(session, asked, fails)
+                chosen = ((some, each) for some in at_sizes for each in steerings(some))
+                further = (draw(some, sizes, 0, values) for some, (sizes, values) in chosen)
+                entered[at] = one = _first_entering(session, chain(draws, found, further), fails)
                 if one and one not in (*draws, *found):
                     found.append(one)
         shut = [at for at in other if entered[at] is None]

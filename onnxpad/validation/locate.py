@@ -28,13 +28,6 @@ _ONE_LINE = 400
 _SHORT = 16  # the most elements of a constant whose numbers are shown
 
 
-def _read_by(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node reads, and those that are read in its bodies."""
-    for each in walked([node]):
-        yield from filter(None, each.input)
-        yield from (output.name for body in bodies(each) for output in body.output)
-
-
 class _Nodes:
     """The nodes of the main graph of one model, by the names of their outputs."""
 
@@ -44,12 +37,13 @@ class _Nodes:
         self.held = {each.name: each for each in graph.initializer}
 
     def upstream(self, names: Collection[str], ends: Collection[str] = ()) -> set[str]:
-        """Tensors, and all that they are computed from, up to some ends."""
+        """Tensors, and all that they are computed from, also in bodies, up to some ends."""
         waiting, seen = [*names], {*names}
         while waiting:
             name = waiting.pop()
-            if name in self.made and name not in ends:
-                fresh = {*_read_by(self.made[name])} - seen
+            for each in walked([self.made[name]] if name in self.made and name not in ends else []):
+                ended = (output.name for body in bodies(each) for output in body.output)
+                fresh = {*filter(None, each.input), *ended} - seen
                 seen |= fresh
                 waiting += fresh
         return seen
@@ -62,13 +56,12 @@ class _Nodes:
             made = "an input of the model" if node is None else f"computed by {self.label(name)}"
             return made if name else "absent", None
         text = f"a constant {[*held.dims]}"
-        if is_external(held):
-            return text, text
         with suppress(ValueError, TypeError, KeyError, IndexError):  # damaged
-            values = numpy_helper.to_array(held)
-            is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
-            text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
-            return text, (text, values.tobytes())
+            values = None if is_external(held) else numpy_helper.to_array(held)
+            if values is not None:
+                is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
+                text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
+                return text, (text, values.tobytes())
         return text, text
 
     def label(self, name: str) -> str:
@@ -90,39 +83,40 @@ def first_difference(
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     order = [name for name in ours.made if name in theirs.made]
-    found: dict[str, tuple[Comparison, tuple[str, str]]] = {}
+    found = dict[str, tuple[Comparison, tuple[str, str]]]()
     agreeing = set[str]()
     for name, ((before, after),) in _values(lab, order, [draw], provider):
         seen = compare(name, before, after, tolerance)
         if seen.equal:
             agreeing.add(name)
+        elif before.shape == after.shape:
+            found[name] = seen, (str(before[seen.worst]), str(after[seen.worst]))
         else:
-            found[name] = seen, _at_worst(seen, before, after)
+            found[name] = seen, (shape_text(before.shape), shape_text(after.shape))
     beyond = {name for name, (seen, _) in found.items() if not seen.ok}
     close = found.keys() - beyond
     note = "no tensor compared differs beyond the tolerance"  # rounding grew on the way
     for guilty, ends, why in ((beyond, agreeing | close, ""), ({*found}, agreeing, note)):
-        if not (reached := (ours.upstream(outputs, ends) & guilty) - ends):
-            continue
-        name = next(each for each in order if each in reached)
-        if missing := len(order) - len(agreeing) - len(found):
-            why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
-        one, other, (seen, values) = ours.made[name], theirs.made[name], found[name]
-        same = one.op_type == other.op_type  # the inputs of another operator do not correspond
-        return Divergence(
-            tensor=name,
-            producers=(ours.label(name), theirs.label(name)),
-            attributes=(_attributes(one), _attributes(other)),
-            inputs=(tuple(one.input), tuple(other.input)),
-            comparison=seen,
-            values=values,
-            fed=draw.label,
-            compared=len(agreeing) + len(found),
-            earlier=next((each for each in order[: order.index(name)] if each in close), ""),
-            note=why,
-            operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
-            is_pad=one.op_type == "Pad",
-        )
+        reached = (ours.upstream(outputs, ends) & guilty) - ends
+        for name in (each for each in order if each in reached):
+            if missing := len(order) - len(agreeing) - len(found):
+                why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
+            one, other, (seen, values) = ours.made[name], theirs.made[name], found[name]
+            same = one.op_type == other.op_type  # the inputs of another operator do not correspond
+            return Divergence(
+                tensor=name,
+                producers=(ours.label(name), theirs.label(name)),
+                attributes=(_attributes(one), _attributes(other)),
+                inputs=(tuple(one.input), tuple(other.input)),
+                comparison=seen,
+                values=values,
+                fed=draw.label,
+                compared=len(agreeing) + len(found),
+                earlier=next((each for each in order[: order.index(name)] if each in close), ""),
+                note=why,
+                operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
+                is_pad=one.op_type == "Pad",
+            )
     return None
 
 
@@ -145,8 +139,8 @@ def of_changed_operators(
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     own, other = (each.tensors for each in meanings(lab).values())
-    upstream = ours.upstream(outputs)
     changed = {name for name in ours.made if own[name] != other.get(name)}
+    upstream = ours.upstream(outputs) & changed & theirs.made.keys()
 
     def is_window(name: str) -> bool:
         """Whether it is one in both, that may pad, crop or read its data otherwise.
@@ -163,11 +157,7 @@ def of_changed_operators(
     def begins(name: str) -> bool:
         return all(other.get(each, each) in own.values() for each in theirs.made[name].input)
 
-    asked = [
-        name
-        for name in ours.made
-        if name in upstream & changed & theirs.made.keys() and (is_window(name) or begins(name))
-    ]
+    asked = [name for name in ours.made if name in upstream and (is_window(name) or begins(name))]
     agreeing, wrong = set[str](), list[str]()
     for name, pairs in _values(lab, asked, draws, provider):
         ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
@@ -213,14 +203,12 @@ def _values(
     Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
     """
     done, size, budget = 0, _FIRST_CHUNK, _BUDGET // len(draws)
-    while done < len(names):
+    while some := names[done : done + size]:
         lab.progress("looking for the first difference", done, len(names))
-        some = names[done : done + size]
         ours = lab.values("original", some, draws, provider)
         theirs = ours and lab.values("rewritten", some, draws, provider)
-        if not ours or not theirs:
-            done += len(some) == 1
-            size = max(1, len(some) // 2)
+        if not theirs:
+            done, size = done + (len(some) == 1), max(1, len(some) // 2)
             continue
         done += len(some)
         largest = max((each.nbytes for each in ours[0].values()), default=0)
@@ -247,10 +235,3 @@ def _attributes(node: onnx.NodeProto) -> str:
     shown = (str(onnx.helper.printable_attribute(each)) for each in every)
     text = ", ".join(each.replace(" = ", "=", 1) for each in shown)
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."
-
-
-def _at_worst(seen: Comparison, before: Array, after: Array) -> tuple[str, str]:
-    """The element that differs most, in both models; shapes if those differ."""
-    if before.shape == after.shape:
-        return str(before[seen.worst]), str(after[seen.worst])
-    return shape_text(before.shape), shape_text(after.shape)
