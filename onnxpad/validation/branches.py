@@ -57,7 +57,7 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
     shapes = {name: data.shape for name, data in lab.draws[0].feeds.items()}
-    at_sizes = [pinned(inputs, shapes)]
+    at_sizes: list[Sequence[Input]] = [pinned(inputs, shapes)]
     at_sizes += [inputs] if any(each.shape != shapes[each.name] for each in inputs) else []
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}

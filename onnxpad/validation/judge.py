@@ -93,17 +93,9 @@ class Case(Struct, frozen=True):
         seen = tuple(self.at(name) for name in expected if name in found.outputs)
         is_timed = self.level == "full" and "original" in self.against
         first = self.of("original") if is_timed else self.expected
-        return Run(
-            self.provider,
-            self.level,
-            self.draw.label,
-            seen,
-            (first.seconds, found.seconds),
-            note,
-            not note and all(each.ok for each in seen),
-            self.subject,
-            self.against,
-        )
+        where, ok = (self.provider, self.level, self.draw.label), all(each.ok for each in seen)
+        seconds, sides = (first.seconds, found.seconds), (self.subject, self.against)
+        return Run(*where, seen, seconds, note, ok and not note, *sides)
 
     def at(self, name: str) -> Comparison:
         """How an output compares."""
