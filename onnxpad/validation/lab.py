@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product, repeat
 from pathlib import Path
 
@@ -44,10 +44,7 @@ MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes
 
 
 class Result(Struct, frozen=True):
-    """The result of one run: tensors by name, or why there are none, in one line.
-
-    `noise` is the greatest difference between two runs, by output, where it was measured.
-    """
+    """The result of one run: tensors by name, or why there are none; and noise, if measured."""
 
     outputs: Mapping[str, Array]
     seconds: float
@@ -69,14 +66,13 @@ def ask(
     *,
     folder: Path | None = None,
     anew: bool = False,
-    ran: Callable[[], None] = lambda: None,
     outputs: Sequence[str] | None = None,
 ) -> Execution:
     """Run a model on each set of inputs, up to the first on which it does not end in time.
 
     That one's result is also the result of those after it. On a provider other than the CPU's, each
     set runs once more first, to warm up and to record where nodes run; with optimisation off also
-    once more to measure the noise. Each run has a session of its own if `anew`.
+    once more to measure the noise by output. Each run has a session of its own if `anew`.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
@@ -91,11 +87,9 @@ def ask(
             ) as session:
                 for each in dict.fromkeys(some) if warms else ():
                     _run(session, each, outputs)
-                    ran()
                 places = session.ran_on() if warms else places
                 for each in some:
                     every.append(_run(session, each, outputs))
-                    ran()
         except EngineError as error:
             every.append(_failed(error))
         if every[-1].late:
@@ -276,20 +270,16 @@ class Lab:
         ours = self._known.get(("original", provider, level))
         for times in (1, _PATIENCE):
             with pool.longer(times):
+                source, anew = self.sources[name], self.model.random
                 results, places = ask(
-                    self.sources[name],
-                    self.draws,
-                    provider,
-                    level,
-                    folder=self.folder,
-                    anew=self.model.random,
-                    ran=self._ran,
+                    source, self.draws, provider, level, folder=self.folder, anew=anew
                 )
             if not results[-1].late or ours is None or ours[-1].late:
                 break
         if places and level == "off":
             elsewhere = tuple(node for node, place in places.items() if place != provider)
             self.placements.append(Placement(provider, name, len(places), elsewhere))
+        self._ran(len(results))
         return self._known.setdefault(key, results)
 
     def values(
@@ -327,7 +317,7 @@ class Lab:
         self.step = step
         self.progress(step, self._made, self._planned)
 
-    def _ran(self) -> None:
-        self._made += 1
+    def _ran(self, runs: int = 1) -> None:
+        self._made += runs
         self._planned = max(self._made, self._planned)
         self.progress(self.step, self._made, self._planned)

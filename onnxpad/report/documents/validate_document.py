@@ -102,7 +102,7 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     yield from more(rows, most, "-v")
     if rest := [each for each in compared if each.ok and not (is_full or each.alignment)]:
         worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
-        most_of = f"within rounding, at most {', '.join(_figures(worst))} (in {worst.output!r})"
+        most_of = f"within rounding, at most {next(_figures(worst))} ({worst.output!r})"
         how = "equal bit for bit" if worst.equal else shown(most_of)
         yield f"  {counted(len(rest), 'comparison')} {how}"
 
