@@ -50,6 +50,10 @@ _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
 
+Choice = tuple[dict[str, int], dict[str, int]]
+"""Sizes by open dimension, and values by input."""
+
+
 class UndrawableError(ModelError):
     """An input for which no data can be drawn."""
 
@@ -236,8 +240,8 @@ def _open(inputs: Iterable[Input]) -> Iterator[tuple[str, int, bool, Sizes | Non
                 yield dim, axis, _is_batch(dim, axis, len(each.shape)), each.sizes.get(dim)
 
 
-def steerings(inputs: Sequence[Input]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-    """Sizes, with values for bools and whole numbers that may decide what runs; not too many."""
+def steerings(inputs: Sequence[Input]) -> Iterator[Choice]:
+    """Choices of bools and whole numbers that may decide what runs; not too many."""
     return islice(
         (
             (sizes, dict(zip(values, some, strict=True)))
@@ -336,9 +340,7 @@ def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
 
 
 def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    limited = {dim: _nearest(each.sizes[dim], sizes[dim]) for dim in each.sizes if dim in sizes}
-    known = {**sizes, **limited}
-    return tuple(known[dim] if isinstance(dim, str) else dim for dim in each.shape)
+    return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in each.shape)
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product, repeat
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from onnxpad.runtimes.sessions import (
 )
 from onnxpad.validation.compare import compare, tensors
 from onnxpad.validation.draw import (
+    Choice,
     Draw,
     Interface,
     draw,
@@ -216,9 +217,12 @@ class Lab:
         of the other parity. The last has the sizes of the first with other data, negative where the
         type allows. After a run that does not end in time no other sizes are drawn.
         """
-        inputs, fresh = self.model.inputs, size_choices(self.model.inputs)
-        found, why = list[tuple[Draw, Result]](), ""
-        taken, steering = list[Mapping[str, int]](), dict[str, int]()  # with which alone it runs
+        inputs, found, why = self.model.inputs, list[tuple[Draw, Result]](), ""
+        plain = ((sizes, dict[str, int]()) for sizes in size_choices(inputs))
+        choices, taken = (
+            chain(plain, steerings(inputs)),
+            list[Choice](),
+        )
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
@@ -231,18 +235,17 @@ class Lab:
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
                 for number in range(max(2, samples)):
-                    other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
+                    first = taken[:1] if number == 1 else []
+                    other = ((each, v) for s, v in first for each in other_choices(inputs, s))
                     again = taken[number % len(taken) :] if taken else ()
-                    asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    last = () if number else steerings(inputs)
-                    for sizes, values in chain(zip(asked, repeat(steering)), last):
-                        if runs(session, draw(inputs, sizes, seed + number, values)):
-                            steering = values
-                            taken += [sizes] if sizes not in taken else []
+                    asked = chain(other, choices, again) if number < max(1, samples) else other
+                    for each in asked:
+                        if runs(session, draw(inputs, each[0], seed + number, each[1])):
+                            taken += [each] if each not in taken else []
                             break
-                if found and (first := found[0][0].feeds):
-                    more = draw(inputs, taken[0], seed, steering, again=True)
-                    if any(not np.array_equal(first[name], more.feeds[name]) for name in first):
+                for sizes, values in taken[:1]:
+                    one, more = found[0][0], draw(inputs, sizes, seed, values, again=True)
+                    if any(not np.array_equal(one.feeds[e], more.feeds[e]) for e in one.feeds):
                         runs(session, more)
         except LimitError:
             if not found:

@@ -201,11 +201,6 @@ def test_sizes_keep_to_what_they_are_limited_to() -> None:
     drawn = [draw(inputs, choice, 0).feeds["x"].shape for choice in choices]
     assert drawn[:3] == [(1, 96, 5), (1, 1024, 7), (1, 608, 6)]
     assert all(h in limits["H"] and w in limits["W"] for _, h, w in drawn)
-    for guess in (1, 97, 120, 5000):  # whoever guesses
-        _, h, w = draw(inputs, {"N": 1, "H": guess, "W": guess}, 0).feeds["x"].shape
-        assert h in limits["H"]
-        assert w in limits["W"]
-        assert all(abs(h - guess) <= abs(each - guess) for each in range(96, 1025, 32))
 
 
 def test_a_range_of_huge_sizes_is_tried_at_its_first() -> None:
