@@ -15,10 +15,7 @@ Shape = Sequence[int | str | None]
 
 
 class Arrangement(Struct, frozen=True):
-    """An array with its axes arranged to fit a shape.
-
-    `shape` is the one before, and `ways` are what was done.
-    """
+    """An array arranged to fit a shape; `shape` is the one before, and `ways` tell how."""
 
     array: Array
     shape: tuple[int, ...]
@@ -36,13 +33,6 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
     last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
-
-    >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
-    '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
-    >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1)).how
-    '1x16 as 1x16x1x1: axes of size 1 added or dropped'
-    >>> aligned(np.zeros((1, 3)), (1, 4)) is None
-    True
     """
     for some in ([Arrangement(array, array.shape)], [*_moved(array, shape)]):
         for way in (*some, *(resized for each in some for resized in _resized(each, shape))):

@@ -110,10 +110,8 @@ def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) 
         error = _failure(session, each, fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
             otherwise = _failure(session, each, 0 * fails)
-            if otherwise is None:
-                return each
-            if isinstance(otherwise, CrashError | LimitError):
-                return None
+            if otherwise is None or isinstance(otherwise, CrashError | LimitError):
+                return each if otherwise is None else None
             failing = failing or each
     return failing
 

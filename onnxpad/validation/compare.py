@@ -35,9 +35,9 @@ _SOME = 1 << 12  # elements that are looked at for that
 class Tolerance(Struct, frozen=True):
     """The allowed difference; by default enough for rounding.
 
-    `rtol` is relative to each expected element, `atol` is on top. The default of the latter is
-    relative to the greatest magnitude of the element's channel. Both defaults depend on the type,
-    and are `factor` times as wide for values that another engine computed.
+    `rtol` is relative to each expected element, `atol` is on top, by default relative to the
+    greatest magnitude of the element's channel. Both defaults depend on the type, and are `factor`
+    times as wide for values that another engine computed.
     """
 
     rtol: float | None = None
@@ -122,13 +122,7 @@ def alike(
 def is_flat(values: Sequence[Array]) -> bool:
     """Whether an output, with these values for different data, varies too little to be evidence.
 
-    It has to vary over its elements and, if it is known for other data of the same shape, between
-    both.
-
-    >>> is_flat([np.array([0.1, 0.1001])]), is_flat([np.array([0.1, 0.2])])
-    (True, False)
-    >>> is_flat([np.array([0.1, 0.2])] * 2), is_flat([np.array([3.0]), np.array([4.0])])
-    (True, False)
+    It has to vary over its elements, and with other data of the same shape.
     """
     first, *others = values
     alike = [other for other in others if other.shape == first.shape]
@@ -137,13 +131,7 @@ def is_flat(values: Sequence[Array]) -> bool:
 
 
 def is_discrete(value: Array) -> bool:
-    """Whether a tensor has truths, strings, numbers of things, or looks like classes.
-
-    >>> is_discrete(np.array([3])), is_discrete(np.array([1.0, 0, 0, 0, 1, 0, 0, 0]))
-    (True, True)
-    >>> is_discrete(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]))
-    False
-    """
+    """Whether a tensor has truths, strings, numbers of things, or looks like classes."""
     if value.dtype.kind in "bOSU":
         return True
     if value.dtype.kind in "iu" and value.itemsize > 1 and value.size < 2 * _CLASSES:
@@ -169,11 +157,7 @@ def tensors(values: Mapping[str, Value]) -> dict[str, Array]:
 
 
 def shape_text(shape: Sequence[int | str]) -> str:
-    """A shape as in reports: `1x3x224x224`, or `scalar`.
-
-    >>> shape_text((1, 3, 5)), shape_text(())
-    ('1x3x5', 'scalar')
-    """
+    """A shape as in reports: `1x3x224x224`, or `scalar`."""
     return "x".join(map(str, shape)) or "scalar"
 
 

@@ -73,7 +73,7 @@ class Input(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """One output: its name, type (UNDEFINED if it is no tensor), and shape if its rank is known."""
+    """One output; its type is UNDEFINED if it is no tensor, its shape None without a rank."""
 
     name: str
     elem_type: int
@@ -228,10 +228,7 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
 
 
 def _open(inputs: Iterable[Input]) -> Iterator[tuple[str, int, bool, Sizes | None]]:
-    """Each open dimension: its name, axis, whether it is the batch, and the sizes admitted if few.
-
-    The batch is told by name and axis.
-    """
+    """Each open dimension: its name, axis, whether it is the batch, and the sizes if limited."""
     names = set[str]()
     for each in inputs:
         for axis, dim in enumerate(each.shape):
@@ -320,11 +317,7 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
-    """The numpy type for the elements of an input or output.
-
-    Raises:
-        UndrawableError: onnx knows no such type.
-    """
+    """The numpy type for elements; an UndrawableError says that onnx knows no such type."""
     try:
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
     except KeyError:

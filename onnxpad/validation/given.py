@@ -105,11 +105,7 @@ def matched_inputs(
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
-    """Raises unless the inputs given have sizes at which the rewrites of the models hold.
-
-    Raises:
-        UsageError: One has another size than the models' metadata allows for an axis of an input.
-    """
+    """Raises a UsageError unless inputs given have sizes that the models' metadata allows."""
     for draw in draws:
         for (name, axis), sizes in limits.items():
             shape = draw.feeds[name].shape if name in draw.feeds else ()
@@ -120,11 +116,7 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
 
 
 def require_same_names(original: Interface, rewritten: Interface) -> None:
-    """Raises if each model has inputs, or outputs, of names that the other one lacks.
-
-    Raises:
-        UsageError: Both lists of names.
-    """
+    """Raises a UsageError if each model has inputs, or outputs, that the other one lacks."""
     for kind in ("inputs", "outputs"):
         one, other = ([each.name for each in getattr(m, kind)] for m in (original, rewritten))
         ours, theirs = [e for e in one if e not in other], [e for e in other if e not in one]
