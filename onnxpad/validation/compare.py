@@ -58,7 +58,6 @@ def compare(
     before: Array,
     after: Array,
     tolerance: Tolerance = Tolerance(),
-    noise: float = 0.0,
     moved: Sequence[Array] = (),
 ) -> Comparison:
     """How `after` differs from `before`.
@@ -77,7 +76,7 @@ def compare(
         gap = np.abs(deviation(a, b))[places]
         special, worst = int(np.count_nonzero(np.isinf(gap))), int(np.argmax(gap))
         limits = allowed(before, tolerance, moved).reshape(-1)[places]
-        within = not special and bool(np.all(gap <= limits + 2 * noise))
+        within = not special and bool(np.all(gap <= limits))
         max_abs = nan if special else float(gap.max())
     if not within:
         first, sides = places[0], f", NaN or infinity on one side in {special} places"
@@ -98,7 +97,6 @@ def compare(
             argmax=_argmax(before.shape, a, b),
             special=special,
             worst=() if equal else _place(places[worst], before),
-            noise=noise,
             differing=len(places),
         )
 
@@ -109,14 +107,13 @@ def alike(
     moved: Array,
     found: Array,
     tolerance: Tolerance = Tolerance(),
-    noise: float = 0.0,
 ) -> bool:
     """Whether each element of `found` agrees with that of `exact` or of `moved`."""
     target, sides = moved, (exact, moved, found)
     if len({(each.shape, each.dtype) for each in sides}) == 1 and found.dtype.kind in "fiu":
         one, other = (np.abs(deviation(each, found)) for each in sides[:2])
         target = np.where(other <= one, moved, exact)
-    return compare(output, target, found, tolerance, noise, (exact, moved)).ok
+    return compare(output, target, found, tolerance, (exact, moved)).ok
 
 
 def is_flat(values: Sequence[Array]) -> bool:

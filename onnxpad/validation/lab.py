@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.runtimes import pool
@@ -26,7 +25,7 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.validation.compare import compare, tensors
+from onnxpad.validation.compare import tensors
 from onnxpad.validation.draw import (
     Choice,
     Draw,
@@ -45,12 +44,11 @@ MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes
 
 
 class Result(Struct, frozen=True):
-    """The result of one run: tensors by name, or why there are none; and noise, if measured."""
+    """The result of one run: tensors by name, or why there are none, in one line."""
 
     outputs: Mapping[str, Array]
     seconds: float
     error: str = ""
-    noise: Mapping[str, float] = field(default_factory=dict)
     crashed: bool = False
     late: bool = False
 
@@ -72,21 +70,19 @@ def ask(
     """Run a model on each set of inputs, up to the first on which it does not end in time.
 
     That one's result is also the result of those after it. On a provider other than the CPU's, each
-    set runs once more first, to warm up and to record where nodes run; with optimisation off also
-    once more to measure the noise by output. Each run has a session of its own if `anew`.
+    set runs once more first, to warm up and to record where nodes run. Each has a session of its
+    own if `anew`.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
     warms, places, every = provider != CPU, dict[str, str](), list[Result]()
-    times = 2 if warms and optimisation == "off" else 1
-    asked = [each for each in draws for _ in range(times)]
-    for some in [[each] for each in asked] if anew else [asked]:
+    for some in [[each] for each in draws] if anew else [draws]:
         try:
             with open_session(
                 source, provider=provider, optimisation=optimisation, folder=folder
             ) as session:
-                for each in dict.fromkeys(some) if warms else ():
+                for each in some if warms else ():
                     _run(session, each, outputs)
                 places = session.ran_on() if warms else places
                 for each in some:
@@ -95,11 +91,7 @@ def ask(
             every.append(_failed(error))
         if every[-1].late:
             break
-    every += [every[-1]] * (len(asked) - len(every))
-    if times == 2:
-        pairs = zip(every[::2], every[1::2], strict=True)
-        every = [replace(one, noise=_noise(one.outputs, again.outputs)) for one, again in pairs]
-    return tuple(every), places
+    return (*every, *[every[-1]] * (len(draws) - len(every))), places
 
 
 def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
@@ -116,12 +108,6 @@ def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -
 def _failed(error: EngineError) -> Result:
     crashed, late = isinstance(error, CrashError), isinstance(error, LimitError)
     return Result({}, math.nan, str(error), crashed=crashed, late=late)
-
-
-def _noise(one: Mapping[str, Array], again: Mapping[str, Array]) -> dict[str, float]:
-    """The greatest difference between two runs, by output; 0.0 where it is not finite."""
-    apart = {name: compare(name, one[name], again[name]).max_abs for name in one if name in again}
-    return {name: gap if math.isfinite(gap) else 0.0 for name, gap in apart.items()}
 
 
 def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
@@ -166,7 +152,7 @@ class Lab:
         self.folder = folder
         self.placements: list[Placement] = []
         self.progress = progress or (lambda *_: None)
-        self.restless: dict[tuple[int, str], Mapping[str, Comparison]] = {}
+        self.restless: dict[tuple[str, str, int], Mapping[str, Comparison]] = {}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self.step, self._made, self._planned = "", 0, 0
@@ -201,7 +187,7 @@ class Lab:
             found, why = self._accepted(name, provider, samples, seed)
             if found:
                 self.draws, results = zip(*found, strict=True)
-                # Elsewhere noise and places are wanted too, and a session for each draw.
+                # Elsewhere places are wanted too, and of random models a session for each draw.
                 if provider == CPU and not self.model.random:
                     self._known[name, CPU, "off"] = results
                 return name, "; ".join(whys)

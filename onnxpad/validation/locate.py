@@ -168,7 +168,7 @@ def of_changed_operators(
             wrong.append(name)
     for draw, at in product(draws, range(0, len(wrong), _FIRST_CHUNK)):
         some = wrong[at : at + _FIRST_CHUNK]
-        steady = set(some) - restless(lab, some, draw, tolerance).keys()
+        steady = set(some) - restless(lab, some, draw, tolerance, provider).keys()
         if steady and (found := first_difference(lab, steady, draw, provider, tolerance)):
             return found, 0, ()
     telling = {name: ours.upstream([name]) & agreeing for name in outputs}
@@ -180,16 +180,17 @@ def restless(
     lab: Lab,
     names: Sequence[str],
     draw: Draw,
-    tolerance: Tolerance = Tolerance(),
-    *,
+    tolerance: Tolerance,
+    provider: str,
     level: Optimisation = "off",
 ) -> dict[str, Comparison]:
-    """How tensors differ that the original does not compute twice alike on the CPU.
+    """How tensors differ that the original does not compute twice alike.
 
     It computes them again in one session, unless it draws numbers, and afresh in another one.
     """
-    runs = lab.values("original", names, [draw] * (1 if lab.model.random else 2), level=level)
-    fresh = runs and lab.values("original", names, [draw], level=level)
+    where, times = (provider, level), 1 if lab.model.random else 2
+    runs = lab.values("original", names, [draw] * times, *where)
+    fresh = runs and lab.values("original", names, [draw], *where)
     others = [*runs[1:], *fresh] if fresh else []
     seen = [compare(name, runs[0][name], e[name], tolerance) for e in others for name in names]
     return {each.output: each for each in seen if not each.ok}

@@ -31,7 +31,6 @@ class Comparison(Struct, frozen=True):
         argmax: Share of rows with the greatest element at one place; None if over two axes.
         special: Number of places where one side alone is NaN, or infinite.
         worst: Index of the element that differs most; empty if equal, or a scalar.
-        noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
         differing: How many elements differ.
     """
@@ -49,7 +48,6 @@ class Comparison(Struct, frozen=True):
     argmax: float | None = None
     special: int = 0
     worst: tuple[int, ...] = ()
-    noise: float = 0.0
     alignment: str = ""
     differing: int = 0
 

@@ -158,8 +158,6 @@ def _figures(found: Comparison) -> Iterator[str]:
         yield f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value"
     if found.special:
         yield f"NaN or infinity on one side in {counted(found.special, 'place')}"
-    if found.noise:
-        yield f"two runs of one model differ by {found.noise:.3g}"
     if found.ulp is not None:
         yield f"{found.ulp:,} ulp"
     if found.cosine is not None:
