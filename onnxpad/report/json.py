@@ -294,7 +294,7 @@ VIEWS: Mapping[str, View] = {
         "original rewritten? inputs? reference? outcome providers seconds unproven next? html? "
         "validation ~config"
     ),
-    "Validation": told("... uncompared - skipped resized"),
+    "Validation": told("... - resized"),
     "Divergence": told("... - is_pad"),
     "PaddingDifference": told("... pads - totals"),
     # match and repad

@@ -27,7 +27,7 @@ from onnxpad.validation.draw import Draw
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.lab import MOST_NODES, Lab, Result
 from onnxpad.validation.locate import first_difference, of_changed_operators, restless
-from onnxpad.validation.result import Comparison, Divergence, Outcome, Run, Skipped, Validation
+from onnxpad.validation.result import Comparison, Divergence, Outcome, Run, Validation
 
 _QUANTA = 0.05
 """Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
@@ -196,7 +196,8 @@ class Judgement:
         """Judge what a lab runs."""
         self._lab, self._tolerance = lab, tolerance
         self._runs, self._notes = list[Run](), [*notes]
-        self._warnings, self._skipped, self._hidden = list[str](), list[Skipped](), list[str]()
+        self._warnings, self._hidden = list[str](), dict[str, None]()
+        self._left = dict[str, str]()  # what is not compared, where and why, with the latter alone
         self._divergence: Divergence | None = None
         self._loose = dict[str, None]()  # outputs of the original that do not repeat
         self._flat, self._silent = set[str](), set[str]()  # outputs that are no evidence
@@ -245,15 +246,14 @@ class Judgement:
             self._note_compared(cases, judged)
             if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
                 return
-        why = f"the model has over {MOST_NODES:,} nodes"
-        self._warnings.append(f"full optimisation not tried: {why}")
-        self._skipped.append(Skipped(why, f"{provider}, optimisation full"))
+        self.leave_out(f"the model has over {MOST_NODES:,} nodes", f"{provider}, optimisation full")
 
     def leave_out(self, why: str, where: str = "", *, output: bool = False) -> None:
         """Report what is not compared, or of an `output` is no evidence."""
+        text = f"{where}: {why}" if where else why
         self._warnings.append(f"not compared: {why}")
-        self._skipped.append(Skipped(why, where))
-        self._hidden += [self._skipped[-1].text] if output else []
+        self._left.setdefault(text, why)
+        self._hidden |= {text: None} if output else {}
 
     # Running
 
@@ -382,7 +382,7 @@ class Judgement:
         self._runs = [*map(self._weighed, self._runs)]
         mine = self._mine
         outcome: Outcome = "nothing compared"
-        reason = next((each.why for each in self._skipped), "no run could be compared")
+        reason = next(iter(self._left.values()), "no run could be compared")
         # Whether the rewritten model runs at every level, and the original nowhere.
         alone = all(run.excused == (run.optimisation == "off") for run in mine)
         alone = alone and 0 < len(mine) == len(lab.draws) * len(lab.levels)
@@ -407,8 +407,8 @@ class Judgement:
             divergence=self._divergence,
             subject=lab.subject,
             outcome=outcome,
-            skipped=tuple(dict.fromkeys(self._skipped)),
-            hidden=tuple(dict.fromkeys(self._hidden)),
+            uncompared=tuple(self._left),
+            hidden=tuple(self._hidden),
             reason=reason if outcome in {"nothing compared", "repaired"} else "",
         )
 
@@ -420,7 +420,7 @@ class Judgement:
             run = replace(run, flat=True, note=note)
         if (run.excused or run.flat) and run.subject == self._lab.subject:
             where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-            self._skipped.append(Skipped(run.note, where))
+            self._left.setdefault(f"{where}: {run.note}", run.note)
         return run
 
     def _unentered(self, sites: Sequence[Entered]) -> list[Entered]:

@@ -166,18 +166,6 @@ class PaddingDifference(Struct, frozen=True):
         return before, after
 
 
-class Skipped(Struct, frozen=True):
-    """A comparison that was not made: why, and on what provider, level and inputs if not on any."""
-
-    why: str
-    where: str = ""
-
-    @property
-    def text(self) -> str:
-        """Where and why, in one line."""
-        return f"{self.where}: {self.why}" if self.where else self.why
-
-
 class Validation(Struct, frozen=True):
     """The verdict on a model.
 
@@ -195,7 +183,7 @@ class Validation(Struct, frozen=True):
             may be `repaired`: the original does not run because of an operator that was changed,
             and the result, which is certified, does.
         reason: Why nothing was compared, or what is repaired, in one line; else empty.
-        skipped: Comparisons that were not made, with provider, level and reason.
+        uncompared: Comparisons that were not made, with provider, level and reason, a line each.
         hidden: Those of these that are of outputs.
         padding: Window operators whose total padding differs; this alone fails no model.
         resized: An input that has another size in each model, in words; else empty.
@@ -211,15 +199,10 @@ class Validation(Struct, frozen=True):
     subject: str = "rewritten"
     outcome: Outcome = _AS_OK
     reason: str = ""
-    skipped: tuple[Skipped, ...] = ()
+    uncompared: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
     resized: str = ""
-
-    @property
-    def uncompared(self) -> tuple[str, ...]:
-        """The comparisons that were not made, a line each."""
-        return tuple(skipped.text for skipped in self.skipped)
 
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""
