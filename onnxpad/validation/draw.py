@@ -195,8 +195,9 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         for dim, axis, is_batch, admitted in _open(inputs):
             sizes[dim] = batch if is_batch and admitted is None else sides[axis % 2]
             if admitted is not None:
-                listed, limited = index < 3 and admitted.last < _ENDLESS, True
-                sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
+                limited, sizes[dim] = True, _nearest(admitted, sizes[dim])
+                if index < 3 and admitted.last < _ENDLESS:
+                    sizes[dim] = admitted.value((0, admitted.count - 1, admitted.count // 2)[index])
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
@@ -258,14 +259,6 @@ def _deciding(inputs: Sequence[Input], sizes: Mapping[str, int]) -> Iterator[tup
             near = [n + step for n in each.compared for step in (0, 1)]
             chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
             yield each.name, [n for n in chosen if np.array(n).astype(dtype) == n]
-
-
-def _nth(sizes: Sizes, index: int) -> int:
-    """The first, the last or a middle size, the latter of other parity than the first if any."""
-    middle = sizes.count // 2
-    if (sizes.value(middle) - sizes.first) % 2 == 0 and middle + 1 < sizes.count:
-        middle += 1
-    return sizes.value((0, sizes.count - 1, middle)[index])
 
 
 def _nearest(sizes: Sizes, size: int) -> int:

@@ -29,10 +29,7 @@ from onnxpad.validation.lab import MOST_NODES, Lab, Result
 from onnxpad.validation.locate import first_difference, of_changed_operators, restless
 from onnxpad.validation.result import Comparison, Divergence, Outcome, Run, Validation
 
-_QUANTA = 0.05
-"""Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
-the runtime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
-
+_QUANTA = 0.05  # of an output's greatest: a few steps of 1/255, which grow on their way downstream
 _LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
 _HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of their terms
 _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
@@ -135,13 +132,11 @@ def does_not_repeat(case: Case, seen: Comparison) -> str:
 
 def agrees_with_others(case: Case, seen: Comparison) -> str:
     """One that agrees with the reference, or the original on the CPU, as the original does not."""
-    if case.against != "original":
-        return ""
     others = [("the original differs from the reference", case.referred)]
     if case.provider != CPU:
         home = replace(case, against=_AT_HOME, expected=case.of("original", CPU))
         others.append((f"on {case.provider} the original differs from the CPU", home))
-    for told, other in others:
+    for told, other in others if case.against == "original" else ():
         if other.agrees(case.subject, seen.output) and not other.agrees("original", seen.output):
             return f"{told}; the rewritten model agrees with it"
     return ""
@@ -192,7 +187,7 @@ EXCUSES: tuple[Excuse, ...] = (
 class Judgement:
     """The runs of a validation and all that is to be said of them."""
 
-    def __init__(self, lab: Lab, tolerance: Tolerance, notes: Iterable[str] = ()) -> None:
+    def __init__(self, lab: Lab, tolerance: Tolerance, notes: Iterable[str]) -> None:
         """Judge what a lab runs."""
         self._lab, self._tolerance = lab, tolerance
         self._runs, self._notes = list[Run](), [*notes]
@@ -340,8 +335,8 @@ class Judgement:
 
     def _is_told_apart(self, provider: str, cases: Sequence[Case]) -> bool:
         """Compare changed operators upstream of outputs that cannot tell; whether they differ."""
-        lab, given = self._lab, cases[0].expected.outputs if cases else None
-        lost = [e.name for e in lab.model.outputs if given is not None and e.name not in given]
+        lab, told = self._lab, [case.expected.outputs for case in cases]
+        lost = [each.name for each in lab.model.outputs if told and each.name not in told[0]]
         for name in lost:
             self.leave_out(f"output {name!r} is no tensor", output=True)
         told = [case.expected.outputs for case in cases if case.against != "rewritten"]
