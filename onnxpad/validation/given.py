@@ -88,9 +88,7 @@ def matched_inputs(
         answers = {each.name for each in model.outputs}
         apart = {*(model.inner if inner is None else inner)} - {each.name for each in model.ports}
         for arrays in sets:
-            # Arrays of which none has the name of an output may be taken by order.
-            is_named = inner is not None or not answers.isdisjoint(arrays)
-            inside = {each: arrays[each] for each in arrays if is_named and each in apart}
+            inside = {each: arrays[each] for each in arrays if each in apart}
             rest = {each: arrays[each] for each in arrays if each not in inside}
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")

@@ -130,6 +130,8 @@ class Lab:
         sources: `original`, and `rewritten` unless the original is compared alone.
         model: The outline of both.
         draws: The inputs to run on.
+        subject: The model that the verdict is about.
+        levels: Those of optimisation to run at; the last is the nearest to what is deployed.
         folder: Folder of the external data of models in memory.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
@@ -149,6 +151,9 @@ class Lab:
         self.sources = sources
         self.model = model
         self.draws: tuple[Draw, ...] = ()
+        self.subject = [*sources][-1]
+        both: tuple[Optimisation, ...] = ("off", "full")
+        self.levels = both[:1] if model.nodes > MOST_NODES else both
         self.folder = folder
         self.placements: list[Placement] = []
         self.progress = progress or (lambda *_: None)
@@ -156,16 +161,6 @@ class Lab:
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
         self.step, self._made, self._planned = "", 0, 0
-
-    @property
-    def subject(self) -> str:
-        """The model that the verdict is about."""
-        return [*self.sources][-1]
-
-    @property
-    def levels(self) -> tuple[Optimisation, ...]:
-        """The levels of optimisation to run at; the last is the nearest to what is deployed."""
-        return ("off",) if self.model.nodes > MOST_NODES else ("off", "full")
 
     def unloaded(self, source: Source) -> str:
         """Why the runtime does not load a model at the last level; empty if it does."""
