@@ -79,7 +79,7 @@ def _verdict(
     rewritten, folder = model.to_run()
     unseen = _specified(run.decided, outcome.changes)
     decided = ", ".join(each.node for each in run.decided)
-    told = f"compared with the original with pads as specified (--trust spec) for {decided}, which "
+    told = f"compared with the original with pads as specified (--trust spec) for {decided}, which"
     found = validate_models(
         source if run.decided_model is None else run.decided_model,
         rewritten,
@@ -89,7 +89,7 @@ def _verdict(
         inputs=inputs,
         limits=recorded_sizes(run.graph).limits,
         progress=progress,
-        notes=[f"{told}{RUNTIME} reads otherwise"] if decided and not unseen else (),
+        notes=[f"{told} {RUNTIME} reads otherwise"] if decided and not unseen else (),
         repairs=_repairs(run.decided, outcome, probe.repaired),
         given=source,
         uncompared=unseen,

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.validation.given import Arrays
 
-_NAMED = 3
-"""Nodes that fell back that are named."""
-
 
 class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
     """The result of `validate`: its report, with the figures of the verdict at hand.
@@ -54,12 +51,9 @@ class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
     @property
     def failure(self) -> str:
         """Why it is not `ok`, in one line; else empty."""
-        unproven = "; ".join(self.unproven)
-        if self.ok:
-            return ""
-        if self.validation.outcome == "nothing compared" and unproven:
-            return unproven
-        return why_not(self.validation) or unproven
+        unproven, outcome = "; ".join(self.unproven), self.validation.outcome
+        why = unproven if outcome == "nothing compared" else ""
+        return "" if self.ok else why or why_not(self.validation) or unproven
 
 
 def validate(
@@ -201,11 +195,7 @@ def _match_command(options: Mapping[str, object]) -> str:
 def _compared(
     graphs: Sequence[Graph], shapes: Shapes, dims: Dims
 ) -> tuple[SizeDomain, Recorded, tuple[PaddingDifference, ...]]:
-    """Finds the sizes at which to compare models.
-
-    Returns:
-        The sizes to draw, those that the models' metadata allows, and the operators whose padding
-        differs.
+    """The sizes to draw, those that the models' metadata allows, and operators of other padding.
 
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
@@ -221,15 +211,13 @@ def _compared(
     fixed = declared_sizes(original)
     for (name, axis), declared in declared_sizes(rewritten).items():
         place = name, axis
-        sizes = fixed.get(place) if name in domain.declared else None
-        sizes = sizes or domain.given.get(labels.get(place, ""))
+        shaped = fixed.get(place) if name in domain.declared else None
+        sizes = shaped or domain.given.get(labels.get(place, ""))
         if sizes is not None and declared.first not in sizes:
             told = f"declares {declared} for axis {axis} of input {name!r}, not {sizes}"
             raise MismatchError(f"the rewritten model {told}")
-    padding: tuple[PaddingDifference, ...] = ()
-    if len(graphs) == 2:
-        limits = SizeDomain(given=domain.given)
-        padding = padding_differences(original, rewritten, domain=limits)
+    limits = SizeDomain(given=domain.given)
+    padding = padding_differences(original, rewritten, domain=limits) if graphs[1:] else ()
     original.rollback(untouched)
     return domain, both, padding
 
@@ -282,6 +270,6 @@ def _unproven(found: Validation, providers: Sequence[str], *, fallback: bool = T
                 lines.append(f"no node of the {place.model} model ran on {provider}")
             elif place.elsewhere and not fallback:
                 nodes = f"{counted(len(place.elsewhere), 'node')} of {place.nodes:,}"
-                names = few(place.elsewhere, _NAMED)
+                names = few(place.elsewhere, 3)
                 lines.append(f"{nodes} of the {place.model} model fell back to the CPU: {names}")
     return lines
