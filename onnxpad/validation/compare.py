@@ -44,14 +44,6 @@ class Tolerance(Struct, frozen=True):
     atol: float | None = None
     factor: float = 1.0
 
-    def of(self, dtype: str, scale: float) -> tuple[float, float]:
-        """The relative and absolute tolerance for a type and a greatest magnitude."""
-        relative, absolute = _DEFAULTS.get(dtype, (0.0, 0.0))
-        return (
-            relative * self.factor if self.rtol is None else self.rtol,
-            absolute * self.factor * scale if self.atol is None else self.atol,
-        )
-
 
 def compare(
     output: str,
@@ -176,7 +168,9 @@ def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Array] = ()) ->
     """
     number = _number(before)
     scale, rounding, around = _greatest(number).item(), 0.0, np.full(before.shape, 1.0)
-    relative, share = tolerance.of(before.dtype.name, 1.0)
+    relative, share = _DEFAULTS.get(before.dtype.name, (0.0, 0.0))
+    relative = relative * tolerance.factor if tolerance.rtol is None else tolerance.rtol
+    share = share * tolerance.factor if tolerance.atol is None else tolerance.atol
     with np.errstate(all="ignore"):
         wide = np.abs(_wide(number))
         near = relative * np.where(np.isfinite(wide), wide, 0)
