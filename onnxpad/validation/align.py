@@ -29,10 +29,10 @@ class Arrangement(Struct, frozen=True):
 
 
 def aligned(array: Array, shape: Shape) -> Arrangement | None:
-    """The array with its axes arranged to fit a shape.
+    """The array arranged to fit a shape; first what is tried first.
 
-    These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
-    last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
+    No change; axes of size 1 added or dropped; channels moved from the last axis to axis 1 or back
+    (NHWC and NCHW, of any rank); both.
     """
     for some in ([Arrangement(array, array.shape)], [*_moved(array, shape)]):
         for way in (*some, *(resized for each in some for resized in _resized(each, shape))):
@@ -42,11 +42,7 @@ def aligned(array: Array, shape: Shape) -> Arrangement | None:
 
 
 def nearest(array: Array, other: Array) -> Arrangement | None:
-    """The array arranged as another one, also where sizes cannot tell channels from the other axes.
-
-    An array of as many channels as elements on its last axis may fit in each layout. Then the
-    layout is taken in which it is nearest to the other array.
-    """
+    """The array arranged as another one; where sizes tell no layout, as it is nearest to it."""
     fit = aligned(array, other.shape)
     ways = [fit, *_moved(array, other.shape)] if fit else []
     if len(ways) == 1 or other.dtype.kind not in "iuf":
@@ -82,10 +78,7 @@ def _resized(way: Arrangement, shape: Shape) -> Iterator[Arrangement]:
 
 
 def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
-    """The array with its channels moved, also with a batch axis of size 1 in front.
-
-    They are moved to an axis of known size, since an open one fits any array.
-    """
+    """The array, also with a batch in front, with channels moved to an axis of known size."""
     for base in [array, array[None]] if array.ndim == len(shape) - 1 else [array]:
         for source, axis, told in ((-1, 1, "last to axis 1"), (1, -1, "axis 1 to last")):
             if base.ndim > 2 and len(shape) > 1 and isinstance(shape[axis], int):

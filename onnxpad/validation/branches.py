@@ -34,10 +34,7 @@ _BEYOND = 7  # the end of one element
 
 
 class Entered(Struct, frozen=True):
-    """A body in which two models differ, in words, and the inputs that enter it, if any do.
-
-    Bodies of the same `holder` are the sides of one If.
-    """
+    """A body in which models differ, what holds it, and inputs that enter it, if any."""
 
     text: str
     holder: tuple[str, Place, int]
@@ -45,10 +42,7 @@ class Entered(Struct, frozen=True):
 
 
 def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[Entered]]:
-    """The inputs with which each body is entered in which both models differ, or that one lacks.
-
-    Each model enters its own: the other's body of the same name may run otherwise.
-    """
+    """The inputs that enter each body in which models differ, or that one lacks, in its model."""
     models = {name: lab.proto(name) for name in lab.sources}
     if not any(any(named_bodies(n.attribute)) for m in models.values() for n in m.graph.node):
         return (), []
@@ -101,10 +95,7 @@ def _with_failures(model: onnx.ModelProto, places: Sequence[Place]) -> onnx.Mode
 
 
 def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> Draw | None:
-    """The first draw with which a body is entered and the model runs, else fails by itself.
-
-    That is told by the model's failing at a node put in, and by what it does without.
-    """
+    """The first draw with which a body is entered and the model runs, else fails by itself."""
     failing = None
     for each in draws:
         error = _failure(session, each, fails)

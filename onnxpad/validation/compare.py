@@ -52,10 +52,10 @@ def compare(
     tolerance: Tolerance = Tolerance(),
     moved: Sequence[Array] = (),
 ) -> Comparison:
-    """How `after` differs from `before`.
+    """How `after` differs from `before`; `moved` in a channel may move a few times as far.
 
-    Floats may differ within the tolerance. Other types must be equal unless a tolerance is given
-    explicitly. NaN and infinities must be at the same places.
+    Floats may differ within the tolerance, other types if one is given explicitly. NaN and
+    infinities must be at the same places.
     """
     shape, dtype, nan = shape_text(before.shape), before.dtype.name, math.nan
     if detail := misfit(before, after):
@@ -109,10 +109,7 @@ def alike(
 
 
 def is_flat(values: Sequence[Array]) -> bool:
-    """Whether an output, with these values for different data, varies too little to be evidence.
-
-    It has to vary over its elements, and with other data of the same shape.
-    """
+    """Whether an output varies too little, over its elements or with other data, to be evidence."""
     first, *others = values
     alike = [other for other in others if other.shape == first.shape]
     same = bool(alike) and all(_is_near(first, other) for other in alike)
@@ -151,10 +148,7 @@ def shape_text(shape: Sequence[int | str]) -> str:
 
 
 def deviation(before: Array, after: Array) -> Array:
-    """How far each element is off: 0 where both are equal or NaN, infinite where one alone is.
-
-    Both have the same shape and the same type of numbers.
-    """
+    """How far each element is off: 0 where both are equal or NaN, infinite where one alone is."""
     a, b = _number(before), _number(after)
     with np.errstate(all="ignore"):
         apart = np.where(_unequal(a, b), _wide(b) - _wide(a), 0)
@@ -162,10 +156,7 @@ def deviation(before: Array, after: Array) -> Array:
 
 
 def allowed(before: Array, tolerance: Tolerance, moved: Sequence[Array] = ()) -> Array:
-    """The difference allowed of each element of a tensor of numbers.
-
-    Axis 1 and the last count as channels. What `moved` in a channel may move a few times as far.
-    """
+    """The difference allowed of each element; axis 1 and the last count as channels."""
     number = _number(before)
     scale, rounding, around = _greatest(number).item(), 0.0, np.full(before.shape, 1.0)
     relative, share = _DEFAULTS.get(before.dtype.name, (0.0, 0.0))

@@ -61,7 +61,7 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    `sizes` are those admitted for open dimensions, by name; `compared` are the whole numbers that
+    `sizes` are those admitted for open dimensions, by name; `compared` the whole numbers that
     anything in the model is compared with.
     """
 
@@ -81,12 +81,7 @@ class Output(Struct, frozen=True):
 
 
 class Interface(Struct, frozen=True):
-    """Inputs, outputs and a few traits of a model, with all its bodies.
-
-    Attributes:
-        inner: The names of tensors that the nodes of its main graph compute.
-        random: Whether an operator draws numbers, with a seed or not.
-    """
+    """Inputs, outputs, tensors inside and a few traits of a model, with all its bodies."""
 
     inputs: tuple[Input, ...]
     nodes: int
@@ -110,13 +105,10 @@ class Draw(Struct, frozen=True, eq=False):
 
 
 def outline(model: onnx.ModelProto) -> Interface:
-    """The outline of a model; validation keeps it and drops the model.
-
-    Initializers that are also inputs (overridable from IR version 4 on) keep their value.
+    """The outline of a model; initializers that are inputs too keep their value.
 
     Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
-            to too many nodes.
+        UndrawableError: An input is no tensor, or its functions unfold to too many nodes.
     """
     if why := unfolds(model):
         raise UndrawableError(why)
@@ -164,8 +156,7 @@ def pinned(
 ) -> tuple[Input, ...]:
     """The inputs with the sizes that shapes give for what is open in them, by name of the input.
 
-    An axis open in both gets the size that is given for another axis of the same name. Other open
-    ones are limited to `sizes`.
+    An axis open in both gets the size of another axis of that name; others are limited to `sizes`.
     """
     axes = list[list[tuple[int | str, int | str | None]]]()
     for each in inputs:
@@ -186,8 +177,7 @@ def pinned(
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
-    For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large.
+    Of a limited dimension the first, last and middle one come first, unless the last is huge.
     """
     inputs, seen = tuple(inputs), list[dict[str, int]]()
     for index, (batch, *sides) in enumerate(_SIZES):
@@ -207,9 +197,8 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
-    The batch is 2, and the other sizes have the other parity; of sizes that are limited, the next.
-    If a model does not take both, as one that takes only multiples of 32, the sizes are moved by
-    powers of two, or the batch alone. Nothing where no dimension is open.
+    The batch is 2, the others have the other parity, or are the next admitted. If a model does not
+    take both, they are moved by powers of two, or the batch alone.
     """
     batch, parity, free = dict[str, int](), dict[str, int](), set[str]()
     for dim, _, is_batch, admitted in _open(inputs):

@@ -142,10 +142,7 @@ class _Given:
     def matched(
         self, arrays: Mapping[str, Array], wanted: Sequence[Input | Output]
     ) -> dict[str, Array]:
-        """The arrays wanted by the model's names; those with other names by order, inputs first.
-
-        Inputs and outputs may come together where only the one or the other are wanted.
-        """
+        """The arrays wanted by the model's names, or else by order; others may be there too."""
         found = {name: array for name, array in arrays.items() if name in self._ports}
         left = {name: array for name, array in arrays.items() if name not in self._ports}
         lacking = [each for each in wanted if each.name not in found]
@@ -239,10 +236,7 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
 
 @contextmanager
 def _reading(path: Path, kind: str) -> Iterator[None]:
-    """Raises a UsageError if a file is not there, or is none of its kind.
-
-    Something else than a file is refused, such as a pipe, whose end may never come.
-    """
+    """Raises a UsageError unless a file is there, and of its kind; a pipe may never end."""
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
     try:
@@ -272,10 +266,7 @@ def _file(path: Path) -> dict[str, Array]:
 
 
 def _folder(path: Path) -> list[dict[str, Array]]:
-    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder.
-
-    Arrays go by their name, or that of the file; inputs come first.
-    """
+    """Sets of `input_0.pb`, `output_0.pb`, ... by name, in the folder and in each subfolder."""
     sets = list[dict[str, Array]]()
     for folder in [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]:
         files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]

@@ -205,10 +205,7 @@ class Judgement:
         return [run for run in self._runs if run.subject == self._lab.subject]
 
     def judge(self, provider: str, expected: Sequence[Mapping[str, Array]]) -> None:
-        """Run all models on one provider, first without optimisation, then fully optimised.
-
-        They are also compared with what a framework is `expected` to give for the inputs, if any.
-        """
+        """Run all models on one provider, at both levels, also against what is `expected`."""
         lab = self._lab
         if settings := DEPLOYED.settings_text(provider):
             self._notes.append(f"{provider} runs with {settings}")
@@ -369,10 +366,7 @@ class Judgement:
     # The verdict
 
     def verdict(self, *, given: Source, repairs: bool, sites: Sequence[Entered]) -> Validation:
-        """The verdict from all runs, and on the bodies in which the models differ.
-
-        The subject has to load if a `given` model does.
-        """
+        """The verdict from all runs and bodies; the subject has to load if a `given` model does."""
         lab, silent, unentered = self._lab, {*self._silent, *self._loose}, self._unentered(sites)
         self._runs = [*map(self._weighed, self._runs)]
         mine = self._mine

@@ -67,11 +67,10 @@ def ask(
     anew: bool = False,
     outputs: Sequence[str] | None = None,
 ) -> Execution:
-    """Run a model on each set of inputs, up to the first on which it does not end in time.
+    """Run a model on each set of inputs; one that does not end in time stands for those after it.
 
-    That one's result is also the result of those after it. On a provider other than the CPU's, each
-    set runs once more first, to warm up and to record where nodes run. Each has a session of its
-    own if `anew`.
+    On a provider other than the CPU's, each set runs once more first, to warm up and to record
+    where nodes run. Each has a session of its own if `anew`.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
@@ -135,8 +134,7 @@ class Lab:
         folder: Folder of the external data of models in memory.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
-        restless: How outputs differ that the original does not compute twice alike, by the number
-            of the inputs and the level.
+        restless: How outputs differ that do not repeat, by provider, level and number of inputs.
         step: What runs now, or ran last.
     """
 
@@ -167,9 +165,7 @@ class Lab:
         return load_failure(source, self.folder, self.levels[-1])
 
     def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
-        """Draw inputs on which a model runs; returns which, and why those before it do not.
-
-        The original is tried first.
+        """Draw inputs on which a model runs; returns which, and why the original does not.
 
         Raises:
             LimitError: A run does not end in time.
@@ -194,9 +190,8 @@ class Lab:
     ) -> tuple[list[tuple[Draw, Result]], str]:
         """Inputs of different sizes on which a model runs with optimisation off, or why none does.
 
-        Where sizes are open there are two samples or more, the second with another batch and sizes
-        of the other parity. The last has the sizes of the first with other data, negative where the
-        type allows. After a run that does not end in time no other sizes are drawn.
+        Where sizes are open the second sample has others in all. The last has the first's sizes
+        and other data. After a run that does not end in time no other sizes are drawn.
         """
         inputs, found, why = self.model.inputs, list[tuple[Draw, Result]](), ""
         plain = ((sizes, dict[str, int]()) for sizes in size_choices(inputs))
@@ -274,10 +269,7 @@ class Lab:
         provider: str = CPU,
         level: Optimisation = "off",
     ) -> list[dict[str, Array]]:
-        """Tensors of a model, also inner ones, for each set of inputs; none if the runtime fails.
-
-        A model that draws numbers runs anew for each set, so that it draws the same.
-        """
+        """Tensors of a model, also inner ones, for each set of inputs; none if a run fails."""
         results, _ = ask(
             with_outputs(self.proto(name), tensors),
             draws,

@@ -74,12 +74,10 @@ class _Nodes:
 def first_difference(
     lab: Lab, outputs: Collection[str], draw: Draw, provider: str, tolerance: Tolerance
 ) -> Divergence | None:
-    """The first tensor that differs and causes a difference in one of `outputs`.
+    """The first tensor that differs and causes a difference in an output, when run again.
 
-    Both models run with optimisation off, one after the other, once for each chunk of tensors. A
-    tensor that differs is ignored if it reaches `outputs` only through tensors that agree: a
-    rewrite may reuse an old name for another tensor. None if the outputs do not differ when run
-    again.
+    Both models run with optimisation off, once for each chunk of tensors. A tensor that differs is
+    ignored if it reaches `outputs` only through others that agree: its name may have been reused.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     order = [name for name in ours.made if name in theirs.made]
@@ -133,9 +131,8 @@ def of_changed_operators(
 ) -> Evidence:
     """Compare what changed operators upstream of outputs compute, if its name is in both models.
 
-    These are windows that compute something else, and the first of other operators that do. One
-    that differs is a difference where nothing but how a window reads its data was changed:
-    elsewhere its name may have been given to another tensor.
+    These are windows that compute something else, and the first of other operators that do. Of
+    windows alone it is a fault to differ: other names may have been given to other tensors.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     own, other = (each.tensors for each in meanings(lab).values())
@@ -143,10 +140,7 @@ def of_changed_operators(
     upstream = ours.upstream(outputs) & changed & theirs.made.keys()
 
     def is_window(name: str) -> bool:
-        """Whether it is one in both, that may pad, crop or read its data otherwise.
-
-        A transposed convolution that took over a crop has the name of the Slice.
-        """
+        """Whether it is one in both; a ConvTranspose that took over a crop has the Slice's name."""
         before, after = ours.made[name], theirs.made[name]
         if before.op_type != after.op_type:
             return "Conv" in after.op_type and before.op_type in {"Pad", "Slice"}
@@ -184,10 +178,7 @@ def restless(
     provider: str,
     level: Optimisation = "off",
 ) -> dict[str, Comparison]:
-    """How tensors differ that the original does not compute twice alike.
-
-    It computes them again in one session, unless it draws numbers, and afresh in another one.
-    """
+    """How tensors differ that the original does not compute twice alike, in one session or two."""
     where, times = (provider, level), 1 if lab.model.random else 2
     runs = lab.values("original", names, [draw] * times, *where)
     fresh = runs and lab.values("original", names, [draw], *where)
