@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, product
+from itertools import chain, islice, product
 from types import MappingProxyType
 from typing import Any
 
@@ -44,8 +44,6 @@ _MOST_CHOOSING = 16  # elements of an input that may decide what runs
 _MOST_STEERED = 256  # draws, with values for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 _MOST_INLINED = 10_000  # nodes
-
-_QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
@@ -126,7 +124,7 @@ def outline(model: onnx.ModelProto) -> Interface:
     return Interface(
         tuple(inputs),
         len(operators),
-        not _QUANTISERS.isdisjoint(operators),
+        any(operator in {"QuantizeLinear", "DynamicQuantizeLinear"} for operator in operators),
         tuple(Output(e.name, e.type.tensor_type.elem_type, _shape(e)) for e in model.graph.output),
         frozenset(name for node in model.graph.node for name in node.output if name),
         bool(drawn(model)),
@@ -225,6 +223,11 @@ def _open(inputs: Iterable[Input]) -> Iterator[tuple[str, int, bool, Sizes | Non
             if isinstance(dim, str) and dim not in names:
                 names.add(dim)
                 yield dim, axis, _is_batch(dim, axis, len(each.shape)), each.sizes.get(dim)
+
+
+def choices(inputs: Sequence[Input]) -> Iterator[Choice]:
+    """Sizes, likely ones first, and then values of what may decide what runs."""
+    return chain(((sizes, {}) for sizes in size_choices(inputs)), steerings(inputs))
 
 
 def steerings(inputs: Sequence[Input]) -> Iterator[Choice]:

@@ -78,10 +78,10 @@ def matched_inputs(
     draws, given = list[Draw](), _Given(model)
     expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     if inputs is not None:
-        sets = given.sets(inputs, "the inputs given")
+        given.title, sets = _sets(inputs, "the inputs given")
         draws = [given.draw(given.matched(arrays, model.inputs)) for arrays in sets]
     if reference is not None:
-        sets = given.sets(reference, "the reference given")
+        given.title, sets = _sets(reference, "the reference given")
         if draws and len(sets) != len(draws):
             said = f"{len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
             raise UsageError(f"{given.title} has {said}")
@@ -129,11 +129,6 @@ class _Given:
     def __init__(self, model: Interface) -> None:
         self.title, self.notes, self.layout = "", dict[str, None](), dict[str, str]()
         self._model, self._ports = model, {each.name: each for each in model.ports}
-
-    def sets(self, source: Arrays, title: str) -> list[dict[str, Array]]:
-        """The sets of arrays of a source, which messages from here on are about."""
-        self.title, sets = _sets(source, title)
-        return sets
 
     def note(self, text: str) -> None:
         """Adds a note unless it is there already."""

@@ -199,11 +199,6 @@ class Judgement:
         self._compared = set[Draw | None]()  # the inputs of which a run is evidence
         self._failing = set[Draw | None]()  # those on which the original fails on the CPU
 
-    @property
-    def _mine(self) -> list[Run]:
-        """The runs that the verdict is about."""
-        return [run for run in self._runs if run.subject == self._lab.subject]
-
     def judge(self, provider: str, expected: Sequence[Mapping[str, Array]]) -> None:
         """Run all models on one provider, at both levels, also against what is `expected`."""
         lab = self._lab
@@ -236,7 +231,8 @@ class Judgement:
                         self._of_original(own)
                 return
             self._note_compared(cases, judged)
-            if not all(run.ok for run in self._mine) or self._is_told_apart(provider, cases):
+            fails = any(not run.ok and run.subject == lab.subject for run in self._runs)
+            if fails or self._is_told_apart(provider, cases):
                 return
         self.leave_out(f"the model has over {MOST_NODES:,} nodes", f"{provider}, optimisation full")
 
@@ -369,7 +365,7 @@ class Judgement:
         """The verdict from all runs and bodies; the subject has to load if a `given` model does."""
         lab, silent, unentered = self._lab, {*self._silent, *self._loose}, self._unentered(sites)
         self._runs = [*map(self._weighed, self._runs)]
-        mine = self._mine
+        mine = [run for run in self._runs if run.subject == lab.subject]
         outcome: Outcome = "nothing compared"
         reason = next(iter(self._left.values()), "no run could be compared")
         # Whether the rewritten model runs at every level, and the original nowhere.

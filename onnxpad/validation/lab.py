@@ -26,20 +26,10 @@ from onnxpad.runtimes.sessions import (
     read_proto,
 )
 from onnxpad.validation.compare import tensors
-from onnxpad.validation.draw import (
-    Choice,
-    Draw,
-    Interface,
-    draw,
-    inlined,
-    other_choices,
-    size_choices,
-    steerings,
-)
+from onnxpad.validation.draw import Choice, Draw, Interface, choices, draw, inlined, other_choices
 from onnxpad.validation.result import Comparison, Placement
 
-_PATIENCE = 3
-"""Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
+_PATIENCE = 3  # times the limit of a run has a rewritten model before it is blamed for not ending
 MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
 
 
@@ -194,11 +184,7 @@ class Lab:
         and other data. After a run that does not end in time no other sizes are drawn.
         """
         inputs, found, why = self.model.inputs, list[tuple[Draw, Result]](), ""
-        plain = ((sizes, dict[str, int]()) for sizes in size_choices(inputs))
-        choices, taken = (
-            chain(plain, steerings(inputs)),
-            list[Choice](),
-        )
+        fresh, taken = choices(inputs), list[Choice]()
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
@@ -214,7 +200,7 @@ class Lab:
                     first = taken[:1] if number == 1 else []
                     other = ((each, v) for s, v in first for each in other_choices(inputs, s))
                     again = taken[number % len(taken) :] if taken else ()
-                    asked = chain(other, choices, again) if number < max(1, samples) else other
+                    asked = chain(other, fresh, again) if number < max(1, samples) else other
                     for each in asked:
                         if runs(session, draw(inputs, each[0], seed + number, each[1])):
                             taken += [each] if each not in taken else []

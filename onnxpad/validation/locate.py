@@ -119,11 +119,8 @@ def first_difference(
 
 
 Evidence = tuple[Divergence | None, int, tuple[str, ...]]
-"""What operators that were changed tell, where outputs do not.
-
-That is the first difference where one of these differs, else None; how many vary with the data, and
-agree; and the outputs upstream of which something differs, but no such operator is.
-"""
+"""What changed operators tell: the first difference if one differs; how many vary with the data
+and agree; and the outputs upstream of which something differs, but no such operator is."""
 
 
 def of_changed_operators(

@@ -57,9 +57,8 @@ def validate_models(
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
-        UsageError: The inputs or the reference cannot be read, or do not fit the model; or the
-            models name their inputs or outputs differently; or a size of the inputs given is
-            outside of `limits`.
+        UsageError: Arrays cannot be read, or do not fit the model or `limits`; or the models name
+            their inputs or outputs differently.
     """
     for provider in providers:
         if provider != CPU:
