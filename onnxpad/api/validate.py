@@ -106,6 +106,8 @@ def validate(
     start = perf_counter()
     held = (original,) if rewritten is None else (original, rewritten)
     models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
+    if rewritten is None and reference is None:
+        raise UsageError("one model alone has nothing to be compared with; give a reference")
     arguments.require_positive(rtol=rtol, atol=atol)
     arguments.require_timeout(run_timeout)
     for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
@@ -185,7 +187,7 @@ def _match_command(options: Mapping[str, object]) -> str:
     """The command that looks for the right padding, or the call if something is in memory."""
     words = ["onnxpad", "match"]
     for option, given in options.items():
-        if not isinstance(given, str | os.PathLike | float | None):
+        if not isinstance(given, str | os.PathLike | int | float | None):
             inputs = "" if options["--inputs"] is None else ", inputs=inputs"
             return f"onnxpad.match(model, reference{inputs})"
         words += [] if given is None else filter(None, [option, os.fsdecode(str(given))])
