@@ -28,11 +28,10 @@ def validated(
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
-    Given are the run, what it made, the model as it was given, and inputs in place of drawn ones.
-    Returned are what the run made and kept; the result of running both models, None where nothing
-    changed; and the findings whose changes were taken back, since the model failed with them. Or
-    why the runtime does not load a result that declares sizes, where it loads the original, or
-    computes something else.
+    Returned are what the run made and kept; the result of running both models on drawn inputs or
+    those given, None where nothing changed; and the findings whose changes were taken back, since
+    the model failed with them. Or why the runtime does not load a result that declares sizes, where
+    it loads the original, or computes something else.
     """
     verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:
@@ -107,10 +106,7 @@ def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
 
 
 def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:
-    """Whether the runtime refuses an operator that was changed, and all changes are certified.
-
-    `repaired` are the tensors that the runtime computes after a change alone.
-    """
+    """Whether a change alone has the runtime compute a tensor, and all changes are certified."""
     changes = (*decided, *outcome.changes)
     certified = not any(change.certificate.assumptions for change in changes)
     return certified and any(each.key[1] in repaired for each in outcome.made)

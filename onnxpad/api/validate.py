@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
-    """The result of `validate`: its report, with the figures of the verdict at hand.
-
-    Its fields are those of `onnxpad.report.ValidateReport`.
-    """
+    """The result of `validate`: its report, with the figures of the verdict at hand."""
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -247,9 +244,9 @@ def _resized(original: Graph, rewritten: Graph) -> str:
     """The first input that both models declare with other sizes, as `input 'x' 1x8 became 1x9`."""
     from onnxpad.validation.align import fits
 
-    ours, theirs = (each.model.main.inputs for each in (original, rewritten))
-    for name in (name for name in ours if name in theirs):
-        before, after = ours[name].shape, theirs[name].shape
+    theirs = rewritten.model.main.inputs
+    for name, (_, before) in original.model.main.inputs.items():
+        after = theirs[name].shape if name in theirs else None
         if before is not None and after is not None and not fits(before, after):
             return f"input {name!r} {'x'.join(map(str, before))} became {'x'.join(map(str, after))}"
     return ""

@@ -19,15 +19,14 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
     """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
     runs = counted(len(report.validation.runs), "run")
-    advice = "Its padding may be why; this looks for the one that agrees:"
     head: list[Block] = [
         f"{models}: {_verdict(report)} ({runs}, {report.seconds:.1f} s)",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
     ]
-    command = shown(report.next).replace(" ", UNBREAKABLE)
-    ending = Group("", [advice, command] if command else [])
+    advice, command = "Its padding may be why; this looks for the one that agrees:", report.next
+    ending = Group("", [advice, shown(command).replace(" ", UNBREAKABLE)] if command else [])
     groups = [Group("", head), *validation_groups(report.validation, view), ending]
     return Document("validate", report.rewritten or report.original, groups)
 
@@ -43,12 +42,12 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
     rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
     padding: list[Block] = [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
-    agree = ", though the outputs agree" * found.ok
+    differs = f"Padding differs: {counted(len(rows), 'operator')}"
     parts: dict[str, Sequence[Block]] = {
         "Validation": runs,
         "Where nodes ran": [*map(_placement, found.placements)],
         "First difference": [*map(_difference, filter(None, [found.divergence]))],
-        f"Padding differs: {counted(len(rows), 'operator')}{agree}": padding,
+        differs + ", though the outputs agree" * found.ok: padding,
         "": [f"note: {shown(line)}" for line in found.notes],
     }
     return [Group(title, blocks) for title, blocks in parts.items() if blocks]
@@ -58,8 +57,8 @@ def _verdict(report: ValidateReport) -> str:
     """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
-        why = "; ".join(report.unproven) if found.ok else found.reason
         told = "not all compared" if found.ok else "nothing compared"
+        why = "; ".join(report.unproven) if found.ok else found.reason
         return f"{marked(told, 'warning')}: {shown(why)}"
     if not report.ok:
         return f"{marked('FAILED', 'error')}: {failure(found)}"
@@ -93,8 +92,8 @@ def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterato
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
     who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
-    weight = "error" if run.subject == validation.subject else "info"
-    verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
+    differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
+    verdict = "" if run.ok else f"{differs}: "
     yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
     told = [each for each in compared if is_full or not each.ok or each.alignment]
     rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
@@ -131,7 +130,6 @@ def _difference(found: Divergence) -> Block:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" * bool(seen.dtype)
-    earlier = f"bits differ from {shown(found.earlier)} on, within rounding" * bool(found.earlier)
     rows = [
         ("tensor", f"{shown(repr(found.tensor))}{kind}"),
         ("computed by", _both(found.producers)),
@@ -141,7 +139,7 @@ def _difference(found: Divergence) -> Block:
         ("worst", f"{_both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
         ("difference", ", ".join(_figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
-        ("before it", earlier),
+        ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
         ("note", shown(found.note)),
     ]
     return Pairs([row for row in rows if row[1]])
