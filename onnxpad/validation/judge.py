@@ -231,7 +231,8 @@ class Judgement:
                         self._of_original(own)
                 return
             self._note_compared(cases, judged)
-            fails = any(not run.ok and run.subject == lab.subject for run in self._runs)
+            here = [run for run in self._runs if run.provider == provider]
+            fails = any(not run.ok and run.subject == lab.subject for run in here)
             if fails or self._is_told_apart(provider, cases):
                 return
         self.leave_out(f"the model has over {MOST_NODES:,} nodes", f"{provider}, optimisation full")
