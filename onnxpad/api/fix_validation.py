@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from onnxpad.rewrite.run import Run, RunResult
 from onnxpad.validation.result import Validation, not_validated, why_not
 
 if TYPE_CHECKING:
-    from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.validation.given import Arrays
 
 
@@ -29,27 +28,19 @@ def validated(
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
-    Args:
-        run: The run that rewrote it.
-        outcome: What it made.
-        source: The model as it was given.
-        progress: Called with (step, done, total).
-        inputs: Inputs to run on, in place of drawn ones.
-
-    Returns:
-        What the run made and kept; the result of running both models, None where nothing changed;
-        and the findings whose changes were taken back, since the model failed with them. Or why the
-        runtime does not load a result that declares sizes, where it loads the original, or computes
-        something else.
+    Returned are what the run made and kept; the result of running both models on drawn inputs or
+    those given, None where nothing changed; and the findings whose changes were taken back, since
+    the model failed with them. Or why the runtime does not load a result that declares sizes, where
+    it loads the original, or computes something else.
     """
     verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:
-        nothing = _nothing(run, "no change was kept") if outcome.undone else None
-        return outcome, nothing, ()
+        return outcome, verdict(outcome) if outcome.undone else None, ()
     found, barred = verdict(outcome), tuple[Finding, ...]()
-    if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
-        return why
     if found.outcome == "failed":
+        if run.domain.declared and (why := _not_loaded(run, source)):
+            return why
+
         from onnxpad.rewrite.heal import healed
 
         outcome, found, barred = healed(run, verdict, outcome, found)
@@ -66,18 +57,6 @@ def _not_loaded(run: Run, source: Source) -> str:
     return "" if why and load_failure(source, folder_of(source)) else why
 
 
-def _probe_of(run: Run) -> NeighbourhoodProbe:
-    from onnxpad.probe.cut import NeighbourhoodProbe
-
-    assert isinstance(run.probe, NeighbourhoodProbe)
-    return run.probe
-
-
-def _nothing(run: Run, why: str) -> Validation:
-    """The verdict where nothing is compared."""
-    return not_validated(why, probes=_probe_of(run).count)
-
-
 def _verdict(
     run: Run,
     source: Source,
@@ -86,12 +65,20 @@ def _verdict(
     outcome: RunResult,
 ) -> Validation:
     """The verdict on the model as a run has made it, compared with the original."""
+    from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.validation.whole import validate_models
 
-    if run.graph.model.has_external_data and run.graph.model.path is None:
-        return _nothing(run, "its external data cannot be found; pass the path of the model")
-    rewritten, folder = run.graph.model.to_run()
-    probe, unseen = _probe_of(run), _specified(run.decided, outcome.changes)
+    probe, model = run.probe, run.graph.model
+    assert isinstance(probe, NeighbourhoodProbe)
+    if not model.changed:
+        return not_validated("no change was kept", probes=probe.count)
+    if model.has_external_data and model.path is None:
+        why = "its external data cannot be found; pass the path of the model"
+        return not_validated(why, probes=probe.count)
+    rewritten, folder = model.to_run()
+    unseen = _specified(run.decided, outcome.changes)
+    decided = ", ".join(each.node for each in run.decided)
+    told = f"compared with the original with pads as specified (--trust spec) for {decided}, which"
     found = validate_models(
         source if run.decided_model is None else run.decided_model,
         rewritten,
@@ -101,15 +88,12 @@ def _verdict(
         inputs=inputs,
         limits=recorded_sizes(run.graph).limits,
         progress=progress,
+        notes=[f"{told} {RUNTIME} reads otherwise"] if decided and not unseen else (),
         repairs=_repairs(run.decided, outcome, probe.repaired),
         given=source,
         uncompared=unseen,
     )
-    return replace(
-        found,
-        probes=probe.count,
-        notes=(*found.notes, *(() if unseen else _note_on_decided(run.decided))),
-    )
+    return replace(found, probes=probe.count)
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
@@ -122,22 +106,7 @@ def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
 
 
 def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:
-    """Whether the runtime refuses an operator that was changed, and all changes are certified.
-
-    Args:
-        decided: The changes made first.
-        outcome: The others.
-        repaired: The tensors that the runtime computes after a change alone, by name.
-    """
+    """Whether a change alone has the runtime compute a tensor, and all changes are certified."""
     changes = (*decided, *outcome.changes)
     certified = not any(change.certificate.assumptions for change in changes)
     return certified and any(each.key[1] in repaired for each in outcome.made)
-
-
-def _note_on_decided(decided: Sequence[Change]) -> Iterator[str]:
-    """A line on the changes with which both models of a validation run."""
-    if decided:
-        yield (
-            "compared with the original with pads as specified (--trust spec) for "
-            f"{', '.join(each.node for each in decided)}, which {RUNTIME} reads otherwise"
-        )

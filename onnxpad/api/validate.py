@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from onnxpad import arguments
 from onnxpad.api import Paged, kinds
-from onnxpad.arguments import (
-    Dims,
-    ModelSource,
-    Progress,
-    Shapes,
-    Source,
-    dims_given,
-    require_positive,
-    require_timeout,
-    shapes_given,
-)
-from onnxpad.errors import UsageError, counted, few
+from onnxpad.arguments import Dims, ModelSource, Progress, Shapes
+from onnxpad.errors import MismatchError, UsageError, counted, few
 from onnxpad.report import ValidateReport
-from onnxpad.validation.result import (
-    PaddingDifference,
-    Validation,
-    parted,
-    why_not,
-)
+from onnxpad.validation.result import PaddingDifference, Validation, parted, why_not
 
 if TYPE_CHECKING:
     from onnxpad.facts.feasible import SizeDomain
@@ -40,15 +24,9 @@ if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.validation.given import Arrays
 
-_NAMED = 3
-"""Nodes that fell back that are named."""
-
 
 class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
-    """The result of `validate`: its report, with the figures of the verdict at hand.
-
-    Its fields are those of `onnxpad.report.ValidateReport`.
-    """
+    """The result of `validate`: its report, with the figures of the verdict at hand."""
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -70,12 +48,9 @@ class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
     @property
     def failure(self) -> str:
         """Why it is not `ok`, in one line; else empty."""
-        unproven = "; ".join(self.unproven)
-        if self.ok:
-            return ""
-        if self.validation.outcome == "nothing compared" and unproven:
-            return unproven
-        return why_not(self.validation) or unproven
+        unproven, outcome = "; ".join(self.unproven), self.validation.outcome
+        why = unproven if outcome == "nothing compared" else ""
+        return "" if self.ok else why or why_not(self.validation) or unproven
 
 
 def validate(
@@ -128,25 +103,25 @@ def validate(
     start = perf_counter()
     held = (original,) if rewritten is None else (original, rewritten)
     models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
-    _check(models, reference, rtol, atol)
-    require_timeout(run_timeout)
-    shapes, dims = shapes_given(shapes), dims_given(dims)
+    if rewritten is None and reference is None:
+        raise UsageError("one model alone has nothing to be compared with; give a reference")
+    arguments.require_positive(rtol=rtol, atol=atol)
+    arguments.require_timeout(run_timeout)
+    for name, value, least in (("samples", samples, 1), ("seed", seed, 0)):
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if value is not None and not (is_whole and value >= least):
+            raise UsageError(f"{name} has to be a whole number from {least} on, not {value!r}")
+    shapes, dims = arguments.shapes_given(shapes), arguments.dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
-    about_drawing = [name for name, value in drawn.items() if value is not None]
-    drawing = inputs is None and reference is None
-    if about_drawing and not drawing:
-        raise UsageError(
-            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
-            "leave out one or the other"
-        )
-    samples = _whole("samples", 1 if samples is None else samples, least=1)
-    seed = _whole("seed", 0 if seed is None else seed, least=0)
+    about_drawing = ", ".join(name for name, value in drawn.items() if value is not None)
+    is_drawing = inputs is None and reference is None
+    if about_drawing and not is_drawing:
+        raise UsageError(f"{about_drawing}: only for inputs that are drawn, but inputs are given")
 
     from onnxpad.runtimes import pool
 
     pool.warm()  # while onnx is imported and the models are read
 
-    from onnxpad.api.sizes_of_both import drawn_sizes
     from onnxpad.graph import Graph
     from onnxpad.runtimes.providers import chosen
     from onnxpad.validation.compare import Tolerance
@@ -155,11 +130,13 @@ def validate(
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     graphs = [Graph.read(model) for model in models]
     domain, both, padding = _compared(graphs, shapes, dims)
+    if is_drawing and (told := both.text(domain.given)):
+        notes = (*notes, f"sizes drawn as the models' metadata says: {told}")
     with kinds.limited(run_timeout, *graphs):
         found = validate_models(
             *models,
-            samples=samples,
-            seed=seed,
+            samples=samples or 1,
+            seed=seed or 0,
             providers=names,
             sizes=domain.given,
             shapes=domain.declared,
@@ -168,18 +145,16 @@ def validate(
             limits=both.limits,
             tolerance=Tolerance(rtol, atol),
             progress=progress,
-            notes=(*notes, *(drawn_sizes(both, domain.given) if drawing else ())),
+            notes=notes,
         )
     unproven = tuple(_unproven(found, names, fallback=fallback))
-    warnings = (*found.warnings, *both.warnings)
-    resized = _resized(graphs[0], graphs[-1])
+    warnings, resized = (*found.warnings, *both.warnings), _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     first = parted(found)
-    rest = tuple(each for each in found.padding if each is not first)
-    found = replace(found, padding=rest if first is None else (first, *rest))
-    following = ""
-    if reference is not None and may_be_padding(models[0], found):
-        following = match_command(models[0], reference, inputs, rtol, atol)
+    found = replace(found, padding=tuple(sorted(padding, key=lambda each: each is not first)))
+    options = {"": models[0], "--reference": reference, "--inputs": inputs}
+    asked = _may_be_padding(graphs[0], found)
+    following = _match_command({**options, "--rtol": rtol, "--atol": atol}) if asked else ""
     return ValidationResult(
         kinds.path_of(original) or "the original",
         "" if rewritten is None else kinds.path_of(rewritten) or "the rewritten model",
@@ -193,106 +168,87 @@ def validate(
     )
 
 
-def may_be_padding(original: Source, found: Validation) -> bool:
+def _may_be_padding(original: Graph, found: Validation) -> bool:
     """Whether the original computes something else than the reference, and padding may be why."""
-    apart = any(
-        run.subject == "original" and run.against == "reference" and run.comparisons and not run.ok
-        for run in found.runs
-    )
-    if not apart or found.ok:
+    runs = (run for run in found.runs if (run.subject, run.against) == ("original", "reference"))
+    if found.ok or all(run.ok or not run.comparisons for run in runs):
         return False
 
     from onnxpad.frameworks.repadding.sites import has_padding_to_vary
-    from onnxpad.graph import Graph
     from onnxpad.rewrite.pass_api import Context
 
-    return has_padding_to_vary(Context(Graph.read(original)))
+    return has_padding_to_vary(Context(original))
 
 
-def match_command(
-    model: Source,
-    reference: Arrays,
-    inputs: Arrays | None,
-    rtol: float | None,
-    atol: float | None,
-) -> str:
+def _match_command(options: Mapping[str, object]) -> str:
     """The command that looks for the right padding, or the call if something is in memory."""
-    held = {"": model, "--reference": reference, "--inputs": inputs}
-    words, limits = [], {"--rtol": rtol, "--atol": atol}
-    for option, each in held.items():
-        if isinstance(each, str | os.PathLike):
-            words += [option, os.fspath(each)]
-        elif each is not None:
-            return f"onnxpad.match(model, reference{'' if inputs is None else ', inputs=inputs'})"
-    for option, number in limits.items():
-        words += [] if number is None else [option, str(number)]
-    return shlex.join(["onnxpad", "match", *filter(None, words)])
-
-
-def _check(
-    models: Sequence[Source], reference: object, rtol: float | None, atol: float | None
-) -> None:
-    """Raises unless the arguments are valid; called before anything slow is imported."""
-    if len(models) == 1 and reference is None:
-        raise UsageError(
-            "one model alone has nothing to be compared with; give the rewritten model too, or a "
-            "reference"
-        )
-    for model in models:
-        with suppress(OSError):  # reported when the model is read
-            if isinstance(model, Path) and model.is_dir():
-                raise UsageError(f"{model}: is a folder; validate takes models")
-    require_positive(rtol=rtol, atol=atol)
-
-
-def _whole(name: str, value: object, *, least: int) -> int:
-    """A whole number."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise UsageError(f"{name} has to be a whole number, not {value!r}")
-    if value < least:
-        raise UsageError(f"{name} has to be {least} or more, not {value}")
-    return int(value)
+    words = ["onnxpad", "match"]
+    for option, given in options.items():
+        if not isinstance(given, str | os.PathLike | int | float | None):
+            inputs = "" if options["--inputs"] is None else ", inputs=inputs"
+            return f"onnxpad.match(model, reference{inputs})"
+        words += [] if given is None else filter(None, [option, os.fsdecode(str(given))])
+    return shlex.join(words)
 
 
 def _compared(
     graphs: Sequence[Graph], shapes: Shapes, dims: Dims
 ) -> tuple[SizeDomain, Recorded, tuple[PaddingDifference, ...]]:
-    """Finds the sizes at which to compare models.
-
-    Returns:
-        The sizes to draw, those that the models' metadata allows, and the operators whose padding
-        differs.
+    """The sizes to draw, those that the models' metadata allows, and operators of other padding.
 
     Raises:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
-    from onnxpad.api.sizes_of_both import recorded_by_both, require_within
     from onnxpad.facts.feasible import SizeDomain
-    from onnxpad.facts.recorded import given_domain
+    from onnxpad.facts.recorded import declared_sizes, given_domain, labels_of
     from onnxpad.inventory import padding_differences
 
     original, rewritten = graphs[0], graphs[-1]
-    both = recorded_by_both(original, rewritten)
-    untouched = original.mark()
+    both = _recorded_by_both(original, rewritten)
+    untouched, labels = original.mark(), labels_of(original)
     domain = given_domain(original, shapes, dims, recorded=both)
-    require_within(domain, original, rewritten)
-    padding: tuple[PaddingDifference, ...] = ()
-    if len(graphs) == 2:
-        limits = SizeDomain(given=domain.given)
-        padding = padding_differences(original, rewritten, domain=limits)
+    fixed = declared_sizes(original)
+    for (name, axis), declared in declared_sizes(rewritten).items():
+        place = name, axis
+        shaped = fixed.get(place) if name in domain.declared else None
+        sizes = shaped or domain.given.get(labels.get(place, ""))
+        if sizes is not None and declared.first not in sizes:
+            told = f"declares {declared} for axis {axis} of input {name!r}, not {sizes}"
+            raise MismatchError(f"the rewritten model {told}")
+    limits = SizeDomain(given=domain.given)
+    padding = padding_differences(original, rewritten, domain=limits) if graphs[1:] else ()
     original.rollback(untouched)
     return domain, both, padding
+
+
+def _recorded_by_both(original: Graph, rewritten: Graph) -> Recorded:
+    """The sizes that the metadata of both models allows, by the original's names of dimensions."""
+    from onnxpad.facts.recorded import METADATA, declared_sizes, labels_of, recorded_sizes
+
+    before, after = recorded_sizes(original), recorded_sizes(rewritten)
+    labels, declared = labels_of(original), declared_sizes(original)
+    limits, sizes = dict(before.limits), dict(before.sizes)
+    for place, allowed in after.limits.items():
+        label = labels.get(place, "")
+        one = declared.get(place) or sizes.get(label) or limits.get(place, allowed)
+        if (common := one.common(allowed)) is None:
+            told = f"one is limited to {one}, the other to {allowed}, as {METADATA} says"
+            raise MismatchError(f"no size of axis {place[1]} of {place[0]!r} fits both: {told}")
+        limits[place] = common
+        sizes |= {label: common} if label else {}
+    warnings = dict.fromkeys((*before.warnings, *after.warnings))
+    return replace(before, sizes=sizes, limits=limits, warnings=tuple(warnings))
 
 
 def _resized(original: Graph, rewritten: Graph) -> str:
     """The first input that both models declare with other sizes, as `input 'x' 1x8 became 1x9`."""
     from onnxpad.validation.align import fits
 
+    theirs = rewritten.model.main.inputs
     for name, (_, before) in original.model.main.inputs.items():
-        _, after = rewritten.model.main.inputs.get(name, (None, None))
+        after = theirs[name].shape if name in theirs else None
         if before is not None and after is not None and not fits(before, after):
-            sizes = ("x".join(map(str, each)) for each in (before, after))
-            return f"input {name!r} {' became '.join(sizes)}"
+            return f"input {name!r} {'x'.join(map(str, before))} became {'x'.join(map(str, after))}"
     return ""
 
 
@@ -303,16 +259,16 @@ def _unproven(found: Validation, providers: Sequence[str], *, fallback: bool = T
         runs = [run for run in found.runs if run.provider == provider]
         mine = [run for run in runs if run.subject == found.subject]
         if not any(run.tells or not run.ok for run in mine):
-            why = next((run.note for run in mine if run.note), "") or found.reason
-            why = why or next((line for line in found.warnings), "")
+            whys = (*(run.note for run in mine), found.reason, *found.warnings)
+            why = next(filter(None, whys), "")
             lines.append(f"nothing was compared on {provider}" + (f": {why}" if why else ""))
         for place in found.placements:
-            if place.provider != provider or place.model != found.subject:
+            if (place.provider, place.model) != (provider, found.subject):
                 continue
             if place.nodes == len(place.elsewhere):
                 lines.append(f"no node of the {place.model} model ran on {provider}")
             elif place.elsewhere and not fallback:
                 nodes = f"{counted(len(place.elsewhere), 'node')} of {place.nodes:,}"
-                names = few(place.elsewhere, _NAMED)
+                names = few(place.elsewhere, 3)
                 lines.append(f"{nodes} of the {place.model} model fell back to the CPU: {names}")
     return lines

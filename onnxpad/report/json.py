@@ -91,9 +91,7 @@ VIEWS: Mapping[str, str] = {
     "FileReport": "path error? failing findings notes warnings ~config",
     "ValidateReport": "original rewritten? inputs? reference? outcome providers seconds unproven "
     "next? html? validation ~config",
-    "Validation": "... uncompared - skipped resized",
-    "Run": "... - drawn sites",
-    "Comparison": "... - elements",
+    "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "

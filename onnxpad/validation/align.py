@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
@@ -16,71 +14,41 @@ Shape = Sequence[int | str | None]
 """For each axis its size, or for an open one its name or None, which stand for any size."""
 
 
-class Moved(enum.Enum):
-    """Where channels were moved."""
-
-    FIRST = "channels moved from last to axis 1"
-    LAST = "channels moved from axis 1 to last"
-
-    def order(self, rank: int) -> list[int]:
-        """The axes of an array before its channels are moved, in the order after."""
-        first = self is Moved.FIRST
-        return [0, rank - 1, *range(1, rank - 1)] if first else [0, *range(2, rank), 1]
-
-
 class Arrangement(Struct, frozen=True):
-    """An array with its axes arranged to fit a shape.
-
-    `shape` is the one before; `resized` says that axes of size 1 were added or dropped.
-    """
+    """An array arranged to fit a shape; `shape` is the one before, and `ways` tell how."""
 
     array: Array
     shape: tuple[int, ...]
-    moved: Moved | None = None
-    resized: bool = False
+    ways: tuple[str, ...] = ()
 
     @property
     def how(self) -> str:
         """How it was arranged, in a few words; empty if nothing was changed."""
-        ways = [self.moved.value] if self.moved else []
-        ways += ["axes of size 1 added or dropped"] * self.resized
-        if not ways:
-            return ""
-        return f"{shape_text(self.shape)} as {shape_text(self.array.shape)}: {', '.join(ways)}"
+        told = f"{shape_text(self.shape)} as {shape_text(self.array.shape)}: {', '.join(self.ways)}"
+        return told if self.ways else ""
 
 
 def aligned(array: Array, shape: Shape) -> Arrangement | None:
-    """The array with its axes arranged to fit a shape.
+    """The array arranged to fit a shape; first what is tried first.
 
-    These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
-    last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
-
-    >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
-    '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
-    >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1)).how
-    '1x16 as 1x16x1x1: axes of size 1 added or dropped'
-    >>> aligned(np.zeros((1, 3)), (1, 4)) is None
-    True
+    No change; axes of size 1 added or dropped; channels moved from the last axis to axis 1 or back
+    (NHWC and NCHW, of any rank); both.
     """
     for some in ([Arrangement(array, array.shape)], [*_moved(array, shape)]):
-        ways = [each for each in some if fits(each.array.shape, shape)]
-        ways += [way for each in some for way in _resized(each, shape)]
-        if ways:
-            return ways[0]
+        for way in (*some, *(resized for each in some for resized in _resized(each, shape))):
+            if fits(way.array.shape, shape):
+                return way
     return None
 
 
 def nearest(array: Array, other: Array) -> Arrangement | None:
-    """The array arranged as another one, also where sizes cannot tell channels from the other axes.
-
-    An array of as many channels as elements on its last axis may fit in each layout. Then the
-    layout is taken in which it is nearest to the other array.
-    """
+    """The array arranged as another one; where sizes tell no layout, as it is nearest to it."""
     fit = aligned(array, other.shape)
-    moved = [each for each in _moved(array, other.shape) if each.array.shape == other.shape]
-    if not moved or other.dtype.kind not in "iuf":
+    ways = [fit, *_moved(array, other.shape)] if fit else []
+    if len(ways) == 1 or other.dtype.kind not in "iuf":
         return fit
-    return min([fit, *moved] if fit else moved, key=lambda way: distance(way.array, other))
+    ways = [way for way in ways if way.array.shape == other.shape]
+    return min(ways, key=lambda way: distance(way.array, other), default=None)
 
 
 def distance(one: Array, other: Array) -> float:
@@ -100,24 +68,19 @@ def fits(shape: Shape, wanted: Shape) -> bool:
 
 def _resized(way: Arrangement, shape: Shape) -> Iterator[Arrangement]:
     """One with axes of size 1 added or dropped; with open sizes, only the first axis."""
-    array, sizes, found = way.array, [size for size in shape if isinstance(size, int)], None
-    if len(sizes) == len(shape):
-        bare = [[size for size in each if size != 1] for each in (array.shape, sizes)]
-        found = array.reshape(sizes) if bare[0] == bare[1] else None
-    elif fits((1, *array.shape), shape):
-        found = array[None]
-    elif array.shape[:1] == (1,) and fits(array.shape[1:], shape):
-        found = array[0]
-    if found is not None:
-        yield replace(way, array=np.asarray(found), resized=True)
+    sizes, closed = way.array.shape, [size for size in shape if isinstance(size, int)]
+    asked = [closed] if len(closed) == len(shape) else [(1, *sizes), sizes[1:]]
+    bare = [size for size in sizes if size != 1]
+    for target in asked:
+        if [size for size in target if size != 1] == bare:
+            array, told = way.array.reshape(target), "axes of size 1 added or dropped"
+            yield Arrangement(array, way.shape, (*way.ways, told))
 
 
 def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
-    """The array with its channels moved, also with a batch axis of size 1 in front.
-
-    They are moved to an axis of known size, since an open one fits any array.
-    """
+    """The array, also with a batch in front, with channels moved to an axis of known size."""
     for base in [array, array[None]] if array.ndim == len(shape) - 1 else [array]:
-        for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
+        for source, axis, told in ((-1, 1, "last to axis 1"), (1, -1, "axis 1 to last")):
             if base.ndim > 2 and len(shape) > 1 and isinstance(shape[axis], int):
-                yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
+                turned = np.moveaxis(base, source, axis)
+                yield Arrangement(turned, array.shape, (f"channels moved from {told}",))

@@ -18,14 +18,7 @@ from msgspec import Struct
 from onnxpad.file.proto_walk import named_bodies
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, folder_of, open_session
-from onnxpad.validation.draw import (
-    Draw,
-    Input,
-    draw,
-    steered,
-    steered_sizes,
-    steerings,
-)
+from onnxpad.validation.draw import Draw, Input, draw, pinned, steerings
 from onnxpad.validation.lab import Lab
 from onnxpad.validation.meaning import Place, meanings
 
@@ -41,10 +34,7 @@ _BEYOND = 7  # the end of one element
 
 
 class Entered(Struct, frozen=True):
-    """A body in which two models differ, in words, and the inputs that enter it, if any do.
-
-    Bodies of the same `holder` are the sides of one If.
-    """
+    """A body in which models differ, what holds it, and inputs that enter it, if any."""
 
     text: str
     holder: tuple[str, Place, int]
@@ -52,10 +42,7 @@ class Entered(Struct, frozen=True):
 
 
 def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[Entered]]:
-    """The inputs with which each body is entered in which both models differ, or that one lacks.
-
-    Each model enters its own: the other's body of the same name may run otherwise.
-    """
+    """The inputs that enter each body in which models differ, or that one lacks, in its model."""
     models = {name: lab.proto(name) for name in lab.sources}
     if not any(any(named_bodies(n.attribute)) for m in models.values() for n in m.graph.node):
         return (), []
@@ -63,23 +50,20 @@ def entering(lab: Lab, inputs: Sequence[Input]) -> tuple[tuple[Draw, ...], list[
     both = set.intersection(*({found for _, found in each.values()} for each in bodies.values()))
     draws = [each for each in lab.draws if not each.again]
     found, sites = list[Draw](), list[Entered]()
-    first, values = lab.draws[0], [*steerings(inputs, lab.draws[0].feeds)]
+    shapes = {name: data.shape for name, data in lab.draws[0].feeds.items()}
+    at_sizes: list[Sequence[Input]] = [pinned(inputs, shapes)]
+    at_sizes += [inputs] if any(each.shape != shapes[each.name] for each in inputs) else []
     for name, model in models.items():
         other = {at: text for at, (text, digest) in bodies[name].items() if digest not in both}
         entered = dict[Place, Draw | None].fromkeys(other)
-        marked = _with_failures(model, [*other])
-        with (
-            suppress(EngineError),
-            open_session(marked, folder=folder_of(lab.sources[name], lab.folder)) as session,
-        ):
+        marked, folder = _with_failures(model, [*other]), folder_of(lab.sources[name], lab.folder)
+        with suppress(EngineError), open_session(marked, folder=folder) as session:
             for mark, at in enumerate(islice(other, _MOST_PLACES)):
                 fails = np.zeros(len(other), np.int64)
                 fails[mark] = _BEYOND
-                again = (steered(first, each) for each in values)
-                further = steered_sizes(inputs, values)
-                other_sizes = (steered(draw(inputs, n, 0), each) for each, n in further if n)
-                asked = chain(draws, found, again, other_sizes)
-                entered[at] = one = _first_entering(session, asked, fails)
+                chosen = ((some, each) for some in at_sizes for each in steerings(some))
+                further = (draw(some, sizes, 0, values) for some, (sizes, values) in chosen)
+                entered[at] = one = _first_entering(session, chain(draws, found, further), fails)
                 if one and one not in (*draws, *found):
                     found.append(one)
         shut = [at for at in other if entered[at] is None]
@@ -111,19 +95,14 @@ def _with_failures(model: onnx.ModelProto, places: Sequence[Place]) -> onnx.Mode
 
 
 def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> Draw | None:
-    """The first draw with which a body is entered and the model runs, else fails by itself.
-
-    That is told by the model's failing at a node put in, and by what it does without.
-    """
+    """The first draw with which a body is entered and the model runs, else fails by itself."""
     failing = None
     for each in draws:
         error = _failure(session, each, fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
             otherwise = _failure(session, each, 0 * fails)
-            if otherwise is None:
-                return each
-            if isinstance(otherwise, CrashError | LimitError):
-                return None
+            if otherwise is None or isinstance(otherwise, CrashError | LimitError):
+                return each if otherwise is None else None
             failing = failing or each
     return failing
 

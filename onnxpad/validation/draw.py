@@ -10,7 +10,8 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, product
+from itertools import chain, islice, product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,15 @@ _STEPS = (2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_CHOOSING = 16  # elements of an input that may decide what runs
-_MOST_STEERED = 128  # draws, or values, for what decides that
+_MOST_STEERED = 256  # draws, with values for what decides that
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 _MOST_INLINED = 10_000  # nodes
 
-_QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
-
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+
+
+Choice = tuple[dict[str, int], dict[str, int]]
+"""Sizes by open dimension, and values by input."""
 
 
 class UndrawableError(ModelError):
@@ -56,7 +59,7 @@ class UndrawableError(ModelError):
 class Input(Struct, frozen=True):
     """One input to be fed.
 
-    `sizes` are those admitted for open dimensions, by name; `compared` are the whole numbers that
+    `sizes` are those admitted for open dimensions, by name; `compared` the whole numbers that
     anything in the model is compared with.
     """
 
@@ -68,7 +71,7 @@ class Input(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """One output: its name, type (UNDEFINED if it is no tensor), and shape if its rank is known."""
+    """One output; its type is UNDEFINED if it is no tensor, its shape None without a rank."""
 
     name: str
     elem_type: int
@@ -76,12 +79,7 @@ class Output(Struct, frozen=True):
 
 
 class Interface(Struct, frozen=True):
-    """Inputs, outputs and a few traits of a model, with all its bodies.
-
-    Attributes:
-        inner: The names of tensors that the nodes of its main graph compute.
-        random: Whether an operator draws numbers, with a seed or not.
-    """
+    """Inputs, outputs, tensors inside and a few traits of a model, with all its bodies."""
 
     inputs: tuple[Input, ...]
     nodes: int
@@ -97,54 +95,40 @@ class Interface(Struct, frozen=True):
 
 
 class Draw(Struct, frozen=True, eq=False):
-    """Inputs for one run, with a label for reports.
-
-    `again` says that these are other data of an earlier draw's sizes. The label of what was drawn
-    has two parts: names, types and shapes, and how.
-    """
+    """Inputs for one run, with a label for reports; `again` if they only are other data."""
 
     feeds: Mapping[str, Array]
     label: str
     again: bool = False
-    drawn: tuple[str, str] = ("", "")
 
 
 def outline(model: onnx.ModelProto) -> Interface:
-    """The outline of a model; validation keeps it and drops the model.
+    """The outline of a model; initializers that are inputs too keep their value.
 
     Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
-            to too many nodes.
+        UndrawableError: An input is no tensor, or its functions unfold to too many nodes.
     """
     if why := unfolds(model):
         raise UndrawableError(why)
-    operators = [node.op_type for node in walked(model.graph.node)]
-    outputs = tuple(
-        Output(value.name, value.type.tensor_type.elem_type, _shape(value))
-        for value in model.graph.output
-    )
-    return Interface(
-        describe(model),
-        len(operators),
-        not _QUANTISERS.isdisjoint(operators),
-        outputs,
-        frozenset(name for node in model.graph.node for name in node.output if name),
-        bool(drawn(model)),
-    )
-
-
-def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
-    """The inputs to feed `model`.
-
-    Initializers that are also inputs (overridable from IR version 4 on) keep their value.
-
-    Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor.
-    """
     kept = {tensor.name for tensor in model.graph.initializer}
     kept |= {sparse.values.name for sparse in model.graph.sparse_initializer}
     numbers = _compared(inlined(model))
-    return tuple(_input(value, numbers) for value in model.graph.input if value.name not in kept)
+    inputs = list[Input]()
+    for value in (value for value in model.graph.input if value.name not in kept):
+        name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
+        if not kind:
+            raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
+        shape = _unnamed(name, 1) if shape is None else shape
+        inputs.append(Input(name, kind, shape, {}, numbers))
+    operators = [node.op_type for node in walked(model.graph.node)]
+    return Interface(
+        tuple(inputs),
+        len(operators),
+        any(operator in {"QuantizeLinear", "DynamicQuantizeLinear"} for operator in operators),
+        tuple(Output(e.name, e.type.tensor_type.elem_type, _shape(e)) for e in model.graph.output),
+        frozenset(name for node in model.graph.node for name in node.output if name),
+        bool(drawn(model)),
+    )
 
 
 def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
@@ -163,14 +147,6 @@ def _compared(model: onnx.ModelProto) -> tuple[int, ...]:
     return tuple({int(n): None for n in whole if abs(n) < _ENDLESS})
 
 
-def _input(value: onnx.ValueInfoProto, compared: tuple[int, ...]) -> Input:
-    """What is to be fed for an input of the model; of an unknown rank, one axis."""
-    name, shape, kind = value.name, _shape(value), _tensor_type(value).elem_type
-    if not kind:
-        raise UndrawableError(f"input {name!r} is no tensor, and only tensors can be drawn")
-    return Input(name, kind, (f"{name}[0]",) if shape is None else shape, compared=compared)
-
-
 def pinned(
     inputs: Sequence[Input],
     shapes: Mapping[str, Sequence[int | str | None]],
@@ -178,55 +154,38 @@ def pinned(
 ) -> tuple[Input, ...]:
     """The inputs with the sizes that shapes give for what is open in them, by name of the input.
 
-    An axis open in both gets the size that is given for another axis of the same name. Other open
-    ones are limited to `sizes`.
+    An axis open in both gets the size of another axis of that name; others are limited to `sizes`.
     """
-    given = [(each, shapes.get(each.name, each.shape)) for each in inputs]
-    known = [
-        each.shape if len(each.shape) == len(now) else _named(each.name, now) for each, now in given
-    ]
-    fixed = {
-        dim: size
-        for shape, (_, now) in zip(known, given, strict=True)
-        for dim, size in zip(shape, now, strict=True)
-        if isinstance(size, int)
-    }
+    axes = list[list[tuple[int | str, int | str | None]]]()
+    for each in inputs:
+        now = shapes.get(each.name, each.shape)
+        own = each.shape if len(each.shape) == len(now) else _unnamed(each.name, len(now))
+        axes.append([*zip(own, now, strict=True)])
+    fixed = {dim: now for pairs in axes for dim, now in pairs if isinstance(now, int)}
 
     def size(dim: int | str, now: int | str | None) -> int | str:
         return dim if isinstance(dim, int) else now if isinstance(now, int) else fixed.get(dim, dim)
 
     return tuple(
-        replace(each, shape=tuple(map(size, shape, now)), sizes=sizes or {})
-        for shape, (each, now) in zip(known, given, strict=True)
+        replace(each, shape=tuple(size(*pair) for pair in pairs), sizes=sizes or {})
+        for each, pairs in zip(inputs, axes, strict=True)
     )
-
-
-def _named(name: str, shape: Sequence[object]) -> tuple[str, ...]:
-    """Names for the axes of an input whose graph has none."""
-    return tuple(f"{name}[{axis}]" for axis in range(len(shape)))
 
 
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
-    For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large.
+    Of a limited dimension the first, last and middle one come first, unless the last is huge.
     """
-    inputs = tuple(inputs)
-    first = {dim: axis for _, axis, dim in reversed([*_axes(inputs)]) if isinstance(dim, str)}
-    limited = {dim: each.sizes[dim] for each in inputs for dim in each.sizes if dim in each.shape}
-    batches = {
-        dim for each, axis, dim in _axes(inputs) if _is_batch(dim, axis, len(each.shape))
-    } - limited.keys()
-    guesses = list[dict[str, int]]()
+    inputs, seen = tuple(inputs), list[dict[str, int]]()
     for index, (batch, *sides) in enumerate(_SIZES):
-        sizes = {dim: batch if dim in batches else sides[axis % 2] for dim, axis in first.items()}
-        for dim, admitted in limited.items():
-            listed = index < 3 and admitted.last < _ENDLESS
-            sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
-        guesses.append(sizes)
-    seen: list[dict[str, int]] = []
-    for sizes in guesses:
+        sizes, limited = dict[str, int](), False
+        for dim, axis, is_batch, admitted in _open(inputs):
+            sizes[dim] = batch if is_batch and admitted is None else sides[axis % 2]
+            if admitted is not None:
+                limited, sizes[dim] = True, _nearest(admitted, sizes[dim])
+                if index < 3 and admitted.last < _ENDLESS:
+                    sizes[dim] = admitted.value((0, admitted.count - 1, admitted.count // 2)[index])
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
@@ -236,24 +195,18 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
-    The batch is 2, and the other sizes have the other parity; of sizes that are limited to one
-    parity, the next. If a model does not take both, as one that takes only multiples of 32, the
-    sizes are moved by powers of two, or the batch alone. Nothing where no dimension is open.
+    The batch is 2, the others have the other parity, or are the next admitted. If a model does not
+    take both, they are moved by powers of two, or the batch alone.
     """
-    batch: dict[str, int] = {}
-    parity: dict[str, int] = {}
-    free = set[str]()
-    for each, axis, dim in _axes(inputs):
-        if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
-            now, admitted = taken[dim], each.sizes.get(dim)
-            is_batch = _is_batch(dim, axis, len(each.shape))
-            near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
-            if admitted is None:
-                free |= set() if is_batch else {dim}
-            else:
-                step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
-                near = [size for size in (*near, now + step, now - step) if size in admitted]
-            (batch if is_batch else parity)[dim] = next(filter(None, near), now)
+    batch, parity, free = dict[str, int](), dict[str, int](), set[str]()
+    for dim, _, is_batch, admitted in _open(inputs):
+        now = taken[dim]
+        near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
+        if admitted is not None:
+            step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
+            near = [size for size in (*near, now + step, now - step) if size in admitted]
+        free |= {dim} if admitted is None and not is_batch else set()
+        (batch if is_batch else parity)[dim] = next(filter(None, near), now)
     further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
     for changed in ({**batch, **parity}, parity, *({**batch, **each} for each in further), batch):
@@ -262,16 +215,42 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
             yield sizes
 
 
-def _axes(inputs: Iterable[Input]) -> Iterator[tuple[Input, int, int | str]]:
-    return ((each, axis, dim) for each in inputs for axis, dim in enumerate(each.shape))
+def _open(inputs: Iterable[Input]) -> Iterator[tuple[str, int, bool, Sizes | None]]:
+    """Each open dimension: its name, axis, whether it is the batch, and the sizes if limited."""
+    names = set[str]()
+    for each in inputs:
+        for axis, dim in enumerate(each.shape):
+            if isinstance(dim, str) and dim not in names:
+                names.add(dim)
+                yield dim, axis, _is_batch(dim, axis, len(each.shape)), each.sizes.get(dim)
 
 
-def _nth(sizes: Sizes, index: int) -> int:
-    """The first, the last or a middle size, the latter of other parity than the first if any."""
-    middle = sizes.count // 2
-    if (sizes.value(middle) - sizes.first) % 2 == 0 and middle + 1 < sizes.count:
-        middle += 1
-    return sizes.value((0, sizes.count - 1, middle)[index])
+def choices(inputs: Sequence[Input]) -> Iterator[Choice]:
+    """Sizes, likely ones first, and then values of what may decide what runs."""
+    return chain(((sizes, {}) for sizes in size_choices(inputs)), steerings(inputs))
+
+
+def steerings(inputs: Sequence[Input]) -> Iterator[Choice]:
+    """Choices of bools and whole numbers that may decide what runs; not too many."""
+    return islice(
+        (
+            (sizes, dict(zip(values, some, strict=True)))
+            for sizes in size_choices(inputs)
+            if (values := dict(_deciding(inputs, sizes)))
+            for some in product(*values.values())
+        ),
+        _MOST_STEERED,
+    )
+
+
+def _deciding(inputs: Sequence[Input], sizes: Mapping[str, int]) -> Iterator[tuple[str, list[int]]]:
+    """The inputs that may decide what runs, with the values to try."""
+    for each in inputs:
+        dtype = numpy_type(each)
+        if dtype.kind in "biu" and 0 < math.prod(_sized(each, sizes)) <= _MOST_CHOOSING:
+            near = [n + step for n in each.compared for step in (0, 1)]
+            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
+            yield each.name, [n for n in chosen if np.array(n).astype(dtype) == n]
 
 
 def _nearest(sizes: Sizes, size: int) -> int:
@@ -281,80 +260,36 @@ def _nearest(sizes: Sizes, size: int) -> int:
     return min(around, key=lambda each: abs(each - size))
 
 
-def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
-    """Draw inputs of these sizes; the same seed gives the same data.
+def draw(
+    inputs: Iterable[Input],
+    sizes: Mapping[str, int],
+    seed: int,
+    values: Mapping[str, int] = MappingProxyType({}),
+    *,
+    again: bool = False,
+) -> Draw:
+    """Draw inputs of these sizes, some of one value; the same seed gives the same data.
+
+    Other data than usual are drawn `again`, negative if the type allows: the runtime's wrong fold
+    of a `Pad` of zeros into a MaxPool shows only there, and what is the same is no evidence.
 
     Raises:
         UndrawableError: An input has too many elements, or elements of an unknown type.
     """
-    feeds = {}
+    feeds, how = dict[str, Array](), f"seed {seed}"
     for each in inputs:
         shape = _sized(each, sizes)
         if math.prod(shape) > _DRAWABLE:
             much = f"has more than {_DRAWABLE:,} elements, too many to draw"
             raise UndrawableError(f"input {each.name!r} of {shape_text(shape)} {much}")
-        feeds[each.name] = _data(each, shape, _generator(each, seed))
-    return described(feeds, f"seed {seed}")
-
-
-def _generator(each: Input, *seed: int) -> np.random.Generator:
-    first, *further = seed
-    return np.random.default_rng([first, zlib.crc32(each.name.encode()), *further])
-
-
-def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:
-    """Values, by name, for the bools and whole numbers that may decide what runs; not too many."""
-    values = dict[str, list[int]]()
-    for each in inputs:
-        dtype = numpy_type(each)
-        if dtype.kind in "biu" and 0 < feeds[each.name].size <= _MOST_CHOOSING:
-            near = [n + step for n in each.compared for step in (0, 1)]
-            chosen = (0, 1) if dtype.kind == "b" else dict.fromkeys((*range(4), *near))
-            values[each.name] = [n for n in chosen if np.array(n).astype(dtype) == n]
-    for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
-        yield dict(zip(values, some, strict=True))
-
-
-def steered(first: Draw, values: Mapping[str, int]) -> Draw:
-    """A draw with other values of some inputs."""
-    if not values:
-        return first
-    feeds = {name: np.full_like(first.feeds[name], value) for name, value in values.items()}
-    told = (f"{name} {data.flat[0]}" for name, data in feeds.items())
-    how = ", ".join((first.drawn[1], *told))
-    return described({**first.feeds, **feeds}, how, again=first.again)
-
-
-def steered_sizes(
-    inputs: Sequence[Input], values: Iterable[dict[str, int]]
-) -> Iterable[tuple[dict[str, int], dict[str, int]]]:
-    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
-    return islice(product(values, size_choices(inputs)), _MOST_STEERED)
-
-
-def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
-    """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
-
-    The runtime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
-    output that is the same for this data too is no evidence.
-    """
-    feeds, below = {}, False
-    for each in inputs:
-        data = _data(each, first.feeds[each.name].shape, _generator(each, seed, 1))
-        is_signed = "float" in data.dtype.name or data.dtype == np.int8
-        if is_signed and data.size:
-            data, below = _negative(data), True
-        feeds[each.name] = data
-    if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
-        return None
-    kind = "all negative" if below else "other data"
-    return described(feeds, f"seed {seed}, {kind}", again=True)
-
-
-def described(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
-    """Inputs of these values, with how they were drawn."""
-    parts = feeds_text(feeds), how
-    return Draw(feeds, ", ".join(filter(None, parts)), again, parts)
+        key = [seed, zlib.crc32(each.name.encode()), *[1] * again]
+        data = _data(each, shape, np.random.default_rng(key))
+        if again and data.size and ("float" in data.dtype.name or data.dtype == np.int8):
+            data, how = _negative(data), f"seed {seed}, all negative"
+        feeds[each.name] = np.full_like(data, values.get(each.name, data))
+    how += ", other data" if again and how == f"seed {seed}" else ""
+    how = ", ".join((how, *(f"{name} {feeds[name].flat[0]}" for name in values)))
+    return Draw(feeds, f"{feeds_text(feeds)}, {how}".lstrip(", "), again)
 
 
 def feeds_text(feeds: Mapping[str, Array]) -> str:
@@ -367,18 +302,12 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
-    """The numpy type for the elements of an input or output.
-
-    Raises:
-        UndrawableError: onnx knows no such type.
-    """
+    """The numpy type for elements; an UndrawableError says that onnx knows no such type."""
     try:
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
     except KeyError:
-        raise UndrawableError(
-            f"{each.name!r} has element type {each.elem_type}, which onnx {onnx.__version__} does "
-            "not know"
-        ) from None
+        told = f"element type {each.elem_type}, which onnx {onnx.__version__} does not know"
+        raise UndrawableError(f"{each.name!r} has {told}") from None
 
 
 def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
@@ -389,12 +318,7 @@ def _is_batch(dim: int | str, axis: int, rank: int) -> bool:
 
 
 def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(
-        (_nearest(each.sizes[dim], sizes[dim]) if dim in each.sizes else sizes[dim])
-        if isinstance(dim, str)
-        else dim
-        for dim in each.shape
-    )
+    return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in each.shape)
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
@@ -428,18 +352,18 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
     return (kind.optional_type.elem_type if kind.HasField("optional_type") else kind).tensor_type
 
 
-def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """A size or a name for each axis, invented if the graph has none; None without a rank.
+def _unnamed(name: str, rank: int) -> tuple[str, ...]:
+    """Names for the axes of an input whose graph has none."""
+    return tuple(f"{name}[{axis}]" for axis in range(rank))
 
-    None also of what is no tensor.
-    """
+
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+    """A size or a name for each axis, made up if there is none; None without a rank, or tensor."""
     if not (kind := _tensor_type(value)).HasField("shape"):
         return None
     return tuple(
-        dim.dim_value
-        if dim.HasField("dim_value") and dim.dim_value >= 0
-        else dim.dim_param or f"{value.name}[{axis}]"
-        for axis, dim in enumerate(kind.shape.dim)
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or name
+        for name, dim in zip(_unnamed(value.name, len(kind.shape.dim)), kind.shape.dim, strict=True)
     )
 
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -76,109 +75,79 @@ def matched_inputs(
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
     """
-    notes, layout = dict[str, None](), dict[str, str]()
-    draws, expected = list[Draw](), list[Mapping[str, Array]]()
-    within = list[Mapping[str, Array]]()
-    feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
+    draws, given = list[Draw](), _Given(model)
+    expected, within = list[Mapping[str, Array]](), list[Mapping[str, Array]]()
     if inputs is not None:
-        given = _Given(model, inputs, "the inputs given", notes, layout)
-        draws += [given.draw(given.matched(arrays, model.inputs)) for arrays in given.sets]
+        given.title, sets = _sets(inputs, "the inputs given")
+        draws = [given.draw(given.matched(arrays, model.inputs)) for arrays in sets]
     if reference is not None:
-        given = _Given(model, reference, "the reference given", notes, layout)
-        if draws and len(given.sets) != len(draws):
-            sets = f"{len(given.sets)} sets of arrays, but {len(draws)} sets of inputs are given"
-            raise UsageError(f"{given.title} has {sets}")
-        apart = {*(model.inner if inner is None else inner)} - feeds - answers
-        for arrays in given.sets:
-            inside = {name: array for name, array in arrays.items() if name in apart}
-            if inner is None and answers.isdisjoint(arrays):
-                inside = {}  # arrays of other names, which are taken by order
-            rest = {name: array for name, array in arrays.items() if name not in inside}
+        given.title, sets = _sets(reference, "the reference given")
+        if draws and len(sets) != len(draws):
+            said = f"{len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
+            raise UsageError(f"{given.title} has {said}")
+        answers = {each.name for each in model.outputs}
+        apart = {*(model.inner if inner is None else inner)} - {each.name for each in model.ports}
+        for arrays in sets:
+            inside = {each: arrays[each] for each in arrays if each in apart}
+            rest = {each: arrays[each] for each in arrays if each not in inside}
             if inner is None and inside:
                 given.note(f"inner tensors {_listed(inside)} are not compared")
                 inside = {}
             found = given.matched(rest, model.outputs if inputs is not None else model.ports)
             draws += [given.draw(found)] if inputs is None else []
-            alone = inside and not answers & found.keys()  # inner tensors alone tell
+            tell_alone = inside and answers.isdisjoint(found)
             within.append(inside)
-            expected.append({} if alone else given.outputs(found))
-    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), layout)
+            expected.append({} if tell_alone else given.outputs(found))
+    parts = tuple(expected), tuple(given.notes), tuple(within), given.layout
+    return MatchedInputs(tuple(draws), *parts)
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
-    """Raises unless the inputs given have sizes at which the rewrites of the models hold.
-
-    Raises:
-        UsageError: One has another size than the models' metadata allows for an axis of an input.
-    """
+    """Raises a UsageError unless inputs given have sizes that the models' metadata allows."""
     for draw in draws:
         for (name, axis), sizes in limits.items():
             shape = draw.feeds[name].shape if name in draw.feeds else ()
             if axis < len(shape) and shape[axis] not in sizes:
-                raise UsageError(
-                    f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label}), but the model "
-                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
-                )
+                where = f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label})"
+                told = f"rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
+                raise UsageError(f"{where}, but the model was {told}")
 
 
 def require_same_names(original: Interface, rewritten: Interface) -> None:
-    """Raises if each model has inputs, or outputs, of names that the other one lacks.
-
-    Raises:
-        UsageError: Both lists of names.
-    """
+    """Raises a UsageError if each model has inputs, or outputs, that the other one lacks."""
     for kind in ("inputs", "outputs"):
         one, other = ([each.name for each in getattr(m, kind)] for m in (original, rewritten))
         ours, theirs = [e for e in one if e not in other], [e for e in other if e not in one]
         if ours and theirs:
-            raise UsageError(
-                f"the models have different {kind}: {_listed(ours)} in the original, "
-                f"{_listed(theirs)} in the rewritten model; give them the same names"
-            )
-
-
-def _role(each: Input | Output) -> str:
-    return _INPUT if isinstance(each, Input) else _OUTPUT
+            said = f"{_listed(ours)} in the original, {_listed(theirs)} in the rewritten model"
+            raise UsageError(f"the models have different {kind}: {said}; give them the same names")
 
 
 class _Given:
-    """One source of arrays for a model, with the name of it in messages."""
+    """Arrays given for a model, with remarks on what was not taken as it is."""
 
-    def __init__(
-        self,
-        model: Interface,
-        source: Arrays,
-        title: str,
-        notes: dict[str, None],
-        layout: dict[str, str],
-    ) -> None:
-        self.title, self.sets = _sets(source, title)
-        self._model, self._notes, self._layout = model, notes, layout
+    def __init__(self, model: Interface) -> None:
+        self.title, self.notes, self.layout = "", dict[str, None](), dict[str, str]()
+        self._model, self._ports = model, {each.name: each for each in model.ports}
 
     def note(self, text: str) -> None:
         """Adds a note unless it is there already."""
-        self._notes[f"{self.title}: {text}"] = None
+        self.notes[f"{self.title}: {text}"] = None
 
     def matched(
         self, arrays: Mapping[str, Array], wanted: Sequence[Input | Output]
     ) -> dict[str, Array]:
-        """The arrays wanted by the model's names; those with other names by order, inputs first.
-
-        Inputs and outputs may come together where only the one or the other are wanted.
-        """
-        ports = {each.name: each for each in self._model.ports}
-        found = {name: array for name, array in arrays.items() if name in ports}
-        left = {name: array for name, array in arrays.items() if name not in ports}
-        ways = [
-            [each for each in some if each.name not in found]
-            for some in (wanted, self._model.ports, self._model.inputs)
-        ]
-        lacking = next((each for each in ways if len(each) == len(left)), None) if left else []
-        if lacking is None:
+        """The arrays wanted by the model's names, or else by order; others may be there too."""
+        found = {name: array for name, array in arrays.items() if name in self._ports}
+        left = {name: array for name, array in arrays.items() if name not in self._ports}
+        lacking = [each for each in wanted if each.name not in found]
+        if len(lacking) != len(left):
+            lacking = [each for each in self._model.ports if each.name not in found]
+        if left and len(lacking) != len(left):
             names = _listed(each.name for each in wanted)
             said = f"has {_listed(left)}, and the model has {names}; give the arrays these names"
             raise UsageError(f"{self.title} {said}")
-        for (name, array), each in zip(left.items(), lacking, strict=True):
+        for (name, array), each in zip(left.items(), lacking, strict=False):
             found[each.name] = array
             if each in wanted:
                 self.note(f"{name!r} taken as {_role(each)} {each.name!r}, by order")
@@ -186,39 +155,34 @@ class _Given:
 
     def draw(self, found: Mapping[str, Array]) -> Draw:
         """The inputs, with the types and shapes that the model declares."""
-        feeds = {each.name: self._fed(each, found) for each in self._model.inputs}
+        names, feeds = [each.name for each in self._model.inputs], dict[str, Array]()
+        for each in self._model.inputs:
+            if each.name not in found:
+                said = f"has no array for input {each.name!r}; the model needs {_listed(names)}"
+                raise UsageError(f"{self.title} {said}")
+            array = self._typed(each, found[each.name])
+            if (fit := aligned(array, each.shape)) is None:
+                said = f"{shape_text(array.shape)}, but the model declares {shape_text(each.shape)}"
+                raise UsageError(f"{self.title}: input {each.name!r} has shape {said}")
+            self.layout |= {each.name: fit.how} if fit.how else {}
+            feeds[each.name] = np.ascontiguousarray(fit.array)
         return Draw(feeds, f"{feeds_text(feeds)}, from {self.title}")
-
-    def _fed(self, each: Input, found: Mapping[str, Array]) -> Array:
-        if each.name not in found:
-            names = _listed(wanted.name for wanted in self._model.inputs)
-            said = f"has no array for input {each.name!r}; the model needs {names}"
-            raise UsageError(f"{self.title} {said}")
-        array = self._typed(each, found[each.name])
-        if (fit := aligned(array, each.shape)) is None:
-            raise UsageError(
-                f"{self.title}: input {each.name!r} has shape {shape_text(array.shape)}, but the "
-                f"model declares {shape_text(each.shape)}"
-            )
-        self._layout |= {each.name: fit.how} if fit.how else {}
-        return np.ascontiguousarray(fit.array)
 
     def outputs(self, found: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs among the arrays; at least one."""
-        names = [each.name for each in self._model.outputs]
-        if found.keys().isdisjoint(names):
-            said = f"{self.title} has no array for an output; the model gives {_listed(names)}"
-            raise UsageError(said)
-        if missing := [name for name in names if name not in found]:
-            said = f"{self.title} has no array for output {_listed(missing)}"
-            self._notes[f"{said}, which is not compared"] = None
-        wanted = [each for each in self._model.outputs if each.name in found]
-        for each in wanted:
+        missing = [each.name for each in self._model.outputs if each.name not in found]
+        if len(missing) == len(self._model.outputs):
+            said = f"has no array for an output; the model gives {_listed(missing)}"
+            raise UsageError(f"{self.title} {said}")
+        if missing:
+            self.note(f"no array for output {_listed(missing)}, which is not compared")
+        outputs = dict[str, Array]()
+        for each in (each for each in self._model.outputs if each.name in found):
             array = found[each.name]
-            holes = np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0
-            if holes:
+            if holes := np.count_nonzero(~np.isfinite(array)) if array.dtype.kind == "f" else 0:
                 self.note(f"{each.name!r} has {holes:,} elements that are NaN or infinite")
-        return {each.name: self._typed(each, found[each.name]) for each in wanted}
+            outputs[each.name] = self._typed(each, array)
+        return outputs
 
     def _typed(self, each: Input | Output, array: Array) -> Array:
         """The array in the model's type and this machine's byte order.
@@ -231,29 +195,24 @@ class _Given:
             return array
         role, wanted, given = _role(each), numpy_type(each), array.dtype.newbyteorder("=")
         if wanted.kind == "O" and given.kind in "US":
-            array = array.astype(np.str_).astype(np.object_)
-        elif given.kind == wanted.kind == "f" and role == _OUTPUT:
+            return array.astype(np.str_).astype(np.object_)
+        if given.kind == wanted.kind == "f" and role == _OUTPUT:
             wanted = min(given, wanted, key=lambda kind: kind.itemsize)
-        if (taken := _converted(array, wanted)) is None:
-            raise UsageError(
-                f"{self.title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
-                f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
-            )
-        if wanted.kind == "f" and not np.array_equal(taken, array, equal_nan=True):
-            self.note(f"{role} {each.name!r}, of type {given}, is rounded to {wanted}")
-        return taken
+        if given == wanted:
+            return array.astype(wanted, copy=False)
+        if {given.kind, wanted.kind} <= {*"iuf"}:
+            with np.errstate(all="ignore"):
+                taken, is_float = array.astype(wanted), wanted.kind == "f"
+            if is_float and not np.array_equal(taken, array, equal_nan=True):
+                self.note(f"{role} {each.name!r}, of type {given}, is rounded to {wanted}")
+            if np.all(np.isinf(taken) == np.isinf(array) if is_float else taken == array):
+                return taken
+        said = f"{array.dtype}, but the model's is {'string' if wanted.kind == 'O' else wanted}"
+        raise UsageError(f"{self.title}: {role} {each.name!r} has type {said}; convert the array")
 
 
-def _converted(array: Array, wanted: np.dtype[Any]) -> Array | None:
-    """The array in another type; None where that is no number or has no such values."""
-    if array.dtype.newbyteorder("=") == wanted:
-        return array.astype(wanted, copy=False)
-    if not {array.dtype.kind, wanted.kind} <= {*"iuf"}:
-        return None
-    with np.errstate(all="ignore"):
-        taken = array.astype(wanted)
-    same = np.isinf(taken) == np.isinf(array) if wanted.kind == "f" else taken == array
-    return taken if np.all(same) else None
+def _role(each: Input | Output) -> str:
+    return _INPUT if isinstance(each, Input) else _OUTPUT
 
 
 def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
@@ -262,34 +221,29 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[dict[str, Array]]]:
         path = Path(source)
         return str(path), _folder(path) if path.is_dir() else [_file(path)]
     some = [source] if isinstance(source, Mapping) else source
-    many = isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)
-    if not many:
+    if not (isinstance(some, Sequence) and some and all(isinstance(e, Mapping) for e in some)):
         raise UsageError(f"{title}: neither a path nor arrays by name")
     try:
-        sets = [{str(name): np.asarray(array) for name, array in e.items()} for e in some]
+        return title, [{str(name): np.asarray(e[name]) for name in e} for e in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
-    return title, sets
 
 
 @contextmanager
 def _reading(path: Path, kind: str) -> Iterator[None]:
-    """Raises a UsageError if a file is not there, or is none of its kind.
-
-    Something else than a file is refused, such as a pipe, whose end may never come.
-    """
+    """Raises a UsageError unless a file is there, and of its kind; a pipe may never end."""
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
     try:
         yield
     except _MALFORMED as error:
         let_through(error)
-        why = f"{path}: is not {kind}"
+        why = f": is not {kind}"
         if isinstance(error, OSError) and error.strerror:
-            why = f"{path} cannot be read: {error.strerror}"
+            why = f" cannot be read: {error.strerror}"
         elif isinstance(error, MemoryError):
-            why = f"{path}: contains an array larger than the memory of this machine"
-        raise UsageError(why) from None
+            why = ": contains an array larger than the memory of this machine"
+        raise UsageError(f"{path}{why}") from None
 
 
 def _file(path: Path) -> dict[str, Array]:
@@ -307,23 +261,22 @@ def _file(path: Path) -> dict[str, Array]:
 
 
 def _folder(path: Path) -> list[dict[str, Array]]:
-    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
-    folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
-    sets = [found for folder in folders if (found := dict(_tensors(folder)))]
-    if not sets:
+    """Sets of `input_0.pb`, `output_0.pb`, ... by name, in the folder and in each subfolder."""
+    sets = list[dict[str, Array]]()
+    for folder in [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]:
+        files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
+        sets.append(dict(map(_tensor, chain(*files))))
+    if not any(sets):
         raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
-    return sets
+    return [each for each in sets if each]
 
 
-def _tensors(folder: Path) -> Iterator[tuple[str, Array]]:
-    """Arrays by their name, or that of the file; inputs first."""
-    files = [sorted(folder.glob(f"{role}_*.pb"), key=_natural) for role in (_INPUT, _OUTPUT)]
-    for path in chain(*files):
-        with _reading(path, "a serialized TensorProto"):
-            tensor = onnx.TensorProto.FromString(path.read_bytes())
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                raise UsageError(f"{path}: keeps its data in another file; save it as one")
-            yield tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
+def _tensor(path: Path) -> tuple[str, Array]:
+    with _reading(path, "a serialized TensorProto"):
+        tensor = onnx.TensorProto.FromString(path.read_bytes())
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            raise UsageError(f"{path}: keeps its data in another file; save it as one")
+        return tensor.name or path.stem, onnx.numpy_helper.to_array(tensor)
 
 
 def _natural(path: Path) -> list[int | str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice, product, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 
+import numpy as np
 import onnx
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct
 
 from onnxpad.arguments import Progress
 from onnxpad.runtimes import pool
@@ -25,36 +25,20 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.validation.compare import compare, tensors
-from onnxpad.validation.draw import (
-    Draw,
-    Interface,
-    draw,
-    inlined,
-    other_choices,
-    other_data,
-    size_choices,
-    steered,
-    steered_sizes,
-    steerings,
-)
-from onnxpad.validation.result import Placement
+from onnxpad.validation.compare import tensors
+from onnxpad.validation.draw import Choice, Draw, Interface, choices, draw, inlined, other_choices
+from onnxpad.validation.result import Comparison, Placement
 
-_PATIENCE = 3
-"""Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
+_PATIENCE = 3  # times the limit of a run has a rewritten model before it is blamed for not ending
 MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
 
 
 class Result(Struct, frozen=True):
-    """The result of one run: tensors by name, or why there are none, in one line.
-
-    `noise` is the greatest difference between two runs, by output, where it was measured.
-    """
+    """The result of one run: tensors by name, or why there are none, in one line."""
 
     outputs: Mapping[str, Array]
     seconds: float
     error: str = ""
-    noise: Mapping[str, float] = field(default_factory=dict)
     crashed: bool = False
     late: bool = False
 
@@ -71,44 +55,32 @@ def ask(
     *,
     folder: Path | None = None,
     anew: bool = False,
-    ran: Callable[[], None] = lambda: None,
     outputs: Sequence[str] | None = None,
 ) -> Execution:
-    """Run a model on each set of inputs, up to the first on which it does not end in time.
+    """Run a model on each set of inputs; one that does not end in time stands for those after it.
 
-    That one's result is also the result of those after it. On a provider other than the CPU's, each
-    set runs once more first, to warm up and to record where nodes run; with optimisation off also
-    once more to measure the noise.
+    On a provider other than the CPU's, each set runs once more first, to warm up and to record
+    where nodes run. Each has a session of its own if `anew`.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
-    warms = provider != CPU
-    times = 2 if warms and optimisation == "off" else 1
-    asked = [each for each in draws for _ in range(times)]
-    places: Mapping[str, str] = {}
-    every: list[Result] = []
-    for some in [[each] for each in asked] if anew else [asked]:
+    warms, places, every = provider != CPU, dict[str, str](), list[Result]()
+    for some in [[each] for each in draws] if anew else [draws]:
         try:
             with open_session(
                 source, provider=provider, optimisation=optimisation, folder=folder
             ) as session:
-                for each in dict.fromkeys(some) if warms else ():
+                for each in some if warms else ():
                     _run(session, each, outputs)
-                    ran()
                 places = session.ran_on() if warms else places
                 for each in some:
                     every.append(_run(session, each, outputs))
-                    ran()
         except EngineError as error:
             every.append(_failed(error))
         if every[-1].late:
             break
-    every += [every[-1]] * (len(asked) - len(every))
-    if times == 2:
-        pairs = zip(every[::2], every[1::2], strict=True)
-        every = [replace(one, noise=_noise(one, again)) for one, again in pairs]
-    return tuple(every), places
+    return (*every, *[every[-1]] * (len(draws) - len(every))), places
 
 
 def _run(session: Session, inputs: Draw, outputs: Sequence[str] | None = None) -> Result:
@@ -127,21 +99,10 @@ def _failed(error: EngineError) -> Result:
     return Result({}, math.nan, str(error), crashed=crashed, late=late)
 
 
-def _noise(first: Result, second: Result) -> dict[str, float]:
-    """The greatest difference between two runs, by output; 0.0 where it is not finite."""
-    apart = {}
-    for name in first.outputs.keys() & second.outputs.keys():
-        found = compare(name, first.outputs[name], second.outputs[name])
-        apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
-    return apart
-
-
 def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> bytes:
     """A model, serialized, with further tensors of its main graph as outputs."""
-    data, further = payload(model), payload(further_outputs(model, names))
-    assert isinstance(data, bytes)
-    assert isinstance(further, bytes)
-    return data + further
+    parts = map(payload, (model, further_outputs(model, names)))
+    return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def further_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
@@ -158,10 +119,13 @@ class Lab:
         sources: `original`, and `rewritten` unless the original is compared alone.
         model: The outline of both.
         draws: The inputs to run on.
+        subject: The model that the verdict is about.
+        levels: Those of optimisation to run at; the last is the nearest to what is deployed.
         folder: Folder of the external data of models in memory.
         placements: Where nodes ran, on providers but the CPU.
         progress: Called with (step, runs made, runs planned).
-        trying: The model for which inputs are drawn, or were last.
+        restless: How outputs differ that do not repeat, by provider, level and number of inputs.
+        step: What runs now, or ran last.
     """
 
     def __init__(
@@ -175,65 +139,52 @@ class Lab:
         self.sources = sources
         self.model = model
         self.draws: tuple[Draw, ...] = ()
+        self.subject = [*sources][-1]
+        both: tuple[Optimisation, ...] = ("off", "full")
+        self.levels = both[:1] if model.nodes > MOST_NODES else both
         self.folder = folder
         self.placements: list[Placement] = []
-        self.trying = "original"
         self.progress = progress or (lambda *_: None)
+        self.restless: dict[tuple[str, str, int], Mapping[str, Comparison]] = {}
         self._protos: dict[str, onnx.ModelProto] = {}
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
-        self._step, self._made, self._planned = "", 0, 0
-
-    @property
-    def subject(self) -> str:
-        """The model that the verdict is about."""
-        return [*self.sources][-1]
-
-    @property
-    def levels(self) -> tuple[Optimisation, ...]:
-        """The levels of optimisation to run at; the last is the nearest to what is deployed."""
-        return ("off",) if self.model.nodes > MOST_NODES else ("off", "full")
+        self.step, self._made, self._planned = "", 0, 0
 
     def unloaded(self, source: Source) -> str:
         """Why the runtime does not load a model at the last level; empty if it does."""
         return load_failure(source, self.folder, self.levels[-1])
 
     def prepare(self, providers: Sequence[str], samples: int, seed: int) -> tuple[str, str]:
-        """Draw inputs on which a model runs; returns which, and why those before it do not.
-
-        The original is tried first.
+        """Draw inputs on which a model runs; returns which, and why the original does not.
 
         Raises:
             LimitError: A run does not end in time.
             UndrawableError: An input has too many elements, or elements of an unknown type.
         """
-        whys = dict[str, str]()
+        whys = dict[str, None]()
         for name, provider in product(self.sources, dict.fromkeys((CPU, *providers))):
-            self.trying, self._planned = name, self._made + samples + 1
+            self._planned = self._made + samples + 1
             self._begin(f"{name} model, optimisation off")
             found, why = self._accepted(name, provider, samples, seed)
             if found:
                 self.draws, results = zip(*found, strict=True)
-                # Elsewhere noise and places are wanted too, and a session for each draw.
+                # Elsewhere places are wanted too, and of random models a session for each draw.
                 if provider == CPU and not self.model.random:
                     self._known[name, CPU, "off"] = results
-                return name, "; ".join(dict.fromkeys(whys.values()))
-            whys.setdefault(name, why)
-        return "", "; ".join(dict.fromkeys(whys.values()))
+                return name, "; ".join(whys)
+            whys[why] = None
+        return "", "; ".join(whys)
 
     def _accepted(
         self, name: str, provider: str, samples: int, seed: int
     ) -> tuple[list[tuple[Draw, Result]], str]:
         """Inputs of different sizes on which a model runs with optimisation off, or why none does.
 
-        Where sizes are open there are two samples or more, the second with another batch and sizes
-        of the other parity. The last has the sizes of the first with other data, negative where the
-        type allows. After a run that does not end in time no other sizes are drawn.
+        Where sizes are open the second sample has others in all. The last has the first's sizes
+        and other data. After a run that does not end in time no other sizes are drawn.
         """
-        inputs = self.model.inputs
-        found: list[tuple[Draw, Result]] = []
-        taken: list[Mapping[str, int]] = []
-        steering: Mapping[str, int] = {}  # without which the model does not run
-        why = ""
+        inputs, found, why = self.model.inputs, list[tuple[Draw, Result]](), ""
+        fresh, taken = choices(inputs), list[Choice]()
 
         def runs(session: Session, fed: Draw) -> bool:
             nonlocal why
@@ -245,21 +196,19 @@ class Lab:
 
         try:
             with open_session(self.sources[name], provider=provider, folder=self.folder) as session:
-                fresh, firsts = size_choices(inputs), [*islice(size_choices(inputs), 1)]
                 for number in range(max(2, samples)):
-                    other = other_choices(inputs, taken[0]) if number == 1 and taken else ()
+                    first = taken[:1] if number == 1 else []
+                    other = ((each, v) for s, v in first for each in other_choices(inputs, s))
                     again = taken[number % len(taken) :] if taken else ()
                     asked = chain(other, fresh, again) if number < max(1, samples) else other
-                    fed = (draw(inputs, each, seed).feeds for each in firsts if not number)
-                    further = chain.from_iterable(steerings(inputs, each) for each in fed)
-                    last = steered_sizes(inputs, further)
-                    for values, sizes in chain(zip(repeat(steering), asked), last):
-                        if runs(session, steered(draw(inputs, sizes, seed + number), values)):
-                            steering = values
-                            taken += [sizes] if sizes not in taken else []
+                    for each in asked:
+                        if runs(session, draw(inputs, each[0], seed + number, each[1])):
+                            taken += [each] if each not in taken else []
                             break
-                if found and (more := other_data(inputs, found[0][0], seed)) is not None:
-                    runs(session, steered(more, steering))
+                for sizes, values in taken[:1]:
+                    one, more = found[0][0], draw(inputs, sizes, seed, values, again=True)
+                    if any(not np.array_equal(one.feeds[e], more.feeds[e]) for e in one.feeds):
+                        runs(session, more)
         except LimitError:
             if not found:
                 raise
@@ -267,48 +216,36 @@ class Lab:
             return [], str(error)
         return found, why
 
-    def add(self, draws: Sequence[Draw]) -> None:
-        """Run on further inputs too."""
-        if draws:
-            self.draws = (*self.draws, *draws)
+    def plan(self, providers: Sequence[str], further: Sequence[Draw] = ()) -> None:
+        """Count the runs that are to come, if each is made once, on further inputs too."""
+        if further:
+            self.draws = (*self.draws, *further)
             self._known.clear()
-
-    def plan(self, providers: Sequence[str]) -> None:
-        """Count the runs that are to come, if each is made once."""
         runs = len(self.draws) * len(self.levels)
         known = sum(map(len, self._known.values()))
         self._planned = self._made + len(self.sources) * len(providers) * runs - known
 
     def results(self, name: str, provider: str, level: Optimisation) -> tuple[Result, ...]:
-        """A result of a model for each of the inputs."""
+        """A result of a model for each of the inputs; a rewritten one that is late runs again."""
         key = name, provider, level
-        if key not in self._known:
-            self._protos.clear()  # no memory is held for what is only looked at
-            self._begin(f"{name} model, optimisation {level}")
-            ours = self._known.get(("original", provider, level))
-            for times in (1, _PATIENCE):
-                with pool.longer(times):
-                    results, places = ask(
-                        self.sources[name],
-                        self.draws,
-                        provider,
-                        level,
-                        folder=self.folder,
-                        anew=self.model.random,
-                        ran=self._ran,
-                    )
-                if not results[-1].late or ours is None or ours[-1].late:
-                    break
-            self._known[key] = results
-            if places and level == "off":
-                elsewhere = (node for node, place in places.items() if place != provider)
-                self.placements.append(Placement(provider, name, len(places), tuple(elsewhere)))
-        return self._known[key]
-
-    def fails(self, name: str, draw: Draw) -> bool:
-        """Whether a model fails on some of the inputs, on the CPU with optimisation off."""
-        results = zip(self.draws, self.results(name, CPU, "off"), strict=True)
-        return any(each is draw and bool(result.error) for each, result in results)
+        if key in self._known:
+            return self._known[key]
+        self._protos.clear()  # no memory is held for what is only looked at
+        self._begin(f"{name} model, optimisation {level}")
+        ours = self._known.get(("original", provider, level))
+        for times in (1, _PATIENCE):
+            with pool.longer(times):
+                source, anew = self.sources[name], self.model.random
+                results, places = ask(
+                    source, self.draws, provider, level, folder=self.folder, anew=anew
+                )
+            if not results[-1].late or ours is None or ours[-1].late:
+                break
+        if places and level == "off":
+            elsewhere = tuple(node for node, place in places.items() if place != provider)
+            self.placements.append(Placement(provider, name, len(places), elsewhere))
+        self._ran(len(results))
+        return self._known.setdefault(key, results)
 
     def values(
         self,
@@ -318,10 +255,7 @@ class Lab:
         provider: str = CPU,
         level: Optimisation = "off",
     ) -> list[dict[str, Array]]:
-        """Tensors of a model, also inner ones, for each set of inputs; none if the runtime fails.
-
-        A model that draws numbers runs anew for each set, so that it draws the same.
-        """
+        """Tensors of a model, also inner ones, for each set of inputs; none if a run fails."""
         results, _ = ask(
             with_outputs(self.proto(name), tensors),
             draws,
@@ -342,10 +276,10 @@ class Lab:
 
     def _begin(self, step: str) -> None:
         """Report a step of which no run is made yet."""
-        self._step = step
+        self.step = step
         self.progress(step, self._made, self._planned)
 
-    def _ran(self) -> None:
-        self._made += 1
+    def _ran(self, runs: int = 1) -> None:
+        self._made += runs
         self._planned = max(self._made, self._planned)
-        self.progress(self._step, self._made, self._planned)
+        self.progress(self.step, self._made, self._planned)

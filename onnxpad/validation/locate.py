@@ -28,13 +28,6 @@ _ONE_LINE = 400
 _SHORT = 16  # the most elements of a constant whose numbers are shown
 
 
-def _read_by(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node reads, and those that are read in its bodies."""
-    for each in walked([node]):
-        yield from filter(None, each.input)
-        yield from (output.name for body in bodies(each) for output in body.output)
-
-
 class _Nodes:
     """The nodes of the main graph of one model, by the names of their outputs."""
 
@@ -44,12 +37,13 @@ class _Nodes:
         self.held = {each.name: each for each in graph.initializer}
 
     def upstream(self, names: Collection[str], ends: Collection[str] = ()) -> set[str]:
-        """Tensors, and all that they are computed from, up to some ends."""
+        """Tensors, and all that they are computed from, also in bodies, up to some ends."""
         waiting, seen = [*names], {*names}
         while waiting:
             name = waiting.pop()
-            if name in self.made and name not in ends:
-                fresh = {*_read_by(self.made[name])} - seen
+            for each in walked([self.made[name]] if name in self.made and name not in ends else []):
+                ended = (output.name for body in bodies(each) for output in body.output)
+                fresh = {*filter(None, each.input), *ended} - seen
                 seen |= fresh
                 waiting += fresh
         return seen
@@ -62,13 +56,12 @@ class _Nodes:
             made = "an input of the model" if node is None else f"computed by {self.label(name)}"
             return made if name else "absent", None
         text = f"a constant {[*held.dims]}"
-        if is_external(held):
-            return text, text
         with suppress(ValueError, TypeError, KeyError, IndexError):  # damaged
-            values = numpy_helper.to_array(held)
-            is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
-            text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
-            return text, (text, values.tobytes())
+            values = None if is_external(held) else numpy_helper.to_array(held)
+            if values is not None:
+                is_short = values.size <= _SHORT and values.dtype.kind in "biuf"
+                text = f"constant {values.tolist()}" if is_short else f"{text} of {values.dtype}"
+                return text, (text, values.tobytes())
         return text, text
 
     def label(self, name: str) -> str:
@@ -81,57 +74,53 @@ class _Nodes:
 def first_difference(
     lab: Lab, outputs: Collection[str], draw: Draw, provider: str, tolerance: Tolerance
 ) -> Divergence | None:
-    """The first tensor that differs and causes a difference in one of `outputs`.
+    """The first tensor that differs and causes a difference in an output, when run again.
 
-    Both models run with optimisation off, one after the other, once for each chunk of tensors. A
-    tensor that differs is ignored if it reaches `outputs` only through tensors that agree: a
-    rewrite may reuse an old name for another tensor. None if the outputs do not differ when run
-    again.
+    Both models run with optimisation off, once for each chunk of tensors. A tensor that differs is
+    ignored if it reaches `outputs` only through others that agree: its name may have been reused.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     order = [name for name in ours.made if name in theirs.made]
-    found: dict[str, tuple[Comparison, tuple[str, str]]] = {}
+    found = dict[str, tuple[Comparison, tuple[str, str]]]()
     agreeing = set[str]()
     for name, ((before, after),) in _values(lab, order, [draw], provider):
         seen = compare(name, before, after, tolerance)
         if seen.equal:
             agreeing.add(name)
+        elif before.shape == after.shape:
+            found[name] = seen, (str(before[seen.worst]), str(after[seen.worst]))
         else:
-            found[name] = seen, _at_worst(seen, before, after)
+            found[name] = seen, (shape_text(before.shape), shape_text(after.shape))
     beyond = {name for name, (seen, _) in found.items() if not seen.ok}
     close = found.keys() - beyond
     note = "no tensor compared differs beyond the tolerance"  # rounding grew on the way
     for guilty, ends, why in ((beyond, agreeing | close, ""), ({*found}, agreeing, note)):
-        if not (reached := (ours.upstream(outputs, ends) & guilty) - ends):
-            continue
-        name = next(each for each in order if each in reached)
-        if missing := len(order) - len(agreeing) - len(found):
-            why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
-        one, other, (seen, values) = ours.made[name], theirs.made[name], found[name]
-        same = one.op_type == other.op_type  # the inputs of another operator do not correspond
-        return Divergence(
-            tensor=name,
-            producers=(ours.label(name), theirs.label(name)),
-            attributes=(_attributes(one), _attributes(other)),
-            inputs=(tuple(one.input), tuple(other.input)),
-            comparison=seen,
-            values=values,
-            fed=draw.label,
-            compared=len(agreeing) + len(found),
-            earlier=next((each for each in order[: order.index(name)] if each in close), ""),
-            note=why,
-            operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
-            is_pad=one.op_type == "Pad",
-        )
+        reached = (ours.upstream(outputs, ends) & guilty) - ends
+        for name in (each for each in order if each in reached):
+            if missing := len(order) - len(agreeing) - len(found):
+                why = "; ".join(filter(None, (why, f"{missing} tensors could not be compared")))
+            one, other, (seen, values) = ours.made[name], theirs.made[name], found[name]
+            same = one.op_type == other.op_type  # the inputs of another operator do not correspond
+            return Divergence(
+                tensor=name,
+                producers=(ours.label(name), theirs.label(name)),
+                attributes=(_attributes(one), _attributes(other)),
+                inputs=(tuple(one.input), tuple(other.input)),
+                comparison=seen,
+                values=values,
+                fed=draw.label,
+                compared=len(agreeing) + len(found),
+                earlier=next((each for each in order[: order.index(name)] if each in close), ""),
+                note=why,
+                operands=tuple(_operands(ours, theirs, one.input, other.input)) if same else (),
+                is_pad=one.op_type == "Pad",
+            )
     return None
 
 
 Evidence = tuple[Divergence | None, int, tuple[str, ...]]
-"""What operators that were changed tell, where outputs do not.
-
-That is the first difference where one of these differs, else None; how many vary with the data, and
-agree; and the outputs upstream of which something differs, but no such operator is.
-"""
+"""What changed operators tell: the first difference if one differs; how many vary with the data
+and agree; and the outputs upstream of which something differs, but no such operator is."""
 
 
 def of_changed_operators(
@@ -139,20 +128,16 @@ def of_changed_operators(
 ) -> Evidence:
     """Compare what changed operators upstream of outputs compute, if its name is in both models.
 
-    These are windows that compute something else, and the first of other operators that do. One
-    that differs is a difference where nothing but how a window reads its data was changed:
-    elsewhere its name may have been given to another tensor.
+    These are windows that compute something else, and the first of other operators that do. Of
+    windows alone it is a fault to differ: other names may have been given to other tensors.
     """
     ours, theirs = _Nodes(lab, "original"), _Nodes(lab, "rewritten")
     own, other = (each.tensors for each in meanings(lab).values())
-    upstream = ours.upstream(outputs)
     changed = {name for name in ours.made if own[name] != other.get(name)}
+    upstream = ours.upstream(outputs) & changed & theirs.made.keys()
 
     def is_window(name: str) -> bool:
-        """Whether it is one in both, that may pad, crop or read its data otherwise.
-
-        A transposed convolution that took over a crop has the name of the Slice.
-        """
+        """Whether it is one in both; a ConvTranspose that took over a crop has the Slice's name."""
         before, after = ours.made[name], theirs.made[name]
         if before.op_type != after.op_type:
             return "Conv" in after.op_type and before.op_type in {"Pad", "Slice"}
@@ -163,11 +148,7 @@ def of_changed_operators(
     def begins(name: str) -> bool:
         return all(other.get(each, each) in own.values() for each in theirs.made[name].input)
 
-    asked = [
-        name
-        for name in ours.made
-        if name in upstream & changed & theirs.made.keys() and (is_window(name) or begins(name))
-    ]
+    asked = [name for name in ours.made if name in upstream and (is_window(name) or begins(name))]
     agreeing, wrong = set[str](), list[str]()
     for name, pairs in _values(lab, asked, draws, provider):
         ok = all(compare(name, *pair, tolerance).ok for pair in pairs)
@@ -178,7 +159,7 @@ def of_changed_operators(
             wrong.append(name)
     for draw, at in product(draws, range(0, len(wrong), _FIRST_CHUNK)):
         some = wrong[at : at + _FIRST_CHUNK]
-        steady = set(some) - restless(lab, some, draw, tolerance).keys()
+        steady = set(some) - restless(lab, some, draw, tolerance, provider).keys()
         if steady and (found := first_difference(lab, steady, draw, provider, tolerance)):
             return found, 0, ()
     telling = {name: ours.upstream([name]) & agreeing for name in outputs}
@@ -190,16 +171,14 @@ def restless(
     lab: Lab,
     names: Sequence[str],
     draw: Draw,
-    tolerance: Tolerance = Tolerance(),
-    *,
+    tolerance: Tolerance,
+    provider: str,
     level: Optimisation = "off",
 ) -> dict[str, Comparison]:
-    """How tensors differ that the original does not compute twice alike on the CPU.
-
-    It computes them again in one session, unless it draws numbers, and afresh in another one.
-    """
-    runs = lab.values("original", names, [draw] * (1 if lab.model.random else 2), level=level)
-    fresh = runs and lab.values("original", names, [draw], level=level)
+    """How tensors differ that the original does not compute twice alike, in one session or two."""
+    where, times = (provider, level), 1 if lab.model.random else 2
+    runs = lab.values("original", names, [draw] * times, *where)
+    fresh = runs and lab.values("original", names, [draw], *where)
     others = [*runs[1:], *fresh] if fresh else []
     seen = [compare(name, runs[0][name], e[name], tolerance) for e in others for name in names]
     return {each.output: each for each in seen if not each.ok}
@@ -213,14 +192,12 @@ def _values(
     Where a run fails its tensors are tried again, fewer at a time; one that fails alone is missing.
     """
     done, size, budget = 0, _FIRST_CHUNK, _BUDGET // len(draws)
-    while done < len(names):
+    while some := names[done : done + size]:
         lab.progress("looking for the first difference", done, len(names))
-        some = names[done : done + size]
         ours = lab.values("original", some, draws, provider)
         theirs = ours and lab.values("rewritten", some, draws, provider)
-        if not ours or not theirs:
-            done += len(some) == 1
-            size = max(1, len(some) // 2)
+        if not theirs:
+            done, size = done + (len(some) == 1), max(1, len(some) // 2)
             continue
         done += len(some)
         largest = max((each.nbytes for each in ours[0].values()), default=0)
@@ -247,10 +224,3 @@ def _attributes(node: onnx.NodeProto) -> str:
     shown = (str(onnx.helper.printable_attribute(each)) for each in every)
     text = ", ".join(each.replace(" = ", "=", 1) for each in shown)
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."
-
-
-def _at_worst(seen: Comparison, before: Array, after: Array) -> tuple[str, str]:
-    """The element that differs most, in both models; shapes if those differ."""
-    if before.shape == after.shape:
-        return str(before[seen.worst]), str(after[seen.worst])
-    return shape_text(before.shape), shape_text(after.shape)

@@ -29,10 +29,9 @@ def meanings(lab: Lab) -> dict[str, Meanings]:
 
 
 class Meanings:
-    """The numbers of one model: of the tensors of its main graph, and of bodies, with their names.
+    """The numbers of the tensors of a main graph, and of bodies with their names.
 
-    A body has that of all it is computed from: what is in it, what it reads, or what decides
-    whether it runs.
+    A body has that of all it is computed from: nodes, what it reads, what decides whether it runs.
     """
 
     def __init__(

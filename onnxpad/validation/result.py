@@ -12,7 +12,6 @@ from onnxpad.arithmetic.window import Pairs, pads_text
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
-_NOTHING: Outcome = "nothing compared"
 
 
 class Comparison(Struct, frozen=True):
@@ -32,10 +31,8 @@ class Comparison(Struct, frozen=True):
         argmax: Share of rows with the greatest element at one place; None if over two axes.
         special: Number of places where one side alone is NaN, or infinite.
         worst: Index of the element that differs most; empty if equal, or a scalar.
-        noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
         differing: How many elements differ.
-        elements: How many elements both outputs have; 0 if they are not compared by element.
     """
 
     output: str
@@ -51,10 +48,8 @@ class Comparison(Struct, frozen=True):
     argmax: float | None = None
     special: int = 0
     worst: tuple[int, ...] = ()
-    noise: float = 0.0
     alignment: str = ""
     differing: int = 0
-    elements: int = 0
 
 
 class Run(Struct, frozen=True):
@@ -72,7 +67,6 @@ class Run(Struct, frozen=True):
         against: The source of the expected outputs: `original`, `rewritten` or `reference`.
         excused: Whether `note` tells why a failure is not the model's fault: no evidence for it.
         flat: Whether all outputs are the same for any data, or nearly, and so no evidence.
-        drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how.
     """
 
     provider: str
@@ -86,7 +80,6 @@ class Run(Struct, frozen=True):
     against: str = "original"
     excused: bool = False
     flat: bool = False
-    drawn: tuple[str, str] = ("", "")
 
     @property
     def tells(self) -> bool:
@@ -160,11 +153,10 @@ class PaddingDifference(Struct, frozen=True):
     @property
     def pads(self) -> tuple[str, str]:
         """The total padding in both as text, in ONNX order (all begins, then all ends)."""
-        in_order = (
+        before, after = (
             each if isinstance(each, str) else str([side[end] for end in (0, 1) for side in each])
             for each in self.totals
         )
-        before, after = in_order
         return before, after
 
     @property
@@ -172,18 +164,6 @@ class PaddingDifference(Struct, frozen=True):
         """The total padding in both for people, such as `H 0+1, W 0+2`."""
         before, after = (each if isinstance(each, str) else pads_text(each) for each in self.totals)
         return before, after
-
-
-class Skipped(Struct, frozen=True):
-    """A comparison that was not made: why, and on what provider, level and inputs if not on any."""
-
-    why: str
-    where: str = ""
-
-    @property
-    def text(self) -> str:
-        """Where and why, in one line."""
-        return f"{self.where}: {self.why}" if self.where else self.why
 
 
 class Validation(Struct, frozen=True):
@@ -203,7 +183,7 @@ class Validation(Struct, frozen=True):
             may be `repaired`: the original does not run because of an operator that was changed,
             and the result, which is certified, does.
         reason: Why nothing was compared, or what is repaired, in one line; else empty.
-        skipped: Comparisons that were not made, with provider, level and reason.
+        uncompared: Comparisons that were not made, with provider, level and reason, a line each.
         hidden: Those of these that are of outputs.
         padding: Window operators whose total padding differs; this alone fails no model.
         resized: An input that has another size in each model, in words; else empty.
@@ -219,15 +199,10 @@ class Validation(Struct, frozen=True):
     subject: str = "rewritten"
     outcome: Outcome = _AS_OK
     reason: str = ""
-    skipped: tuple[Skipped, ...] = ()
+    uncompared: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
     resized: str = ""
-
-    @property
-    def uncompared(self) -> tuple[str, ...]:
-        """The comparisons that were not made, a line each."""
-        return tuple(skipped.text for skipped in self.skipped)
 
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""
@@ -242,26 +217,26 @@ def parted(found: Validation) -> PaddingDifference | None:
     It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
     run it is the first operator with other padding, unless the models take inputs of other sizes.
     """
-    first, mine = found.divergence, [run for run in found.runs if run.subject == found.subject]
-    plain = [run for run in mine if run.optimisation == "off"]
-    stopped = first.is_pad if first else any(not r.ok and not r.comparisons for r in plain)
-    near = (e for e in found.padding if stopped or (first and e.tensor == first.tensor))
+    first, mine = found.divergence, (run for run in found.runs if run.subject == found.subject)
+    stops = any(r.optimisation == "off" and not r.ok and not r.comparisons for r in mine)
+    is_any = first.is_pad if first else stops
+    near = (e for e in found.padding if is_any or (first and e.tensor == first.tensor))
     return None if found.resized else next(near, None)
 
 
 def culprit(found: Validation) -> str:
     """Where a rewritten model parts from the original, in a few words; empty if not known."""
-    if found.outcome != "failed" or found.resized:
-        return found.resized if found.outcome == "failed" else ""
-    if (padded := parted(found)) is not None:
-        return f"{padded.nodes[1]}: {' became '.join(padded.by_axis)}"
-    return "" if found.divergence is None else found.divergence.producers[1]
+    padded, first = parted(found), found.divergence
+    where = f"{padded.nodes[1]}: {' became '.join(padded.by_axis)}" if padded else ""
+    where = found.resized or where or (first.producers[1] if first else "")
+    return where if found.outcome == "failed" else ""
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
     """The verdict if no model was run."""
-    told, nothing = (f"not compared: {why}",), _NOTHING
-    return Validation(False, (), told, probes, subject=subject, outcome=nothing, reason=why)
+    told = (f"not compared: {why}",)
+    outcome: Outcome = "nothing compared"
+    return Validation(False, (), told, probes, subject=subject, outcome=outcome, reason=why)
 
 
 def why_not(found: Validation) -> str:
@@ -274,10 +249,7 @@ def why_not(found: Validation) -> str:
         if not wrong:
             return f"{where}: {run.note}"
         return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
-    if found.divergence is not None:
-        seen = found.divergence
-        return (
-            f"the outputs are no evidence, but the {found.subject} model differs from the original "
-            f"inside, first in tensor {seen.tensor!r}: {seen.comparison.detail}"
-        )
+    if (seen := found.divergence) is not None:
+        told = "the outputs are no evidence, but the models differ inside, first in tensor"
+        return f"{told} {seen.tensor!r}: {seen.comparison.detail}"
     return "" if found.ok else "the validation failed"

@@ -74,9 +74,9 @@ def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, 
 
 
 def test_fields_that_are_left_out() -> None:
-    assert Padding(None) == Padding(None, "end", False, False, False, ())
+    assert Padding(None) == Padding(None, "end", False, False, ())
     assert Comparison("y", True, 0.0, 0.0, "", True) == Comparison(
-        "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), 0.0, "", 0
+        "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), "", 0
     )
     run = Run("p", "off", "x", (), (0, 0), "", True)
     assert run == Run("p", "off", "x", (), (0, 0), "", True, "rewritten", "original", False, False)

@@ -152,7 +152,7 @@ class TestLibrary:
             assert all(run.against == "original evaluated by onnx" for run in alone.validation.runs)
             referred = onnxpad.validate(model, repaired, reference=reference)
             referred.raise_for_failure()
-            assert any("was not compared with the reference" in line for line in referred.warnings)
+            assert any("the original does not run" in line for line in referred.warnings)
 
     def test_a_repair_that_nothing_can_vouch_for_is_no_success(self) -> None:
         text = """<ir_version: 9, opset_import: ["" : 17]>

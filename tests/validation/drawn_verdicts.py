@@ -160,7 +160,7 @@ def _told(found: Validation) -> str:
     parts += ["warning"] * len(found.warnings)
     parts += ["note"] * len(found.notes)
     parts += ["hidden"] * len(found.hidden)
-    parts += ["skipped"] * len(found.skipped)
+    parts += ["skipped"] * len(found.uncompared)
     parts += [str(each) for each in found.placements]
     if found.divergence is not None:
         parts.append(_difference(found.divergence))

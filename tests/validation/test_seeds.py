@@ -11,8 +11,7 @@ import pytest
 import onnxpad
 from onnxpad.frameworks.repadding.comparing import difference
 from onnxpad.runtimes import copies
-from onnxpad.runtimes.sessions import CPU, open_session
-from onnxpad.validation import draw as drawing
+from onnxpad.runtimes.sessions import open_session
 from onnxpad.validation import lab
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
@@ -162,16 +161,6 @@ def test_what_does_not_repeat_only_when_rewritten_fails() -> None:
     assert validate_models(model(calm), model(dropout)).outcome == "failed"
     flat = dropout.replace("z =", "d =") + " z = Flatten (d)"
     assert validate_models(model(dropout), model(flat)).outcome == "failed"
-
-
-def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their noise is that of two fresh sessions: within one, the second run draws other numbers."""
-    given = copies.with_seeds(model(DRAWS["Dropout"]))
-    draws = [drawing.draw(drawing.describe(given), {}, 0)]
-    monkeypatch.setattr(lab, "CPU", "elsewhere")
-    (result,), _ = lab.ask(given, draws, CPU, "off", anew=True)
-    assert result.noise == {"z": 0.0}
-    assert lab.ask(given, draws, CPU, "off")[0][0].noise["z"] > 0
 
 
 def test_other_padding_changes_as_much_beside_a_draw() -> None:

@@ -16,23 +16,17 @@ OUTPUTS_A_RUN = 20
 
 
 def validate_document(report: ValidateReport, view: View = "brief") -> Document:
-    """The verdict, runs, where nodes ran, the first difference.
-
-    Args:
-        report: The report.
-        view: But for `brief` every output of every run is listed with all figures.
-    """
+    """The verdict, runs, where nodes ran, the first difference; in full, every output compared."""
     models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
     runs = counted(len(report.validation.runs), "run")
-    advice = "Its padding may be why; this looks for the one that agrees:"
     head: list[Block] = [
-        f"{models}: {validation_verdict(report)} ({runs}, {report.seconds:.1f} s)",
+        f"{models}: {_verdict(report)} ({runs}, {report.seconds:.1f} s)",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
     ]
-    command = shown(report.next).replace(" ", UNBREAKABLE)
-    ending = Group("", [advice, command] if command else [])
+    advice, command = "Its padding may be why; this looks for the one that agrees:", report.next
+    ending = Group("", [advice, shown(command).replace(" ", UNBREAKABLE)] if command else [])
     groups = [Group("", head), *validation_groups(report.validation, view), ending]
     return Document("validate", report.rewritten or report.original, groups)
 
@@ -45,36 +39,27 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
         inputs = run.inputs if is_full or not run.ok else ""
         return inputs, run.provider, run.optimisation, run.subject, run.against, run.note
 
-    runs = [
-        block
-        for group in grouped(found.runs, key)
-        for block in run_blocks(group, found, verbose=is_full)
-    ]
-    rows = [
-        (and_list(dict.fromkeys(map(shown, each.nodes))), _both(each.by_axis))
-        for each in found.padding[:OUTPUTS_A_RUN]
-    ]
-    padding: list[Block] = [Pairs(rows), *more(found.padding, OUTPUTS_A_RUN)]
-    differs = f"Padding differs: {counted(len(found.padding), 'operator')}"
-    differs += ", though the outputs agree" * found.ok
-    parts: list[tuple[str, Sequence[Block]]] = [
-        ("Validation", runs),
-        ("Where nodes ran", [*map(_placement, found.placements)]),
-        ("First difference", [*divergence(found.divergence)]),
-        (differs, padding if found.padding else []),
-        ("", [f"note: {shown(line)}" for line in found.notes]),
-    ]
-    return [Group(title, blocks) for title, blocks in parts if blocks]
+    runs = [block for some in grouped(found.runs, key) for block in _runs(some, found, is_full)]
+    rows = [(and_list(dict.fromkeys(map(shown, e.nodes))), _both(e.by_axis)) for e in found.padding]
+    padding: list[Block] = [Pairs(rows[:OUTPUTS_A_RUN]), *more(rows, OUTPUTS_A_RUN)] if rows else []
+    differs = f"Padding differs: {counted(len(rows), 'operator')}"
+    parts: dict[str, Sequence[Block]] = {
+        "Validation": runs,
+        "Where nodes ran": [*map(_placement, found.placements)],
+        "First difference": [*map(_difference, filter(None, [found.divergence]))],
+        differs + ", though the outputs agree" * found.ok: padding,
+        "": [f"note: {shown(line)}" for line in found.notes],
+    }
+    return [Group(title, blocks) for title, blocks in parts.items() if blocks]
 
 
-def validation_verdict(report: ValidateReport) -> str:
+def _verdict(report: ValidateReport) -> str:
     """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":
-        missing, why = "nothing compared", found.reason
-        if found.ok:
-            missing, why = "not all compared", "; ".join(report.unproven)
-        return f"{marked(missing, 'warning')}: {shown(why)}"
+        told = "not all compared" if found.ok else "nothing compared"
+        why = "; ".join(report.unproven) if found.ok else found.reason
+        return f"{marked(told, 'warning')}: {shown(why)}"
     if not report.ok:
         return f"{marked('FAILED', 'error')}: {failure(found)}"
     if not report.rewritten:
@@ -85,103 +70,79 @@ def validation_verdict(report: ValidateReport) -> str:
 
 
 def failure(found: Validation) -> str:
-    """The failure in a sentence: which output, how far it is off, and where that begins.
-
-    Empty unless the validation failed.
-    """
+    """Which output failed, how far it is off, and where that begins; empty if nothing failed."""
     if found.outcome != "failed":
         return ""
     mine = [run for run in found.runs if not run.ok and run.subject == found.subject]
     wrong = [each for run in mine for each in run.comparisons if not each.ok]
-    said = []
+    said = [shown(run.note) or "it does not run" for run in mine[:1] if not wrong]
     if wrong:
         worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
         others = len({each.output for each in wrong}) - 1
-        too = f"; so do {others:,} more" * bool(others)
-        how = shown(next(figures(worst), worst.detail))
-        said.append(f"output {shown(repr(worst.output))} differs: {how}{too}")
-    elif mine:
-        said.append(shown(mine[0].note) or "it does not run")
+        how = shown(next(_figures(worst), worst.detail)) + f"; so do {others:,} more" * bool(others)
+        said.append(f"output {shown(repr(worst.output))} differs: {how}")
     if where := culprit(found):
         said.append(f"{'' if found.resized else 'it begins at '}{shown(where)}")
     return "; ".join(said)
 
 
-def run_blocks(
-    runs: Sequence[Run], validation: Validation, *, verbose: bool = False
-) -> Iterator[Block]:
-    """Runs that differ in their inputs alone: outputs that differ, or all if `verbose`."""
+def _runs(runs: Sequence[Run], validation: Validation, is_full: bool) -> Iterator[Block]:
+    """Runs that differ in their inputs alone: outputs that differ, or all if it is in full."""
     run, compared = runs[0], [each for run in runs for each in run.comparisons]
     provider = shown(run.provider.removesuffix("ExecutionProvider"))
     inputs = shown(run.inputs) if len(runs) == 1 else f"{len(runs)} inputs"
-    optimised = run.optimisation == "full" and run.against != "reference"
-    who = f"{run.subject} against {run.against}{', not optimised' * optimised}"
-    weight = "error" if run.subject == validation.subject else "info"
-    verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
-    note = f"; {shown(run.note)}" * bool(run.note)
-    yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}{note}"
-    told = [each for each in compared if verbose or not each.ok or each.alignment]
-    rows = {(_output(each), result_words(each)): None for each in told}
-    yield Pairs([*rows][: None if verbose else OUTPUTS_A_RUN])
-    yield from more([*rows], None if verbose else OUTPUTS_A_RUN, "-v")
-    rest = [] if verbose else [each for each in compared if each.ok and not each.alignment]
-    if equal := sum(each.equal for each in rest):
-        yield f"  {counted(equal, 'comparison')} equal bit for bit"
-    if apart := [each for each in rest if not each.equal]:
-        worst = max(apart, key=lambda each: (each.max_rel == each.max_rel, each.max_rel))
-        numbers = next(figures(worst), "")
-        most = f", at most {numbers} ({shown(repr(worst.output))})" * bool(numbers)
-        yield f"  {counted(len(apart), 'comparison')} within rounding{most}"
+    who = f"{run.subject} against {run.against}" + f"; {shown(run.note)}" * bool(run.note)
+    differs = marked("DIFFERS", "error" if run.subject == validation.subject else "info")
+    verdict = "" if run.ok else f"{differs}: "
+    yield f"{verdict}{provider}, optimisation {run.optimisation}, {inputs}: {who}"
+    told = [each for each in compared if is_full or not each.ok or each.alignment]
+    rows, most = [*dict.fromkeys(map(_compared, told))], None if is_full else OUTPUTS_A_RUN
+    yield Pairs(rows[:most])
+    yield from more(rows, most, "-v")
+    if rest := [each for each in compared if each.ok and not (is_full or each.alignment)]:
+        worst = max(rest, key=lambda each: (not each.equal, each.max_rel))
+        most_of = f"within rounding, at most {next(_figures(worst))} ({worst.output!r})"
+        how = "equal bit for bit" if worst.equal else shown(most_of)
+        yield f"  {counted(len(rest), 'comparison')} {how}"
 
 
-def _output(comparison: Comparison) -> str:
-    kind = f" {comparison.dtype} {comparison.shape}" if comparison.dtype else ""
-    return f"{shown(comparison.output)}{kind}"
-
-
-def result_words(comparison: Comparison) -> str:
-    """How an output compares: equal, within rounding, or how much it differs."""
-    how = f" (aligned: {shown(comparison.alignment)})" if comparison.alignment else ""
-    if comparison.equal:
-        return f"equal bit for bit{how}"
-    told = ", ".join(figures(comparison))
-    if comparison.ok:
-        return f"within rounding{': ' if told else ''}{told}{how}"
-    at = f"; {told}, worst at {list(comparison.worst)}" if comparison.worst else ""
-    return f"{marked('differs', 'error')}: {shown(comparison.detail)}{at}{how}"
+def _compared(seen: Comparison) -> tuple[str, str]:
+    """An output, and how it compares: equal, within rounding, or how much it differs."""
+    kind = f" {seen.dtype} {seen.shape}" if seen.dtype else ""
+    how = f" (aligned: {shown(seen.alignment)})" if seen.alignment else ""
+    told = ", ".join(_figures(seen))
+    words = "equal bit for bit" if seen.equal else f"within rounding{': ' if told else ''}{told}"
+    if not seen.ok:
+        at = f"; {told}, worst at {list(seen.worst)}" if seen.worst else ""
+        words = f"{marked('differs', 'error')}: {shown(seen.detail)}{at}"
+    return f"{shown(seen.output)}{kind}", f"{words}{how}"
 
 
 def _placement(place: Placement) -> str:
     provider = place.provider.removesuffix("ExecutionProvider")
-    there = place.nodes - len(place.elsewhere)
-    nodes = counted(place.nodes, "node")
+    there, nodes = place.nodes - len(place.elsewhere), counted(place.nodes, "node")
+    elsewhere = f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
     line = f"{shown(provider)} ran {there:,} of {nodes} of the {place.model} model"
-    if place.elsewhere:
-        line += f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
-    return line
+    return line + elsewhere * bool(place.elsewhere)
 
 
-def divergence(found: Divergence | None) -> Iterator[Block]:
+def _difference(found: Divergence) -> Block:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
-    if found is None:
-        return
     seen = found.comparison
-    kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
-    worst = f" at {list(seen.worst)}" if seen.worst else ""
-    earlier = f"bits differ from {shown(found.earlier)} on, within rounding"
+    kind = f", {seen.dtype} {seen.shape}" * bool(seen.dtype)
     rows = [
         ("tensor", f"{shown(repr(found.tensor))}{kind}"),
         ("computed by", _both(found.producers)),
-        ("attributes", _both(tuple(each or "none" for each in found.attributes))),
-        ("reads", _both(tuple(map(", ".join, found.inputs)))),
+        ("attributes", _both([each or "none" for each in found.attributes])),
+        ("reads", _both([*map(", ".join, found.inputs)])),
         *(("which differ", shown(each)) for each in found.operands),
-        ("worst", f"{_both(found.values)}{worst}"),
-        ("difference", ", ".join(figures(seen))),
+        ("worst", f"{_both(found.values)}{f' at {list(seen.worst)}' * bool(seen.worst)}"),
+        ("difference", ", ".join(_figures(seen))),
         ("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"),
-        ("before it", earlier if found.earlier else ""),
+        ("before it", f"bits differ from {shown(found.earlier)} on" * bool(found.earlier)),
         ("note", shown(found.note)),
     ]
-    yield Pairs([row for row in rows if row[1]])
+    return Pairs([row for row in rows if row[1]])
 
 
 def _both(pair: Sequence[str]) -> str:
@@ -189,15 +150,12 @@ def _both(pair: Sequence[str]) -> str:
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
 
-def figures(comparison: Comparison) -> Iterator[str]:
+def _figures(found: Comparison) -> Iterator[str]:
     """The figures of a difference that are known, such as `3 ulp`, those that say most first."""
-    found = comparison
     if not math.isnan(found.max_abs):
         yield f"max abs {found.max_abs:.3g}, {found.max_rel:.3g} of the greatest value"
     if found.special:
         yield f"NaN or infinity on one side in {counted(found.special, 'place')}"
-    if found.noise:
-        yield f"two runs of one model differ by {found.noise:.3g}"
     if found.ulp is not None:
         yield f"{found.ulp:,} ulp"
     if found.cosine is not None:

@@ -113,7 +113,6 @@ def test_the_operator_that_conventions_are_asked_for(node: str, op: str | None) 
         (Padding(((0, 1),), ceil=True), Padding(((0, 1),)), False),
         (Padding(None), Padding(((0, 2),)), False),
         (Padding(None), Padding(((1, 1),)), True),
-        (Padding(None, undilated=True), Padding(((0, 1),)), False),
         (Padding(((0, 0),), output_padding=(1,)), Padding(((0, 0),), output_padding=(0,)), False),
         (Padding(((0, 1),), output_padding=(0,)), Padding(((0, 0),), output_padding=(0,)), False),
     ],
@@ -129,7 +128,6 @@ def test_amounts_of_same_and_what_is_read_beyond_them() -> None:
     (window,) = site_of(conv, "8", 3).windows  # 5 elements long
     assert Padding(None).amounts((8,), (window,)) == ((1, 2),)
     assert Padding(None, odd="begin").amounts((8,), (window,)) == ((2, 1),)
-    assert Padding(None, undilated=True).amounts((8,), (window,)) == ((0, 1),)
     assert Padding(((1, 0),)).amounts((8,), (window,)) == ((1, 0),)
     assert Padding(((1, 0),)).reached((8,), (window,)) == ((1, 0),)
     assert Padding(((1, 1),), ceil=True).reached((8,), (window,)) == ((1, 2),)
