@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from msgspec.structs import replace
+from collections.abc import Mapping, Sequence
 
 from onnxpad.api import Paged, kinds
 from onnxpad.arguments import Dims, ModelSource, Shapes
@@ -73,18 +71,13 @@ def show(
         graph = Graph.read(source)
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
-        marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
+        told = _at_targets(run) if options.is_for_targets else ()
         findings, fitted, problem = _checked(run)
         findings += told
         about_padding = [each for each in findings if each.code not in REPORTS]
         warnings = [*run.warnings]
         try:
             sites = sites_in(run.analysed(), about_padding, fitted)
-            fates = [marks.get((each.node, each.op_type), ("", "")) for each in sites]
-            sites = [
-                replace(each, taken=taken, known_by=known_by)
-                for each, (taken, known_by) in zip(sites, fates, strict=True)
-            ]
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
@@ -105,8 +98,8 @@ def show(
     )
 
 
-def _at_targets(run: Run) -> tuple[dict[tuple[str, str], tuple[str, str]], Iterable[Finding]]:
-    """The fate of each padding, by the names of node and operator, and findings about them.
+def _at_targets(run: Run) -> Sequence[Finding]:
+    """The findings about padding that targets do not take.
 
     There are none of a model that cannot be read: `_checked` says why.
     """
@@ -114,17 +107,9 @@ def _at_targets(run: Run) -> tuple[dict[tuple[str, str], tuple[str, str]], Itera
     from onnxpad.targets.findings import findings_before
 
     try:
-        choice = choose(run)
+        return [*findings_before(choose(run))]
     except ModelError:
-        return {}, ()
-    marks = {
-        (site.placed.context.label(site.placed.node), str(site.placed.node.op)): (
-            site.mark,
-            site.known_by,
-        )
-        for site in choice.sites
-    }
-    return marks, [*findings_before(choice)]
+        return ()
 
 
 def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
     from onnxpad.inventory import PaddingSite
-    from onnxpad.targets.known_targets import Standing
     from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
@@ -43,7 +42,7 @@ class RulePages(Struct, frozen=True):
 
 
 class TargetList(Struct, frozen=True):
-    """The result of `targets`, of those asked for by name with cells, runs and facts."""
+    """The result of `targets`, of those asked for by name with cells and facts."""
 
     found: Sequence[Target]
     in_full: bool
@@ -188,17 +187,11 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
     return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
 
 
-def _standing(target: Target) -> Standing:
-    from onnxpad.targets.known_targets import standing
-
-    return standing(target)
-
-
 def _when(cell: Cell) -> dict[str, object]:
     """The conditions of a cell, as in a file but for single values, which are lists too."""
     from onnxpad.targets.target import admitted
 
-    return {name: to_builtins(admitted(said)) for name, said in cell.when.items()}
+    return {name: to_builtins(admitted(said)) for name, said in cell.when.said.items()}
 
 
 def _files(report: CheckReport) -> list[dict[str, object]]:
@@ -222,7 +215,7 @@ def _sides(name: str) -> Computed:
 
 
 def _targets(known: TargetList) -> list[dict[str, object]]:
-    long = () if known.in_full else ("cells", "runs", "facts")
+    long = () if known.in_full else ("cells", "facts")
     found = [_fields(each) for each in known.found]
     return [{key: each[key] for key in each if key not in long} for each in found]
 
@@ -331,7 +324,7 @@ VIEWS: Mapping[str, View] = {
         "node op_type domain scope kind written pads own_pads axes kernel stride=windows.stride "
         "dilation=windows.dilation auto_pad ceil_mode count_include_pad output_padding "
         "output_shape outer tensor? path readers conventions convention? findings fixable stays "
-        "problem? advice ~taken? ~known_by?",
+        "problem? advice",
         written=("str", lambda it: it.written or "none"),
         kernel=("list[int | None]", lambda it: [_known(each.kernel) for each in it.windows]),
         auto_pad=("str | None", lambda it: {"NOTSET": None}.get(said := it.read("auto_pad"), said)),
@@ -364,8 +357,7 @@ VIEWS: Mapping[str, View] = {
     "RulePages": told("rules reasons ~words?"),
     "TargetList": told("targets", targets=("tuple[Target, ...]", _targets)),
     "Target": told(
-        "name title version measured read *standing spell notes ~cells ~runs ~facts",
-        standing=("Standing", _standing),
+        "name title version measured read *standing spell notes ~cells ~facts",
     ),
     "Cell": told("... when known_by - when exact of", when=("Mapping[str, object]", _when)),
     "Failed": told(

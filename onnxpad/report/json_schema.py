@@ -22,7 +22,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory import PaddingSite
 from onnxpad.report import FixReport
 from onnxpad.report.json import COMMANDS, SCHEMA, Key, keys_of
-from onnxpad.targets.known_targets import Standing
+from onnxpad.targets.target import Standing
 from onnxpad.validation.result import Validation
 
 _KNOWN = (
