@@ -21,10 +21,7 @@ class Provider(Struct, frozen=True):
 
 
 class Library(Struct, frozen=True):
-    """A library of CUDA or cuDNN, such as `cublas` in `libcublas.so.13`.
-
-    Its place is the path at which pip installed it, `system`, or empty if it is missing.
-    """
+    """A library of CUDA or cuDNN: where pip installed it, `system`, or empty if it is missing."""
 
     name: str
     file: str
@@ -37,11 +34,12 @@ class Driver(Struct, frozen=True):
     version: str
     devices: tuple[str, ...]
     library: bool
+    in_kernel: bool = False
 
     @property
     def present(self) -> bool:
         """Whether there is any trace of it."""
-        return bool(self.version or self.devices or self.library)
+        return bool(self.version or self.devices or self.library or self.in_kernel)
 
 
 class Problem(Struct, frozen=True):

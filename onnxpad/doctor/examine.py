@@ -7,9 +7,8 @@ import importlib
 import importlib.metadata
 import importlib.util
 import platform
-import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from onnxpad import __version__
@@ -96,52 +95,46 @@ class Machine:
         """A line `version, name` for each device; empty without nvidia-smi or a driver."""
         query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
         try:
-            return subprocess.run(
-                query, capture_output=True, text=True, timeout=20, check=True
-            ).stdout
+            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
         except (OSError, subprocess.SubprocessError):
             return ""
+        return done.stdout
 
-    def kernel_module(self) -> str:
-        """Linux's description of the driver's kernel module; empty if there is none."""
-        try:
-            return Path("/proc/driver/nvidia/version").read_text(errors="replace")
-        except OSError:
-            return ""
+    def has_kernel_module(self) -> bool:
+        """Whether Linux has loaded the driver's kernel module."""
+        return Path("/proc/driver/nvidia/version").exists()
 
 
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     tried = machine or Machine()
-    system, architecture = tried.platform()
-    wheels = tried.owners(NAME)
-    has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    best = f"{NAME}-gpu" if has_gpu_wheel else NAME
-    problems = [*_of_packages(tried)]
-    names: tuple[str, ...] = ()
-    cuda = ""
+    (system, architecture), wheels = tried.platform(), tried.owners(NAME)
+    problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
             names, cuda = tried.providers(), tried.cuda()
     except OnnxpadError as error:
         what = str(error) if wheels else f"{NAME} is not installed"
-        cure = "" if len(wheels) > 1 else f"{_AGAIN} {(wheels or [best])[0]}"
+        cure = f"{_AGAIN} {(wheels or [_best(tried)])[0]}" * (len(wheels) < 2)
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
         what = f"{and_list(wheels)} are installed in one folder, where each overwrites the others"
-        keep = best if best in wheels else wheels[0]
+        keep = _best(tried) if _best(tried) in wheels else wheels[0]
         cure = f"pip uninstall -y {' '.join(wheels)} && pip install {keep}"
         problems.insert(0, Problem(what, cure, broken=True))
     troubles = {name: tried.trouble_with(name) for name in names}
-    driver = _driver(tried, system)
-    places = {
-        file: tried.from_pip(file) or ("system" if tried.loads(file) else "")
-        for file in needed(cuda, system).values()
-    }
+    libraries = tuple(
+        Library(name, file, tried.from_pip(file) or "system" * tried.loads(file))
+        for name, file in needed(cuda, system).items()
+    )
+    rows = [line.split(", ", 1) for line in tried.nvidia_smi().splitlines() if ", " in line]
+    library = tried.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
+    devices = tuple(name.strip() for _, name in rows)
+    driver = Driver(rows[0][0] if rows else "", devices, library, tried.has_kernel_module())
     if troubles and (trouble := troubles.get(CPU, f"{NAME} has no {CPU}")):
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
-        problems.append(_of_cuda(trouble, " ".join(wheels), driver, places, cuda))
+        problems.append(_of_cuda(trouble, " ".join(wheels), driver, libraries, cuda))
     installed = (*_IMPORTED, *(wheels or (NAME,)), *tried.plugins())
     return Diagnosis(
         python=platform.python_version(),
@@ -152,12 +145,16 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         ),
         providers=tuple(Provider(name, not why, why) for name, why in troubles.items()),
         cuda=cuda,
-        libraries=tuple(
-            Library(name, file, places[file]) for name, file in needed(cuda, system).items()
-        ),
+        libraries=libraries,
         driver=driver,
         problems=tuple(sorted(problems, key=lambda problem: not problem.broken)),
     )
+
+
+def _best(machine: Machine) -> str:
+    """The wheel of onnxruntime for a machine."""
+    has_gpu_wheel = machine.platform() in {("Linux", "x86_64"), ("Windows", "AMD64")}
+    return f"{NAME}-gpu" if has_gpu_wheel else NAME
 
 
 def _of_packages(machine: Machine) -> Iterator[Problem]:
@@ -169,10 +166,10 @@ def _of_packages(machine: Machine) -> Iterator[Problem]:
 
 
 def _of_cuda(
-    trouble: str, wheels: str, driver: Driver, places: Mapping[str, str], cuda: str
+    trouble: str, wheels: str, driver: Driver, libraries: Sequence[Library], cuda: str
 ) -> Problem:
     """Why CUDA does not run although there is a driver."""
-    missing = [file for file, place in places.items() if not place]
+    missing = ", ".join(each.file for each in libraries if not each.place)
     if trouble == _NO_CUDA:
         what = f"there is an NVIDIA driver, but {wheels} is built without CUDA"
         cure = f"pip uninstall -y {wheels} && {INSTALL_CUDA}"
@@ -180,19 +177,11 @@ def _of_cuda(
         what = "there is an NVIDIA driver, but its library does not load"
         cure = "start a container with its devices (docker run --gpus all); else reinstall it"
     elif missing:
-        what, cure = f"CUDA does not run: {', '.join(missing)} not found", INSTALL_CUDA
+        what, cure = f"CUDA does not run: {missing} not found", INSTALL_CUDA
     else:
         what = f"CUDA does not run though all its libraries are here: {trouble}"
         cure = f"check with nvidia-smi that the driver supports CUDA {cuda} and lists a device"
     return Problem(what, cure, broken=False)
-
-
-def _driver(machine: Machine, system: str) -> Driver:
-    rows = [line.split(", ", 1) for line in machine.nvidia_smi().splitlines() if ", " in line]
-    module = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)", machine.kernel_module())
-    version = rows[0][0] if rows else module[1] if module else ""
-    library = machine.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
-    return Driver(version, tuple(name.strip() for _, name in rows), library)
 
 
 def needed(cuda: str, system: str) -> dict[str, str]:
@@ -203,8 +192,7 @@ def needed(cuda: str, system: str) -> dict[str, str]:
     >>> needed("12.8", "Linux")["cufft"], needed("13.0", "Windows")["cudnn"]
     ('libcufft.so.11', 'cudnn64_9.dll')
     """
-    number = re.match(r"\d+", cuda)
-    major = int(number[0]) if number else 0
+    major = int(cuda.partition(".")[0] or 0)
     if major < 12:
         return {}
     versions = {"cudart": major, "cublasLt": major, "cublas": major, "cufft": major - 1}

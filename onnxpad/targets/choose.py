@@ -160,7 +160,6 @@ class _Trials:
         self.wants: dict[str, Wanted] = {}
         self.targets, self.asked = targets_of(run.options), _asked(run.options)
         self._implied = () if run.options.target_only or own in self.targets else (own,)
-        run.remarks = _contradictions(self.targets)
 
     def grades(self, form: Form | None) -> list[int]:
         """How well a form is taken by each target; None stands for a padding that is gone.
@@ -309,17 +308,6 @@ def _ways(asked: Mapping[str, Any], targets: Iterable[Target]) -> Iterator[Wante
 
 _VALUES = ("value", "no_value")
 """Opposites: the third input of a `Pad` is written, or is left out."""
-
-
-def _contradictions(targets: Iterable[Target]) -> tuple[str, ...]:
-    """A line for each target that insists on a spelling of which one before wants the opposite."""
-    named = [(each.name, value) for each in targets for value in _VALUES if value in each.spell]
-    return tuple(
-        f"{name} and {named[0][0]} insist on opposite spellings ({value}, {named[0][1]}): "
-        f"{named[0][0]} is named first, and is heeded"
-        for name, value in named
-        if value != named[0][1]
-    )
 
 
 def _passes(options: Options) -> Passes:

@@ -10,96 +10,89 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, advised
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.run import AtLast, Run
-from onnxpad.semantics.operators import PadOp, WindowOp, is_pad
+from onnxpad.semantics.operators import PadOp, WindowOp
 from onnxpad.targets.choose import Choice, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 from onnxpad.targets.target import VERDICTS, Cell, Target
 
 
 class TargetReport:
-    """What is reported of one verdict; its docstring is the catalogue's page on its code.
+    """What is reported of one verdict, with the page on its code and the severity of its findings.
 
-    Attributes:
-        code: The code of its findings.
-        does: What a target does then.
-        severity: Their severity where `fix --target` mends what they tell.
-        stays: Their severity where nothing does.
+    This is that of what `fix --target` mends; `stays` is that of all else.
     """
 
-    def __init__(self, code: str, does: str, severity: str, stays: str, page: str) -> None:
-        """Takes a page of three parts: what is reported, why it matters, and an example."""
-        self.code, self.does = code, does
-        self.severity, self.stays = Severity(severity), Severity(stays)
-        title, why, example = page.split("\n\n")
-        self.__doc__ = _PAGE.format(title=title, why=why, example=example)
+    def __init__(
+        self, code: str, does: str, severity: Severity, stays: Severity, *page: str
+    ) -> None:
+        """Takes what a target does, and of the page the title, why it matters and the example."""
+        self.code, self.does, self.severity, self.stays = code, does, severity, stays
+        self.__doc__ = _PAGE.format(*page)
 
 
-_PAGE = """\
-{title}
+_PAGE = """{}
 
 ## What it does
 With `--target`, tells each such padding with what says so: models that were run, or a source that
 was read. `fix` writes it in a form that is known to be taken, if there is one.
 ## Why it matters
-{why}
+{}
 ## Example
-{example}
+    {}
+stays with `--target {}`
+where
+    {}
 ## When it is exact
 Nothing is rewritten by this rule: those that write the padding say when that is exact.
 ## References
 `onnxpad targets NAME` lists all that is known of a target, with its sources."""
 
 WRONG = TargetReport(
-    *("PAD703", "computes something else", "error", "error"),
-    """Padding of which a target computes something else, without an error.
-
-Nothing stops: the network runs, and its accuracy is lost.
-
-    y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
-stays with `--target opencv@4`
-where
-    float[1, 2, 9, 8] x""",
+    "PAD703",
+    "computes something else",
+    Severity.ERROR,
+    Severity.ERROR,
+    "Padding of which a target computes something else, without an error.",
+    "Nothing stops: the network runs, and its accuracy is lost.",
+    "y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)",
+    "opencv@4",
+    "float[1, 2, 9, 8] x",
 )
 REJECTED = TargetReport(
-    *("PAD704", "does not run it", "error", "error"),
-    """Padding that a target does not run.
-
-An importer stops at the first form that it does not know, often without naming the node.
-
-    y = Pad <mode = "wrap"> (x, pads)
-stays with `--target tract`
-where
-    float[1, 2, 8, 8] x
-    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}""",
+    "PAD704",
+    "does not run it",
+    Severity.ERROR,
+    Severity.ERROR,
+    "Padding that a target does not run.",
+    "An importer stops at the first form that it does not know, often without naming the node.",
+    'y = Pad <mode = "wrap"> (x, pads)',
+    "tract",
+    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
 )
 FALLBACK = TargetReport(
-    *("PAD705", "leaves it to another provider", "warning", "info"),
-    """Padding that a target hands over to another provider.
-
-Data is copied there and back, which costs more than most operators.
-
-    y = Pad <mode = "reflect"> (x, pads)
-stays with `--target coreml`
-where
-    float[1, 2, 8, 8] x
-    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}""",
+    "PAD705",
+    "leaves it to another provider",
+    Severity.WARNING,
+    Severity.INFO,
+    "Padding that a target hands over to another provider.",
+    "Data is copied there and back, which costs more than most operators.",
+    'y = Pad <mode = "reflect"> (x, pads)',
+    "coreml",
+    "float[1, 2, 8, 8] x\n    int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
 )
 UNKNOWN = TargetReport(
-    *("PAD706", "is not known to take it", "info", "info"),
-    """Padding of which it is not known whether a target takes it.
-
-What nobody has run is no promise.
-
-    y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
-stays with `--target openvino`
-where
-    float[1, 2, 8, 8] x""",
+    "PAD706",
+    "is not known to take it",
+    Severity.INFO,
+    Severity.INFO,
+    "Padding of which it is not known whether a target takes it.",
+    "What nobody has run is no promise.",
+    "y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+    "openvino",
+    "float[1, 2, 8, 8] x",
 )
 REPORTS = dict(zip(VERDICTS, (WRONG, REJECTED, FALLBACK, UNKNOWN), strict=False))
 """The report of each verdict but `right`."""
-
-_STAYS = "no writing that can be made is known to be taken better"
-_BY_NONE = "no padding mends it"
 
 
 def writing(run: Run) -> AtLast:
@@ -137,47 +130,42 @@ def _finding(placed: Placed, target: Target, cell: Cell, *, mends: bool) -> Find
     does = f"{title} {report.does}{f': {cell.note}' * bool(cell.note)} [{cell.known_by}]"
     facts = {"target": target.full_name, "verdict": cell.verdict, "measured": cell.measured}
     facts |= {"source": cell.source, "models": [*cell.like, *cell.forms], "form": form.said}
-    options = [*_mending(placed, cell)]
-    options += [] if mends or cell.limit else _deciding(placed)
-    if options:
+    if options := [*_mending(placed, cell), *(() if mends or cell.limit else _deciding(placed))]:
         facts["options"] = options
-    stays = advised(f"{does}; {_BY_NONE if cell.limit else _STAYS}", options)
+    stays = "no padding mends it" if cell.limit else _STAYS
     return Finding(
         report.code,
         report.severity if mends else report.stays,
         context.label(node),
         str(node.op),
         f"{form.text}; {does}" if mends else form.text,
-        "" if mends else stays,
+        "" if mends else advised(f"{does}; {stays}", options),
         facts,
         reason_code="" if mends else Reason.TARGET,
         location=context.graph.location(node),
     )
 
 
+_STAYS = "no writing that can be made is known to be taken better"
+
+
 def _mending(placed: Placed, cell: Cell) -> Iterator[str]:
     """The option that mends it; sizes only where they may decide, not where amounts are data."""
-    context, form = placed.context, placed.form
-    option = cell.advice or "--shape" * (form.is_open and not cell.limit)
+    context = placed.context
+    option = cell.advice or "--shape" * (placed.form.is_open and not cell.limit)
     if option.partition(" ")[0] in BY_SIZE:
-        nodes = [each for each in (placed.node, *placed.nodes) if is_pad(context.graph, each)]
-        pads = [pad for each in nodes if isinstance(pad := context.pad(each), PadOp)]
-        unknown = [
-            pad
-            for pad in pads
-            if pad.constant_amounts is None
-            and context.sites.wording.amounts(pad).code == Reason.AMOUNTS_UNKNOWN
-        ]
+        read = map(context.read, (placed.node, *placed.nodes))
+        open_pads = [pad for pad in read if isinstance(pad, PadOp) and pad.constant_amounts is None]
+        codes = {context.sites.wording.amounts(pad).code for pad in open_pads}
         inputs = context.graph.model.main.inputs
         is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
-        option *= is_open and not unknown
+        option *= is_open and Reason.AMOUNTS_UNKNOWN not in codes
     if option:
         yield option
 
 
-def _deciding(placed: Placed) -> list[str]:
+def _deciding(placed: Placed) -> Iterator[str]:
     """The options that decide what a padding means, where engines disagree on that."""
     context, op = placed.context, placed.context.read(placed.node)
-    refusal = context.sites.disagreement(op) if isinstance(op, WindowOp) else None
-    found = () if refusal is None else context.options(refusal)
-    return [option for option in found if option in BY_TRUST]
+    if isinstance(op, WindowOp) and (refusal := context.sites.disagreement(op)) is not None:
+        yield from (option for option in context.options(refusal) if option in BY_TRUST)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from itertools import chain
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from onnxpad.errors import UsageError, and_list, meant
 from onnxpad.targets.form import Form
@@ -42,25 +41,26 @@ Spelling = Literal[
 
 
 class Version(Struct, frozen=True, forbid_unknown_fields=True):
-    """A version of a runtime, or a variant of it."""
+    """A version of a runtime, or of a variant of it."""
 
     version: str
     variant: str = ""
     title: str = ""
 
+    @property
+    def name(self) -> str:
+        """As cells name it: `VERSION` or `VARIANT@VERSION`."""
+        return f"{self.variant}@{self.version}".strip("@")
+
     def is_meant(self, by: str) -> bool:
-        """Whether a cell speaks of it: by its variant, its version, or both.
+        """Whether a text names it: by its variant, the first numbers of its version, or both.
 
         >>> found = Version("5.0.0", "classic")
         >>> [found.is_meant(each) for each in ("classic", "classic@5", "5", "classic@4")]
         [True, True, False, False]
         """
-        variant, _, version = by.rpartition("@")
-        return by == self.variant != "" or (variant == self.variant and self.has(version))
-
-    def has(self, version: str) -> bool:
-        """Whether a version is meant, whole or by its first numbers; empty means any."""
-        return not version or f"{self.version}.".startswith(f"{version}.")
+        by = by.lstrip("@")
+        return f"{self.name}.".startswith((f"{by}.", f"{by}@"))
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +75,15 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     fact: tuple[Fact, ...] = ()
     measured: tuple[Version, ...] = ()
 
+    @property
+    def versions(self) -> list[Version]:
+        """The versions of each variant, the newest first."""
+        tables = self.measured or (Version(self.version),)
+        numbers = {each: [*map(int, re.findall(r"\d+", each.version))] for each in tables}
+        newest = sorted(tables, key=lambda each: numbers[each], reverse=True)
+        variants = [each.variant for each in tables]
+        return sorted(newest, key=lambda each: variants.index(each.variant))
+
 
 def known() -> list[str]:
     """Names of all targets, one for each variant."""
@@ -83,7 +92,7 @@ def known() -> list[str]:
 
 def every() -> list[Target]:
     """All targets in each version that was measured, or as they were read, by name."""
-    return [each for base in _bases() for each in _built_in(base)]
+    return [each for path in _files() for each in targets_in(path, read_text(path))]
 
 
 def load(name: str | Path) -> Target:
@@ -96,51 +105,40 @@ def load(name: str | Path) -> Target:
         UsageError: Nothing has this name or version, or the file cannot be read or is not as it
             should be.
     """
-    path, version = str(name), ""
-    if not path.endswith(".toml") and "@" in path:
-        path, _, version = path.rpartition("@")
-    if path.endswith(".toml"):
-        found = _of_a_user(path, read_text(Path(path)))
-    else:
-        called = ALIASES.get(path.lower(), path.lower())
-        near = chain.from_iterable(map(_built_in, filter(called.startswith, _bases())))
-        found = tuple(each for each in near if each.name == called)
-        if not found:
-            raise UsageError(
-                f"no target is called {path!r}{meant(called, [*known(), *ALIASES])} (onnxpad "
-                "targets lists them; a .toml file of your own tells of another)"
-            )
+    text, version = str(name), ""
+    if not text.endswith(".toml") and "@" in text:
+        text, _, version = text.rpartition("@")
+    called = ALIASES.get(text.lower(), text.lower())
+    files = [file for file in _files() if called.startswith(file.stem)]
+    if is_file := text.endswith(".toml"):
+        called, files = Path(text).stem, [Path(text)]
+    near = [each for file in files for each in targets_in(file, read_text(file))]
+    found = [each for each in near if each.name == called] or near * is_file
+    if not found:
+        raise UsageError(
+            f"no target is called {text!r}{meant(called, [*known(), *ALIASES])} (onnxpad "
+            "targets lists them; a .toml file of your own tells of another)"
+        )
     for each in found:
-        if Version(each.version).has(version.lower()):
+        if not version or Version(each.version).is_meant(version.lower()):
             return each
     told = and_list([each.version for each in found if each.version]) or "none"
-    raise UsageError(f"nothing is known of version {version!r} of {found[0].name}; known: {told}")
+    raise UsageError(f"nothing is known of version {version!r} of {called}; known: {told}")
 
 
-def _bases() -> list[str]:
-    return sorted(path.stem for path in DATA.glob("*.toml") if path.stem != "forms")
+def _files() -> list[Path]:
+    return sorted(path for path in DATA.glob("*.toml") if path.stem != "forms")
 
 
-@cache
-def _built_in(base: str) -> tuple[Target, ...]:
-    """The targets of a file that comes with the package: one object each, whatever names it."""
-    return targets_in(Path(f"{base}.toml"), (DATA / f"{base}.toml").read_text(encoding="utf-8"))
-
-
-@lru_cache(16)
-def _of_a_user(path: str, text: str) -> tuple[Target, ...]:
-    """The targets of a user's file: one object for each content that the file has had lately."""
-    found = targets_in(Path(path), text)
-    return tuple(each for each in found if each.name == Path(path).stem) or found
-
-
+@lru_cache(64)
 def targets_in(path: Path, text: str) -> tuple[Target, ...]:
-    """The targets of a file: each variant in each version, the newest first.
+    """The targets of a file: each variant in each version, the newest first; one object for each.
 
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
     """
-    said = parsed(path, text, File, _mistakes, known=_words())
+    words = (*VERDICTS, *get_args(Spelling), *Form.__struct_fields__)
+    said = parsed(path, text, File, _mistakes, known=words)
     cells = sorted(said.cell, key=lambda cell: not cell.measured)
     return tuple(
         Target(
@@ -157,18 +155,8 @@ def targets_in(path: Path, text: str) -> tuple[Target, ...]:
             spell=said.spell,
             notes=said.notes,
         )
-        for each in _versions(said)
+        for each in said.versions
     )
-
-
-def _versions(said: File) -> list[Version]:
-    """The versions of each variant, the newest first."""
-    tables = said.measured or (Version(said.version),)
-    variants = [each.variant for each in tables]
-    newest = sorted(
-        tables, key=lambda each: [*map(int, re.findall(r"\d+", each.version))], reverse=True
-    )
-    return sorted(newest, key=lambda each: variants.index(each.variant))
 
 
 def _mistakes(said: File) -> Iterator[Problem]:
@@ -177,15 +165,5 @@ def _mistakes(said: File) -> Iterator[Problem]:
     for index, cell in enumerate(said.cell):
         for by in cell.of:
             if not any(each.is_meant(by) for each in known):
-                told = and_list([f"{each.variant}@{each.version}".strip("@") for each in known])
-                yield ("cell", index, "of"), f"no version {by!r} is here, but {told or 'none'}"
-
-
-@cache
-def _words() -> frozenset[str]:
-    """All words of a file, which a wrong one may be meant for."""
-    kinds = [field for kind in (File, Cell, Fact, Version, Form) for field in fields(kind)]
-    words = chain.from_iterable(get_args(field.type) for field in kinds)
-    keys = (field.encode_name for field in kinds)
-    texts = (each for each in words if isinstance(each, str))
-    return frozenset((*keys, *texts, *VERDICTS, *get_args(Spelling), "min", "max"))
+                told = and_list([each.name for each in known if each.name]) or "none"
+                yield ("cell", index, "of"), f"no version {by!r} is here, but {told}"

@@ -416,7 +416,7 @@ class TestWhatIsRefused:
     def test_of_a_pyproject(self) -> None:
         head = "[project]\nname = 'x'\n\n"
         for text, told in (
-            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: there is no key 'styl'"),
+            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: 'styl': there is no"),
             (f"{head}[tool.onnxpad.dims]\n'*' = 'h'", "pyproject.toml:5: '*': --dim 'h' lacks"),
             (f"{head}[tool]\nonnxpad = 3", "pyproject.toml:5: 'onnxpad': "),
             (f"{head}[[tool.onnxpad]]\nstyle = 'pad'", "pyproject.toml:4: 'onnxpad': "),

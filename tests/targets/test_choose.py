@@ -440,8 +440,8 @@ def test_of_opposite_spellings_the_one_named_first_is_heeded(amounts: str) -> No
         result = onnxpad.fix(before, target=targets, dynamic="pad", validate=False)
         again = onnxpad.fix(result.model, target=targets, dynamic="pad", validate=False)
         assert not again.changes
-        (told,) = result.warnings
-        assert told.index(targets[1]) < told.index(f"{targets[0]} is named first")
+        pads = [node for node in result.model.graph.node if node.op_type == "Pad"]
+        assert {len(pad.input) for pad in pads} == {2 if targets[0] == "candle" else 3}
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect"])
