@@ -41,26 +41,18 @@ Spelling = Literal[
 
 
 class Version(Struct, frozen=True, forbid_unknown_fields=True):
-    """A version of a runtime, or of a variant of it."""
+    """A version of a runtime."""
 
     version: str
-    variant: str = ""
     title: str = ""
 
-    @property
-    def name(self) -> str:
-        """As cells name it: `VERSION` or `VARIANT@VERSION`."""
-        return f"{self.variant}@{self.version}".strip("@")
-
     def is_meant(self, by: str) -> bool:
-        """Whether a text names it: by its variant, the first numbers of its version, or both.
+        """Whether a text names it, whole or by its first numbers.
 
-        >>> found = Version("5.0.0", "classic")
-        >>> [found.is_meant(each) for each in ("classic", "classic@5", "5", "classic@4")]
+        >>> [Version("5.0.0").is_meant(each) for each in ("5", "5.0.0", "5.1", "50")]
         [True, True, False, False]
         """
-        by = by.lstrip("@")
-        return f"{self.name}.".startswith((f"{by}.", f"{by}@"))
+        return f"{self.version}.".startswith(f"{by}.")
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,18 +67,9 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     fact: tuple[Fact, ...] = ()
     measured: tuple[Version, ...] = ()
 
-    @property
-    def versions(self) -> list[Version]:
-        """The versions of each variant, the newest first."""
-        tables = self.measured or (Version(self.version),)
-        numbers = {each: [*map(int, re.findall(r"\d+", each.version))] for each in tables}
-        newest = sorted(tables, key=lambda each: numbers[each], reverse=True)
-        variants = [each.variant for each in tables]
-        return sorted(newest, key=lambda each: variants.index(each.variant))
-
 
 def known() -> list[str]:
-    """Names of all targets, one for each variant."""
+    """Names of all targets."""
     return list(dict.fromkeys(each.name for each in every()))
 
 
@@ -99,7 +82,7 @@ def load(name: str | Path) -> Target:
     """A target by its name, or of a file of the user's.
 
     Args:
-        name: `NAME[-VARIANT][@VERSION]` or an alias; or a path that ends in `.toml`.
+        name: `NAME[@VERSION]` or an alias; or a path that ends in `.toml`.
 
     Raises:
         UsageError: Nothing has this name or version, or the file cannot be read or is not as it
@@ -109,30 +92,28 @@ def load(name: str | Path) -> Target:
     if not text.endswith(".toml") and "@" in text:
         text, _, version = text.rpartition("@")
     called = ALIASES.get(text.lower(), text.lower())
-    files = [file for file in _files() if called.startswith(file.stem)]
-    if is_file := text.endswith(".toml"):
-        called, files = Path(text).stem, [Path(text)]
-    near = [each for file in files for each in targets_in(file, read_text(file))]
-    found = [each for each in near if each.name == called] or near * is_file
-    if not found:
+    path = Path(text) if text.endswith(".toml") else DATA / f"{called}.toml"
+    if path.parent == DATA and path not in _files():
         raise UsageError(
             f"no target is called {text!r}{meant(called, [*known(), *ALIASES])} (onnxpad "
             "targets lists them; a .toml file of your own tells of another)"
         )
+    found = targets_in(path, read_text(path))
     for each in found:
-        if not version or Version(each.version).is_meant(version.lower()):
+        if not version or Version(each.version).is_meant(version):
             return each
     told = and_list([each.version for each in found if each.version]) or "none"
-    raise UsageError(f"nothing is known of version {version!r} of {called}; known: {told}")
+    raise UsageError(f"nothing is known of version {version!r} of {text}; known: {told}")
 
 
 def _files() -> list[Path]:
-    return sorted(path for path in DATA.glob("*.toml") if path.stem != "forms")
+    names = sorted(path.stem for path in DATA.glob("*.toml") if path.stem != "forms")
+    return [DATA / f"{name}.toml" for name in names]
 
 
 @lru_cache(64)
 def targets_in(path: Path, text: str) -> tuple[Target, ...]:
-    """The targets of a file: each variant in each version, the newest first; one object for each.
+    """The target of a file in each version, the newest first; one object for each.
 
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
@@ -140,14 +121,16 @@ def targets_in(path: Path, text: str) -> tuple[Target, ...]:
     words = (*VERDICTS, *get_args(Spelling), *Form.__struct_fields__)
     said = parsed(path, text, File, _mistakes, known=words)
     cells = sorted(said.cell, key=lambda cell: not cell.measured)
+    numbers = {each: [*map(int, re.findall(r"\d+", each.version))] for each in said.measured}
+    newest = sorted(said.measured, key=lambda each: numbers[each], reverse=True)
     return tuple(
         Target(
-            name=f"{path.stem}-{each.variant}" if each.variant else path.stem,
+            name=path.stem,
             title=each.title or said.title,
             version=each.version,
             read=said.read,
             cells=tuple(
-                replace(cell, version=cell.version or said.version)
+                replace(cell, version=cell.version or (each if cell.measured else said).version)
                 for cell in cells
                 if not cell.of or any(map(each.is_meant, cell.of))
             ),
@@ -155,7 +138,7 @@ def targets_in(path: Path, text: str) -> tuple[Target, ...]:
             spell=said.spell,
             notes=said.notes,
         )
-        for each in said.versions
+        for each in newest or [Version(said.version)]
     )
 
 
@@ -165,5 +148,5 @@ def _mistakes(said: File) -> Iterator[Problem]:
     for index, cell in enumerate(said.cell):
         for by in cell.of:
             if not any(each.is_meant(by) for each in known):
-                told = and_list([each.name for each in known if each.name]) or "none"
+                told = and_list([each.version for each in known if each.version]) or "none"
                 yield ("cell", index, "of"), f"no version {by!r} is here, but {told}"

@@ -275,9 +275,9 @@ def test_what_comes_to_a_form_is_taken_as_that(name: str, form: Form, verdict: s
 @pytest.mark.parametrize(
     ("name", "op", "taken", "verdict"),
     [
-        ("coreml", "Conv", {1, 2}, "fallback"),
-        ("coreml", "MaxPool", {2}, "fallback"),
-        ("coreml", "AveragePool", {2}, "fallback"),
+        ("coreml-mlprogram", "Conv", {1, 2}, "fallback"),
+        ("coreml-mlprogram", "MaxPool", {2}, "fallback"),
+        ("coreml-mlprogram", "AveragePool", {2}, "fallback"),
         ("nnapi", "Conv", {2}, "fallback"),
         ("nnapi", "MaxPool", {2}, "fallback"),
         ("nnapi", "AveragePool", {2}, "fallback"),

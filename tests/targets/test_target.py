@@ -233,10 +233,7 @@ def test_a_name_that_nothing_has(name: str, meant: str) -> None:
     [
         ('version = "1.2"\n', "9"),
         ("", "9"),
-        (
-            '[[measured]]\nversion = "4"\n[[measured]]\nversion = "5"\nvariant = "fast"\n',
-            "fast@4",
-        ),
+        ('[[measured]]\nversion = "4"\n[[measured]]\nversion = "50"\n', "5"),
     ],
 )
 def test_a_cell_of_a_version_that_the_file_has_none_of(head: str, of: str, tmp_path: Path) -> None:
