@@ -34,12 +34,11 @@ class Driver(Struct, frozen=True):
     version: str
     devices: tuple[str, ...]
     library: bool
-    in_kernel: bool = False
 
     @property
     def present(self) -> bool:
         """Whether there is any trace of it."""
-        return bool(self.version or self.devices or self.library or self.in_kernel)
+        return bool(self.version or self.devices or self.library)
 
 
 class Problem(Struct, frozen=True):

@@ -63,17 +63,17 @@ class Machine:
         """The distributions of onnxruntime's plugins."""
         return tuple(module.replace("_", "-") for module in plugins().values())
 
-    def providers(self) -> tuple[str, ...]:
-        """The execution providers; OnnxpadError says why onnxruntime cannot be imported."""
-        return pool.about(native.available_providers)
+    def runtime(self) -> tuple[tuple[str, ...], str]:
+        """The execution providers, and the CUDA version that onnxruntime is built for, or "".
+
+        Raises:
+            OnnxpadError: It cannot be imported.
+        """
+        return pool.about(native.available_providers), pool.about(native.cuda_version)
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
         return trouble_with(provider)
-
-    def cuda(self) -> str:
-        """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
-        return pool.about(native.cuda_version)
 
     def from_pip(self, file: str) -> str:
         """The path of a library in pip's nvidia packages; empty if they lack it."""
@@ -100,10 +100,6 @@ class Machine:
             return ""
         return done.stdout
 
-    def has_kernel_module(self) -> bool:
-        """Whether Linux has loaded the driver's kernel module."""
-        return Path("/proc/driver/nvidia/version").exists()
-
 
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
@@ -112,7 +108,7 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
-            names, cuda = tried.providers(), tried.cuda()
+            names, cuda = tried.runtime()
     except OnnxpadError as error:
         what = str(error) if wheels else f"{NAME} is not installed"
         cure = f"{_AGAIN} {(wheels or [_best(tried)])[0]}" * (len(wheels) < 2)
@@ -129,8 +125,7 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     )
     rows = [line.split(", ", 1) for line in tried.nvidia_smi().splitlines() if ", " in line]
     library = tried.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
-    devices = tuple(name.strip() for _, name in rows)
-    driver = Driver(rows[0][0] if rows else "", devices, library, tried.has_kernel_module())
+    driver = Driver(rows[0][0] if rows else "", tuple(row[1].strip() for row in rows), library)
     if troubles and (trouble := troubles.get(CPU, f"{NAME} has no {CPU}")):
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):

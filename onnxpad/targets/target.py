@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict, fields, replace
 from onnx.defs import has as has_operator
 
 from onnxpad.errors import meant
@@ -145,8 +145,13 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
         return "inferred" if self.forms else "read" if self.source else "no data"
 
     def covers(self, form: Form, *, exactly: bool = True) -> bool:
-        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
+        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own.
+
+        What is not right of a `Pad` is so of each, also in front of an operator.
+        """
         said = self.when.said
+        if said.get("op") == "Pad" != form.op and form.pad and self.verdict != "right":
+            form = replace(form, op="Pad", domain="", rank=form.rank + 2)
         if form.domain and "op" in said and "domain" not in said:
             return False
         when = {**USUAL, **said} if self.exact else said

@@ -42,7 +42,6 @@ class Fake(Machine):
     pip: frozenset[str] = ALL
     loaded: frozenset[str] = frozenset({"libcuda.so.1"})
     smi: str = "590.44.01, NVIDIA H200\n"
-    module: bool = True
 
     def platform(self) -> tuple[str, str]:
         return self.system
@@ -59,16 +58,13 @@ class Fake(Machine):
     def plugins(self) -> tuple[str, ...]:
         return ()
 
-    def providers(self) -> tuple[str, ...]:
+    def runtime(self) -> tuple[tuple[str, ...], str]:
         if isinstance(self.compiled, ProviderError):
             raise self.compiled
-        return self.compiled
+        return self.compiled, self.built_for
 
     def trouble_with(self, provider: str) -> str:
         return self.troubles.get(provider, "")
-
-    def cuda(self) -> str:
-        return self.built_for
 
     def from_pip(self, file: str) -> str:
         return f"/site/nvidia/lib/{file}" if file in self.pip else ""
@@ -79,12 +75,9 @@ class Fake(Machine):
     def nvidia_smi(self) -> str:
         return self.smi
 
-    def has_kernel_module(self) -> bool:
-        return self.module
-
 
 FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
-NO_DEVICE = {"smi": "", "module": False, "loaded": frozenset[str]()}
+NO_DEVICE = {"smi": "", "loaded": frozenset[str]()}
 
 
 def only(found: Diagnosis) -> Problem:
@@ -178,9 +171,9 @@ def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
             id="CPU wheel",
         ),
         pytest.param(
-            Fake(troubles=FAILS, smi="", loaded=frozenset()),
+            Fake(troubles=FAILS, loaded=frozenset()),
             "--gpus all",
-            id="container without devices",
+            id="a library that does not load",
         ),
         pytest.param(Fake(troubles=FAILS), "nvidia-smi", id="old driver"),
     ],
@@ -212,14 +205,9 @@ def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
     assert found.libraries == ()
 
 
-def test_the_driver_is_known_from_the_kernel_alone() -> None:
-    driver = examine(Fake(smi="", loaded=frozenset())).driver
-    assert (driver.version, driver.devices, driver.present) == ("", (), True)
-
-
 def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
     class Strict(Fake):
-        def providers(self) -> tuple[str, ...]:
+        def runtime(self) -> tuple[tuple[str, ...], str]:
             raise AssertionError
 
     assert examine(Strict(errors={"numpy": "ImportError: no"})).providers == ()

@@ -456,6 +456,39 @@ def test_a_pad_with_axes_keeps_its_empty_fill(mode: str, target: Any) -> None:
 
 
 @each_row(
+    ("when", "is_about"),
+    [
+        ('op = "Pad"', True),
+        ('op = "Pad", rank = { min = 4 }', True),
+        ('op = "Pad", rank = 2', False),
+        ('op = "Pad", producer = "me", fill = ["zero", "absent"]', True),
+    ],
+)
+def test_a_pad_is_a_pad_wherever_it_stands(when: str, is_about: bool, target: Any) -> None:
+    texts = (f"y = Conv <{UPPER}, {S2}> (x, w)", "z = Pad (x, p) y = Conv (z, w)", "y = Pad (x, p)")
+    uneven = 'op = "Conv", pads = ["end", "begin", "mixed"] -> rejected'
+    written = []
+    for text in texts:
+        before = model(text)
+        before.producer_name = "me"
+        npu = [target(f"{when} -> rejected", *each) for each in ((uneven,), ())]
+        result = onnxpad.fix(before, target=npu[text != texts[0]], validate=False)
+        written.append(nodes(result.model)[0][:3])
+        findings = onnxpad.check(before, target=npu[1]).findings
+        assert bool(findings) == (is_about and text != texts[0])
+    assert written == (["Con", "Con", "Pad"] if is_about else ["Pad"] * 3)
+
+
+def test_cells_about_an_operator_and_its_pad_are_heeded_both(target: Any) -> None:
+    text = "z = Pad (x, p) y = Conv (z, w)"
+    pad = 'op = "Pad" -> right'
+    for cells in ((pad, 'op = "Conv" -> wrong'), ('op = "Conv", pad = "constant" -> wrong', pad)):
+        assert codes(onnxpad.check(model(text), target=target(*cells))) == ["PAD703"]
+    fused = target('op = "Conv", pad = "constant" -> right', 'op = "Pad" -> rejected')
+    assert not onnxpad.check(model(text), target=fused).findings
+
+
+@each_row(
     ("text", "inputs", "name"),
     [
         (f"y = MaxPool <{K3}, {S2}> (z)", X, "x2paddle"),

@@ -17,16 +17,14 @@ from onnxpad.report.text import shown
 from onnxpad.targets.target import VERDICTS, Cell, Range, Said, Target, admitted, forms, sites
 
 _ROLES = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
-"""The role of each verdict that has one."""
 
 
 def words_of(cell: Cell) -> str:
     """The forms that a cell is about, as a target's file writes them.
 
     >>> from onnxpad.targets.target import When
-    >>> when = When(op=("Conv", "MaxPool"), stride=Range(least=2), raw=True)
-    >>> words_of(Cell(verdict="unknown", when=when))
-    'op Conv or MaxPool, stride from 2, raw true'
+    >>> words_of(Cell(verdict="unknown", when=When(op=("Conv", "Pad"), rank=Range(2), raw=True)))
+    'op Conv or Pad, rank from 2, raw true'
     """
     told = [f"{name} {_values(said)}" for name, said in cell.when.said.items()]
     told += [f"like {shown(' or '.join(cell.like))}"] * bool(cell.like)
@@ -48,15 +46,15 @@ def targets_document(targets: Iterable[Target]) -> Document:
     for target in targets:
         found = target.standing
         how = f"{found.models} runs" if found.models else "source"
-        numbers = (f"{found.given}/{found.forms}", f"{found.best}/{found.forms}")
+        numbers = f"{found.given}/{found.forms}", f"{found.best}/{found.forms}"
         rows.append((shown(target.full_name), how, *numbers, shown(target.title)))
     ends = (
         "as given, best: forms of padding that are right as they are, and in the best writing",
         "onnxpad targets NAME tells of one, with -v all that is known of it",
         "fix, check and show take --target",
     )
-    heads = ("target", "known by", "as given", "best", "title")
-    return Document("targets", "targets", [Group("", [Table(heads, rows)]), Group("", ends)])
+    table = Table(("target", "known by", "as given", "best", "title"), rows)
+    return Document("targets", "targets", [Group("", [table]), Group("", ends)])
 
 
 def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
@@ -78,13 +76,11 @@ def _summary(name: str, target: Target) -> Group:
         right = sum(cell.verdict == "right" for cell in cells)
         note = "" if worst.verdict == "right" else shown(worst.note) or words_of(worst)
         told = _verdict(worst.verdict), shorten(note, 30, placeholder="...")
-        rows.append((_title(topic), f"{right}/{len(cells)}", *told))
-    ends = [
-        f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}",
-        f"all that is known: onnxpad targets {shlex.quote(name)} -v",
-    ]
-    heads = ("topic", "right", "or else", "")
-    return Group("", [*_head(target), Table(heads, rows), *(f"  {each}" for each in ends)])
+        rows.append((topic.replace("_", " "), f"{right}/{len(cells)}", *told))
+    write = f"  write it so: onnxpad fix MODEL --target {shlex.quote(name)}"
+    tell = f"  all that is known: onnxpad targets {shlex.quote(name)} -v"
+    topics = Table(("topic", "right", "or else", ""), rows)
+    return Group("", [*_head(target), topics, write, tell])
 
 
 def _in_full(target: Target) -> Iterator[Group]:
@@ -96,7 +92,7 @@ def _in_full(target: Target) -> Iterator[Group]:
     for cell in target.cells:
         topics.setdefault(cell.about[0] if cell.about else "other", []).append(cell)
     for topic, cells in topics.items():
-        yield Group(_title(topic), [line for each in cells for line in _cell(each)])
+        yield Group(topic.replace("_", " "), [line for each in cells for line in _cell(each)])
     if target.facts:
         facts = [f"  {shown(each.text)} ({shown(each.source)})" for each in target.facts]
         yield Group("What no form can tell", facts)
@@ -106,22 +102,17 @@ def _head(target: Target) -> Iterator[str]:
     yield f"{marked(shown(target.full_name), 'strong')}  {shown(target.title)}"
     found, measured = target.standing, sum(cell.measured for cell in target.cells)
     yield f"  {found.given} of {counted(found.forms, 'form')} right as given, {found.best} at best"
-    cells = counted(len(target.cells), "cell")
-    yield f"  {measured} of {cells} measured, the others read or inferred"
+    yield f"  {measured} of {len(target.cells)} cells measured, the others read or inferred"
 
 
 def _cell(cell: Cell) -> Iterator[str]:
     words = words_of(cell)
-    note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
-    advice = f"; give {cell.advice}" if cell.advice else ""
+    note = f": {shown(cell.note)}" * (cell.note not in {"", words})
+    advice = f"; give {cell.advice}" * bool(cell.advice)
     yield f"  {_verdict(cell.verdict)}  {words}{note}{advice}"
     models = f"from {and_list(cell.forms)}" if cell.forms else ""
     source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
     yield f"            {marked(source, 'faint')}"
-
-
-def _title(topic: str) -> str:
-    return topic.replace("_", " ")
 
 
 def _verdict(verdict: str) -> str:
