@@ -133,19 +133,22 @@ def choose(run: Run) -> Choice:
     for without in ("no_empty_fill", "no_guard"):  # what protects a `Pad` is a form like any other
         if any(each.fill == "empty" or each.auto_pad == "VALID" for each in last.values()):
             wants = trials.wants
-            trials.wants = less = {name: _unguarded(way, without) for name, way in wants.items()}
+            trials.wants = less = {
+                name: replace(way, spelling=way.spelling - _UNGUARDED | {without})
+                for name, way in wants.items()
+            }
             forms = trials.written()
             mended = [each for each in groups if each.untaken(forms) < each.untaken(last)]
             names = chain.from_iterable(each.names for each in mended)
             trials.wants = wants | {name: less[name] for name in names}
             last = trials.written()
     run.write_each(trials.wants, _passes(run.options))
-    written = [_found(last, each.keys) for each in given]
+    targets = trials.targets
     fates = [
-        (each, answers_to(each.form, trials.targets), answers_to(now, trials.targets))
-        for each, now in zip(given, written, strict=True)
+        (each, answers_to(each.form, targets), answers_to(_found(last, each.keys), targets))
+        for each in given
     ]
-    return Choice(trials.targets, fates)
+    return Choice(targets, fates)
 
 
 class _Trials:
@@ -183,9 +186,8 @@ class _Trials:
             joined = [*chain.from_iterable(near.values()), each]
             groups |= dict.fromkeys(_names(joined), joined)
         self.wants = dict.fromkeys(groups, _AS_IT_CAME) | self.wants
-        return [
-            _Group(each, self) for each in {id(each): each for each in groups.values()}.values()
-        ]
+        distinct = {id(each): each for each in groups.values()}.values()
+        return [_Group(each, self) for each in distinct]
 
     def read(self, usual: Wanted | None = None) -> list[Placed]:
         """The forms of the model, edited so that all is written as is wanted, or in one way."""
@@ -264,10 +266,6 @@ def _names(found: Iterable[Placed]) -> Iterator[str]:
         for node in (placed.node, *placed.nodes):
             named = filter(None, (each.name for each in node.outputs))
             yield from map(placed.context.graph.unique, named)
-
-
-def _unguarded(wanted: Wanted, without: str) -> Wanted:
-    return replace(wanted, spelling=wanted.spelling - _UNGUARDED | {without})
 
 
 def _asked(options: Options) -> dict[str, Any]:

@@ -275,31 +275,22 @@ def _of_pads(
     read = [pad for node in nodes if isinstance(pad := context.pad(node), PadOp)]
     between = [str(node.op) for node in front.pads[0][1:] if not is_pad(graph, node)]
     later = graph.opset >= 11
-    amounts = [node.inputs[1] for node in nodes] if later else []
+    given = [[each for each in node.inputs[1:4] if each.name] for node in nodes if later]
+    amounts = [each for tensors in given for each in tensors[:1]]
+    constants = [graph.constant(each) is not None for each in chain(*given)]
+    nodes_give = any(each.producer is not None for each in chain(*given))
+    source = "constant-node" if nodes_give else "constant"
     return {
-        "pad": max((_source(context, node) for node in nodes), key=SOURCES.index),
+        "pad": source if all(constants) else "computed",
         "mode": min({pad.mode for pad in read} - {"constant"}, default="constant"),
         "outer": _side(numbers_of(front.amounts)),
         "negative": any(min(pair) < 0 for pad in read for pair in pad.constant_amounts or ()),
         "beyond": is_padded(others),
         "fill": _fill(context, nodes[0]),
         "axes": later and any(node.operand(3) is not None for node in nodes),
-        "raw": any(graph.constant(each) is not None and graph.is_raw(each) for each in amounts),
+        "raw": any(graph.is_raw(each) for each in amounts if graph.constant(each) is not None),
         "between": "+".join(each for each in between if each not in {op, "Identity"}),
     }
-
-
-SOURCES = ("constant", "constant-node", "computed")
-"""How the amounts of a `Pad` are given."""
-
-
-def _source(context: Context, node: Node) -> str:
-    if context.graph.opset < 11:
-        return "constant"
-    tensors = [each for each in node.inputs[1:4] if each.name]
-    if any(context.graph.constant(each) is None for each in tensors):
-        return "computed"
-    return "constant-node" if any(each.producer is not None for each in tensors) else "constant"
 
 
 def _fill(context: Context, node: Node) -> str:
