@@ -9,6 +9,7 @@ import importlib.util
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from onnxpad import __version__
@@ -24,13 +25,8 @@ INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
 _NO_CUDA = "no provider"
 
-_IMPORTED = {
-    "numpy": "numpy",
-    "protobuf": "google.protobuf",
-    "onnx": "onnx",
-    "onnx-graphsurgeon": "onnx_graphsurgeon",
-}
-"""Distributions that onnxpad requires, with their modules; each after those it needs itself."""
+_IMPORTED = ("numpy", "protobuf", "onnx", "onnx-graphsurgeon")
+"""Distributions that onnxpad requires, each after those that it needs itself."""
 
 
 class Machine:
@@ -42,10 +38,9 @@ class Machine:
 
     def version(self, distribution: str) -> str:
         """Version of an installed distribution; empty if it is not installed."""
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return ""
+        return ""
 
     def owners(self, module: str) -> tuple[str, ...]:
         """The distributions that own the folder of a module, sorted."""
@@ -58,10 +53,6 @@ class Machine:
         except Exception as error:  # mismatched versions fail with errors of any kind
             return " ".join(f"{type(error).__name__}: {error}".split())
         return ""
-
-    def plugins(self) -> tuple[str, ...]:
-        """The distributions of onnxruntime's plugins."""
-        return tuple(module.replace("_", "-") for module in plugins().values())
 
     def runtime(self) -> tuple[tuple[str, ...], str]:
         """The execution providers, and the CUDA version that onnxruntime is built for, or "".
@@ -85,37 +76,35 @@ class Machine:
 
     def loads(self, file: str) -> bool:
         """Whether the system's loader finds a library and its own dependencies."""
-        try:
-            ctypes.CDLL(file)
-        except OSError:
-            return False
-        return True
+        with suppress(OSError):
+            return bool(ctypes.CDLL(file))
+        return False
 
     def nvidia_smi(self) -> str:
         """A line `version, name` for each device; empty without nvidia-smi or a driver."""
         query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
-        try:
-            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
-        except (OSError, subprocess.SubprocessError):
-            return ""
-        return done.stdout
+        with suppress(OSError, subprocess.SubprocessError):
+            return subprocess.check_output(query, stderr=subprocess.DEVNULL, text=True, timeout=20)
+        return ""
 
 
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     tried = machine or Machine()
     (system, architecture), wheels = tried.platform(), tried.owners(NAME)
+    has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
+    best = f"{NAME}-gpu" if has_gpu_wheel else NAME
     problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
             names, cuda = tried.runtime()
     except OnnxpadError as error:
         what = str(error) if wheels else f"{NAME} is not installed"
-        cure = f"{_AGAIN} {(wheels or [_best(tried)])[0]}" * (len(wheels) < 2)
+        cure = f"{_AGAIN} {(wheels or [best])[0]}" * (len(wheels) < 2)
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
         what = f"{and_list(wheels)} are installed in one folder, where each overwrites the others"
-        keep = _best(tried) if _best(tried) in wheels else wheels[0]
+        keep = best if best in wheels else wheels[0]
         cure = f"pip uninstall -y {' '.join(wheels)} && pip install {keep}"
         problems.insert(0, Problem(what, cure, broken=True))
     troubles = {name: tried.trouble_with(name) for name in names}
@@ -130,7 +119,8 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
         problems.append(_of_cuda(trouble, " ".join(wheels), driver, libraries, cuda))
-    installed = (*_IMPORTED, *(wheels or (NAME,)), *tried.plugins())
+    others = (module.replace("_", "-") for module in plugins().values())
+    installed = (*_IMPORTED, *(wheels or (NAME,)), *others)
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",
@@ -146,14 +136,9 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     )
 
 
-def _best(machine: Machine) -> str:
-    """The wheel of onnxruntime for a machine."""
-    has_gpu_wheel = machine.platform() in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    return f"{NAME}-gpu" if has_gpu_wheel else NAME
-
-
 def _of_packages(machine: Machine) -> Iterator[Problem]:
-    for name, module in _IMPORTED.items():
+    for name in _IMPORTED:
+        module = "google.protobuf" if name == "protobuf" else name.replace("-", "_")
         if not machine.version(name):
             yield Problem(f"{name} is not installed", f"pip install {name}", broken=True)
         elif error := machine.import_error(module):

@@ -55,9 +55,6 @@ class Fake(Machine):
     def import_error(self, module: str) -> str:
         return self.errors.get(module, "")
 
-    def plugins(self) -> tuple[str, ...]:
-        return ()
-
     def runtime(self) -> tuple[tuple[str, ...], str]:
         if isinstance(self.compiled, ProviderError):
             raise self.compiled
