@@ -56,7 +56,7 @@ def show(
         shapes: Sizes of inputs, as for `fix`.
         dims: Sizes of dimensions, as for `fix`.
         trust: As for `fix`.
-        target: Runtimes, as for `fix`; each site is told as these take it.
+        target: Runtimes, as for `fix`; a site has the findings about what these do not take.
 
     Returns:
         The sites, in the order of the graph.
