@@ -42,9 +42,9 @@ REPORTS = ("PAD601",)
 LATER = {
     "PAD601": "onnxpad.frameworks.fitting.reports.ReportConvention",
     "PAD702": "onnxpad.passes.spell_padding.SpellPadding",
-    "PAD703": "onnxpad.targets.findings.ReportWrong",
-    "PAD704": "onnxpad.targets.findings.ReportRejected",
-    "PAD705": "onnxpad.targets.findings.ReportFallback",
-    "PAD706": "onnxpad.targets.findings.ReportUnknown",
+    "PAD703": "onnxpad.targets.findings.WRONG",
+    "PAD704": "onnxpad.targets.findings.REJECTED",
+    "PAD705": "onnxpad.targets.findings.FALLBACK",
+    "PAD706": "onnxpad.targets.findings.UNKNOWN",
 }
 """Passes and reports that stand above the others, or are seldom asked for, by code."""

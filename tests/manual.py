@@ -26,8 +26,8 @@ import typer
 
 import onnxpad
 from onnxpad.cli import COMMANDS, app
-from onnxpad.targets.known_targets import Standing, every, standing
-from onnxpad.targets.target import Target
+from onnxpad.targets.known_targets import every
+from onnxpad.targets.target import Standing, Target
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
@@ -81,7 +81,7 @@ def targets_text() -> str:
         f"| `{target.full_name}` | {target.title} | {_known_by(target, found)} "
         f"| {found.given} of {found.forms} | {found.best} of {found.forms} |\n"
         for target in every()
-        for found in [standing(target)]
+        for found in [target.standing]
     ]
     heads = "| target | | known by | right as given | by the best writing |\n"
     return f"\n{heads}| --- | --- | --- | --- | --- |\n{''.join(rows)}\n"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from onnxpad.api import Paged, kinds
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
@@ -51,7 +49,7 @@ def show(
         shapes: Sizes of inputs, as for `fix`.
         dims: Sizes of dimensions, as for `fix`.
         trust: As for `fix`.
-        target: Runtimes, as for `fix`; each site is told as these take it.
+        target: Runtimes, as for `fix`; a site has the findings about what these do not take.
 
     Returns:
         The sites, in the order of the graph.
@@ -62,7 +60,6 @@ def show(
     """
     names = (node,) if isinstance(node, str) else tuple(node)
     source, _ = kinds.source_of(model, "show")
-    fates: dict[tuple[str, str], tuple[str, str]] = {}
     fitted: dict[int, Padded] = {}
     findings, problem = list[Finding](), ""
 
@@ -77,17 +74,13 @@ def show(
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
         try:
-            told = _at_targets(run, fates) if options.is_for_targets else ()
+            told = _at_targets(run) if options.is_for_targets else ()
             findings = [*run.find(conventions), *told]
         except ModelError as error:
             problem = str(error)
         about_padding = [each for each in findings if each.code not in REPORTS]
         try:
-            sites = [
-                replace(each, taken=taken, known_by=known_by)
-                for each in sites_in(run.analysed(), about_padding, fitted)
-                for taken, known_by in [fates.get((each.node, each.op_type), ("", ""))]
-            ]
+            sites = sites_in(run.analysed(), about_padding, fitted)
         except ModelError as error:
             sites, problem = list(written_sites(graph)), str(error)
     warning = f"check cannot read the model, so nothing is said of fix: {problem}"
@@ -106,13 +99,9 @@ def show(
     )
 
 
-def _at_targets(run: Run, fates: dict[tuple[str, str], tuple[str, str]]) -> Iterator[Finding]:
-    """The findings about targets; the fate of each padding goes into `fates`, by its node."""
+def _at_targets(run: Run) -> Iterator[Finding]:
+    """The findings about padding that targets do not take."""
     from onnxpad.targets.choose import choose
     from onnxpad.targets.findings import findings_before
 
-    choice = choose(run)
-    for site in choice.sites:
-        node = site.placed.node
-        fates[site.placed.context.label(node), str(node.op)] = site.mark, site.known_by
-    return findings_before(choice)
+    return findings_before(choose(run))

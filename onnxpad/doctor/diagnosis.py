@@ -21,10 +21,7 @@ class Provider(Struct, frozen=True):
 
 
 class Library(Struct, frozen=True):
-    """A library of CUDA or cuDNN, such as `cublas` in `libcublas.so.13`.
-
-    Its place is the path at which pip installed it, `system`, or empty if it is missing.
-    """
+    """A library of CUDA or cuDNN: where pip installed it, `system`, or empty if it is missing."""
 
     name: str
     file: str

@@ -7,9 +7,9 @@ import importlib
 import importlib.metadata
 import importlib.util
 import platform
-import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from onnxpad import __version__
@@ -25,13 +25,8 @@ INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 _AGAIN = "pip install --force-reinstall"
 _NO_CUDA = "no provider"
 
-_IMPORTED = {
-    "numpy": "numpy",
-    "protobuf": "google.protobuf",
-    "onnx": "onnx",
-    "onnx-graphsurgeon": "onnx_graphsurgeon",
-}
-"""Distributions that onnxpad requires, with their modules; each after those it needs itself."""
+_IMPORTED = ("numpy", "protobuf", "onnx", "onnx-graphsurgeon")
+"""Distributions that onnxpad requires, each after those that it needs itself."""
 
 
 class Machine:
@@ -43,10 +38,9 @@ class Machine:
 
     def version(self, distribution: str) -> str:
         """Version of an installed distribution; empty if it is not installed."""
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return ""
+        return ""
 
     def owners(self, module: str) -> tuple[str, ...]:
         """The distributions that own the folder of a module, sorted."""
@@ -60,21 +54,17 @@ class Machine:
             return " ".join(f"{type(error).__name__}: {error}".split())
         return ""
 
-    def plugins(self) -> tuple[str, ...]:
-        """The distributions of onnxruntime's plugins."""
-        return tuple(module.replace("_", "-") for module in plugins().values())
+    def runtime(self) -> tuple[tuple[str, ...], str]:
+        """The execution providers, and the CUDA version that onnxruntime is built for, or "".
 
-    def providers(self) -> tuple[str, ...]:
-        """The execution providers; OnnxpadError says why onnxruntime cannot be imported."""
-        return pool.about(native.available_providers)
+        Raises:
+            OnnxpadError: It cannot be imported.
+        """
+        return pool.about(native.available_providers), pool.about(native.cuda_version)
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
         return trouble_with(provider)
-
-    def cuda(self) -> str:
-        """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
-        return pool.about(native.cuda_version)
 
     def from_pip(self, file: str) -> str:
         """The path of a library in pip's nvidia packages; empty if they lack it."""
@@ -86,46 +76,31 @@ class Machine:
 
     def loads(self, file: str) -> bool:
         """Whether the system's loader finds a library and its own dependencies."""
-        try:
-            ctypes.CDLL(file)
-        except OSError:
-            return False
-        return True
+        with suppress(OSError):
+            return bool(ctypes.CDLL(file))
+        return False
 
     def nvidia_smi(self) -> str:
         """A line `version, name` for each device; empty without nvidia-smi or a driver."""
         query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
-        try:
-            return subprocess.run(
-                query, capture_output=True, text=True, timeout=20, check=True
-            ).stdout
-        except (OSError, subprocess.SubprocessError):
-            return ""
-
-    def kernel_module(self) -> str:
-        """Linux's description of the driver's kernel module; empty if there is none."""
-        try:
-            return Path("/proc/driver/nvidia/version").read_text(errors="replace")
-        except OSError:
-            return ""
+        with suppress(OSError, subprocess.SubprocessError):
+            return subprocess.check_output(query, stderr=subprocess.DEVNULL, text=True, timeout=20)
+        return ""
 
 
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     tried = machine or Machine()
-    system, architecture = tried.platform()
-    wheels = tried.owners(NAME)
+    (system, architecture), wheels = tried.platform(), tried.owners(NAME)
     has_gpu_wheel = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
     best = f"{NAME}-gpu" if has_gpu_wheel else NAME
-    problems = [*_of_packages(tried)]
-    names: tuple[str, ...] = ()
-    cuda = ""
+    problems, names, cuda = [*_of_packages(tried)], tuple[str, ...](), ""
     try:
         if not problems:
-            names, cuda = tried.providers(), tried.cuda()
+            names, cuda = tried.runtime()
     except OnnxpadError as error:
         what = str(error) if wheels else f"{NAME} is not installed"
-        cure = "" if len(wheels) > 1 else f"{_AGAIN} {(wheels or [best])[0]}"
+        cure = f"{_AGAIN} {(wheels or [best])[0]}" * (len(wheels) < 2)
         problems.append(Problem(what, cure, broken=True))
     if len(wheels) > 1:
         what = f"{and_list(wheels)} are installed in one folder, where each overwrites the others"
@@ -133,16 +108,19 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         cure = f"pip uninstall -y {' '.join(wheels)} && pip install {keep}"
         problems.insert(0, Problem(what, cure, broken=True))
     troubles = {name: tried.trouble_with(name) for name in names}
-    driver = _driver(tried, system)
-    places = {
-        file: tried.from_pip(file) or ("system" if tried.loads(file) else "")
-        for file in needed(cuda, system).values()
-    }
+    libraries = tuple(
+        Library(name, file, tried.from_pip(file) or "system" * tried.loads(file))
+        for name, file in needed(cuda, system).items()
+    )
+    rows = [line.split(", ", 1) for line in tried.nvidia_smi().splitlines() if ", " in line]
+    library = tried.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
+    driver = Driver(rows[0][0] if rows else "", tuple(row[1].strip() for row in rows), library)
     if troubles and (trouble := troubles.get(CPU, f"{NAME} has no {CPU}")):
         problems.append(Problem(trouble, f"{_AGAIN} {' '.join(wheels)}", broken=True))
     if troubles and driver.present and (trouble := troubles.get(CUDA, _NO_CUDA)):
-        problems.append(_of_cuda(trouble, " ".join(wheels), driver, places, cuda))
-    installed = (*_IMPORTED, *(wheels or (NAME,)), *tried.plugins())
+        problems.append(_of_cuda(trouble, " ".join(wheels), driver, libraries, cuda))
+    others = (module.replace("_", "-") for module in plugins().values())
+    installed = (*_IMPORTED, *(wheels or (NAME,)), *others)
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",
@@ -152,16 +130,15 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         ),
         providers=tuple(Provider(name, not why, why) for name, why in troubles.items()),
         cuda=cuda,
-        libraries=tuple(
-            Library(name, file, places[file]) for name, file in needed(cuda, system).items()
-        ),
+        libraries=libraries,
         driver=driver,
         problems=tuple(sorted(problems, key=lambda problem: not problem.broken)),
     )
 
 
 def _of_packages(machine: Machine) -> Iterator[Problem]:
-    for name, module in _IMPORTED.items():
+    for name in _IMPORTED:
+        module = "google.protobuf" if name == "protobuf" else name.replace("-", "_")
         if not machine.version(name):
             yield Problem(f"{name} is not installed", f"pip install {name}", broken=True)
         elif error := machine.import_error(module):
@@ -169,10 +146,10 @@ def _of_packages(machine: Machine) -> Iterator[Problem]:
 
 
 def _of_cuda(
-    trouble: str, wheels: str, driver: Driver, places: Mapping[str, str], cuda: str
+    trouble: str, wheels: str, driver: Driver, libraries: Sequence[Library], cuda: str
 ) -> Problem:
     """Why CUDA does not run although there is a driver."""
-    missing = [file for file, place in places.items() if not place]
+    missing = ", ".join(each.file for each in libraries if not each.place)
     if trouble == _NO_CUDA:
         what = f"there is an NVIDIA driver, but {wheels} is built without CUDA"
         cure = f"pip uninstall -y {wheels} && {INSTALL_CUDA}"
@@ -180,19 +157,11 @@ def _of_cuda(
         what = "there is an NVIDIA driver, but its library does not load"
         cure = "start a container with its devices (docker run --gpus all); else reinstall it"
     elif missing:
-        what, cure = f"CUDA does not run: {', '.join(missing)} not found", INSTALL_CUDA
+        what, cure = f"CUDA does not run: {missing} not found", INSTALL_CUDA
     else:
         what = f"CUDA does not run though all its libraries are here: {trouble}"
         cure = f"check with nvidia-smi that the driver supports CUDA {cuda} and lists a device"
     return Problem(what, cure, broken=False)
-
-
-def _driver(machine: Machine, system: str) -> Driver:
-    rows = [line.split(", ", 1) for line in machine.nvidia_smi().splitlines() if ", " in line]
-    module = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)", machine.kernel_module())
-    version = rows[0][0] if rows else module[1] if module else ""
-    library = machine.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
-    return Driver(version, tuple(name.strip() for _, name in rows), library)
 
 
 def needed(cuda: str, system: str) -> dict[str, str]:
@@ -203,8 +172,7 @@ def needed(cuda: str, system: str) -> dict[str, str]:
     >>> needed("12.8", "Linux")["cufft"], needed("13.0", "Windows")["cudnn"]
     ('libcufft.so.11', 'cudnn64_9.dll')
     """
-    number = re.match(r"\d+", cuda)
-    major = int(number[0]) if number else 0
+    major = int(cuda.partition(".")[0] or 0)
     if major < 12:
         return {}
     versions = {"cudart": major, "cublasLt": major, "cublas": major, "cufft": major - 1}

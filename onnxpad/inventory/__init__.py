@@ -131,8 +131,6 @@ class PaddingSite(Struct, frozen=True):
     problem: str = ""
     names: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
-    taken: str = ""
-    known_by: str = ""
 
     def read(self, attribute: str, other: Any = None) -> Any:
         """What was read of the operator's attribute; `other` where it has none."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
     from onnxpad.inventory import PaddingSite
-    from onnxpad.targets.known_targets import Standing
     from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
@@ -43,7 +42,7 @@ class RulePages(Struct, frozen=True):
 
 
 class TargetList(Struct, frozen=True):
-    """The result of `targets`, of those asked for by name with cells, runs and facts."""
+    """The result of `targets`, of those asked for by name with cells and facts."""
 
     found: Sequence[Target]
     in_full: bool
@@ -108,7 +107,7 @@ VIEWS: Mapping[str, str] = {
     "PaddingSite": "node op_type domain scope kind written pads own_pads axes "
     "kernel=windows.kernel# stride=windows.stride dilation=windows.dilation auto_pad ceil_mode "
     "count_include_pad output_padding output_shape outer tensor? path readers conventions "
-    "convention? findings fixable stays problem? advice ~taken? ~known_by?",
+    "convention? findings fixable stays problem? advice",
     "AxisPadding": "axis name begin=pair.0# end=pair.1# size=extent# extent=told_size formula?",
     "ExplainReport": "model=about.model? node=about.node padded=about.padded? own op size "
     "kernel=windows.kernel stride=windows.stride dilation=windows.dilation "
@@ -120,7 +119,7 @@ VIEWS: Mapping[str, str] = {
     "Diagnosis": "ok ...",
     "RulePages": "rules reasons ~words?",
     "TargetList": "targets=found",
-    "Target": "name title version measured read *standing spell notes ~cells ~runs ~facts",
+    "Target": "name title version measured read *standing spell notes ~cells ~facts",
     "Cell": "... when known_by - when exact of",
     "Failed": "error.kind=kind error.message=message",
 }
@@ -206,17 +205,11 @@ def _outer(site: PaddingSite) -> list[dict[str, object]]:
     return [one(pad) for pad in ((site,) if site.kind == "pad" else site.outer)]
 
 
-def _standing(target: Target) -> Standing:
-    from onnxpad.targets.known_targets import standing
-
-    return standing(target)
-
-
 def _when(cell: Cell) -> dict[str, object]:
     """The conditions of a cell, as in a file but for single values, which are lists too."""
     from onnxpad.targets.target import admitted
 
-    return {name: to_builtins(admitted(said)) for name, said in cell.when.items()}
+    return {name: to_builtins(admitted(said)) for name, said in cell.when.said.items()}
 
 
 def _files(report: CheckReport) -> list[dict[str, object]]:
@@ -234,7 +227,7 @@ def _summary(report: CheckReport) -> dict[str, int]:
 
 
 def _targets(known: TargetList) -> list[dict[str, object]]:
-    long = () if known.in_full else ("cells", "runs", "facts")
+    long = () if known.in_full else ("cells", "facts")
     found = [_fields(each) for each in known.found]
     return [{key: each[key] for key in each if key not in long} for each in found]
 
@@ -268,7 +261,6 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
     "ExplainReport.reach": (dict[str, object] | None, _reach),
     "ExplainReport.about": (dict[str, dict[str, object]], _about),
     "TargetList.targets": (None, _targets),
-    "Target.standing": ("Standing", _standing),
     "Cell.when": (dict[str, object], _when),
 }
 """What is computed, by record and key: its type (its name, or None for the path's), and how."""

@@ -20,7 +20,7 @@ from onnxpad.frameworks.repadding.results import Difference, Matching
 from onnxpad.inventory import PaddingSite
 from onnxpad.report import FixReport
 from onnxpad.report.json import COMMANDS, SCHEMA, RulePages, keys_of
-from onnxpad.targets.known_targets import Standing
+from onnxpad.targets.target import Standing
 from onnxpad.validation.result import Validation
 
 _KNOWN = (PaddingSite, Diagnosis, Survey, ExplainReport, Reach, Difference, Matching, Standing)

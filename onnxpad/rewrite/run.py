@@ -79,7 +79,6 @@ class Run:
         decided_model: The model that they leave, serialised; None without any.
         limits: The limits of the open sizes before the last `rewrite`, by name.
         barred: The rewrites not to make, also in another run on the result.
-        remarks: What the targets contradict one another in, a line each.
         left: The graphs of the model as the passes left them, the main graph first.
     """
 
@@ -117,7 +116,6 @@ class Run:
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
         self.barred: Barred = {}
-        self.remarks: tuple[str, ...] = ()
         self._passes = every_pass() if passes is None else passes
         self._progress = progress
         self._start = graph.mark()
@@ -243,8 +241,8 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why sizes in the metadata cannot be used, in one line; what targets contradict in."""
-        return (*self._recorded.warnings, *self.remarks)
+        """Why sizes in the metadata cannot be used, in one line."""
+        return self._recorded.warnings
 
     @property
     def made(self) -> list[Made]:

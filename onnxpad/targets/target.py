@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Literal, get_args
+from fnmatch import filter as fitting
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta, Struct, field
-from msgspec.structs import replace
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
+from msgspec.structs import asdict, fields, replace
+from onnx.defs import has as has_operator
 
+from onnxpad.errors import meant
 from onnxpad.options import TYPED
-from onnxpad.targets.form import BESIDE, OF_PADS, Form
+from onnxpad.semantics.operators import OPERATORS
+from onnxpad.targets.form import DTYPES, OF_A_PAD, SELDOM, UNSAID, USUAL, Form
 
 Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 """The fate of a form: it runs, wrong or right; it does not run, or elsewhere; or unknown."""
@@ -19,10 +25,11 @@ Verdict = Literal["wrong", "rejected", "fallback", "unknown", "right"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """All of them, the worst first."""
 
+DATA = Path(__file__).parent / "data"
+"""The folder of the files that come with the package."""
+
 _OPTION = "|".join(re.escape(each.option) for each in TYPED.values())
 _MOST = 1 << 30
-_SELDOM = BESIDE | {"fill"}
-"""Fields in which models may differ from a form that they answer for."""
 
 Texts = tuple[str, ...]
 Value = str | int | bool
@@ -53,33 +60,82 @@ def admitted(said: Said) -> tuple[Value, ...] | Range:
     return said if isinstance(said, tuple | Range) else (said,)
 
 
-class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+class Conditions(Struct, frozen=True, dict=True):
+    """What some fields of a form may be; `When` has all that may be named."""
+
+    @cached_property
+    def said(self) -> Mapping[str, Said]:
+        """What is said, by the names of the fields."""
+        return {name: said for name, said in asdict(self).items() if said is not UNSET}
+
+    def __post_init__(self) -> None:
+        """Refuses an operator or a type that there is not, and what a `Pad` does not have."""
+        given: Any = (admitted(self.said.get(name, ())) for name in ("op", "dtype"))
+        ops, dtypes = given
+        for op in () if "domain" in self.said else ops:
+            if not has_operator(op):
+                near = meant(op, [name for domain, name in OPERATORS if not domain])
+                raise ValueError(f"ONNX has no {op!r}{near or '; name its domain beside it'}")
+        for dtype in {*dtypes} - {"", *DTYPES.values()}:
+            raise ValueError(f"there is no type {dtype!r}{meant(dtype, DTYPES.values())}")
+        for name in self.said.keys() - OF_A_PAD if ops == ("Pad",) else ():
+            if getattr(UNSAID, name) in admitted(self.said[name]):
+                continue
+            raise ValueError(f"a Pad has no {name!r}; 'outer' is of its amounts")
+
+
+def _said(kind: Any) -> Any:
+    """The type of what a field may be."""
+    some = kind | Annotated[tuple[kind, ...], Meta(min_length=1)] | UnsetType
+    return some | Range if kind is int else some
+
+
+When: Any = defstruct(
+    "When",
+    [(each.name, _said(each.type), UNSET) for each in fields(Form)],
+    bases=(Conditions,),
+    frozen=True,
+    forbid_unknown_fields=True,
+)
+"""Conditions on a form, as files have them."""
+
+
+class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False, dict=True):
     """An answer: what a runtime does with the forms that fulfil all of some conditions.
 
     Attributes:
         source: Where that is written, or what was run.
         measured: Whether models that are written so were run.
-        forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
-            those that it is inferred from.
-        when: What fields of a form may be, by their names.
+        like: Models that were run, as `FORM` or `FORM:STYLE` with wildcards: it is about forms that
+            are written like these.
+        forms: The models that it is inferred from.
         limit: Whether no padding mends it: told, never a reason for a rewrite.
         advice: The option that mends it, such as `--shape`.
         exact: Whether fields that it does not name must be as usual.
-        of: The variants and versions that it is about, as `is_of` reads them; all if empty.
+        of: The variants and versions that it is about; all if empty.
     """
 
     verdict: Verdict
+    when: When
     source: str = ""
     version: str = ""
     measured: bool = False
+    like: Texts = ()
     forms: Texts = ()
     note: str = ""
     about: Texts = ()
-    when: dict[str, Said]
     limit: bool = False
     advice: Annotated[str, Meta(pattern=rf"^({_OPTION})( .*)?$")] = ""
     exact: bool = False
     of: Texts = ()
+
+    def __post_init__(self) -> None:
+        """Refuses what has no source, and models that there are not."""
+        if not (self.verdict == "unknown" or self.source or self.forms):
+            raise ValueError("'source' must be given: where it is written, or what was run")
+        for each in self.like:
+            if not fitting(sites(), each):
+                raise ValueError(f"no model {each!r} was run{meant(each, sites())}")
 
     @property
     def known_by(self) -> str:
@@ -88,18 +144,26 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=Fal
             return "measured"
         return "inferred" if self.forms else "read" if self.source else "no data"
 
-    def covers(self, form: Form) -> bool:
-        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
-        is_other = form.domain and "op" in self.when and "domain" not in self.when
-        return not is_other and all(
-            getattr(form, name) in admitted(said) for name, said in self.when.items()
-        )
+    def covers(self, form: Form, *, exactly: bool = True) -> bool:
+        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own.
 
-    def covers_pads(self, form: Form) -> bool:
-        """Whether it answers for the `Pad`s in front of an operator, alone or beside that."""
-        if "Pad" in admitted(self.when.get("op", "")):
-            return self.covers(form.pads_alone)
-        return not OF_PADS.keys().isdisjoint(self.when) and self.covers(form)
+        What is not right of a `Pad` is so of each, also in front of an operator.
+        """
+        said = self.when.said
+        if said.get("op") == "Pad" != form.op and form.pad and self.verdict != "right":
+            form = replace(form, op="Pad", domain="", rank=form.rank + 2)
+        if form.domain and "op" in said and "domain" not in said:
+            return False
+        when = {**USUAL, **said} if self.exact else said
+        is_like = not self.like or form.key(exactly=exactly) in self._keys
+        return is_like and all(getattr(form, name) in admitted(when[name]) for name in when)
+
+    @cached_property
+    def _keys(self) -> frozenset[tuple[object, ...]]:
+        """The keys, exact or not, of the forms in the models that it is like."""
+        labels = {label for each in self.like for label in fitting(sites(), each)}
+        found = [form for label in labels for form in sites()[label]]
+        return frozenset(form.key(exactly=each) for form in found for each in (True, False))
 
 
 class Fact(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,46 +174,32 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True):
     about: Texts = ()
 
 
-class Run(Struct, frozen=True, eq=False):
-    """A model that was run: a form in one of `known_targets.STYLES`, and what became of it.
+class Standing(Struct, frozen=True):
+    """How many of the forms a target computes rightly: as they are given, and in their best style.
 
-    `sites` are the forms in it. `source` is what it ran on, the note an error or how far results
-    were off, and `raw` says whether amounts were stored as bytes, if that makes a difference.
+    `models` are those of which this was measured.
     """
 
-    form: str
-    style: str
-    verdict: Verdict
-    source: str
-    version: str
-    note: str = ""
-    raw: bool | None = None
-    sites: tuple[Form, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The name of the model."""
-        return self.form if self.style == "given" else f"{self.form}:{self.style}"
+    forms: int
+    given: int
+    best: int
+    models: int
 
 
-class Target(Struct, frozen=True, eq=False):
+class Target(Struct, frozen=True, eq=False, dict=True):
     """A runtime in one version, measured or else read, and all that is known of it.
 
-    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order. In
-    a target by a user, a cell about a `Pad` is about each of them, wherever it stands.
+    Its name is as it is typed, without the version: `opencv-classic`. Cells are asked in order.
     """
 
     name: str
     title: str
     version: str = ""
-    measured: bool = False
     read: str = ""
     cells: tuple[Cell, ...] = ()
-    runs: tuple[Run, ...] = ()
     facts: tuple[Fact, ...] = ()
     spell: Texts = ()
     notes: Texts = ()
-    by_user: bool = False
 
     @property
     def full_name(self) -> str:
@@ -157,75 +207,56 @@ class Target(Struct, frozen=True, eq=False):
         return f"{self.name}@{self.version}" if self.version else self.name
 
     @property
-    def is_measured(self) -> bool:
+    def measured(self) -> bool:
         """Whether any of its answers was measured."""
-        return self.measured or any(each.measured for each in self.cells)
+        return any(each.measured for each in self.cells)
 
     def cell(self, form: Form) -> Cell:
-        """The answer for a form: as measured, else as read, else unknown.
+        """The answer for a form: of the first cell that covers it; else it is unknown.
 
-        Models answer for a form only if they are written alike. Where all of them differ from it in
-        what seldom counts (`form.BESIDE`), a cell that speaks of just that comes first; and of two
-        that were measured the worse.
+        Models also answer for forms that differ from theirs in what seldom counts, unless a cell
+        speaks of just that.
         """
-        read = self._read(form)
-        runs = [
-            (run, beside)
-            for run, beside in _by_signature(self).get(form.signature, {}).items()
-            if run.raw is None or not form.pad or form.raw == run.raw
-        ]
-        close = [run for run, beside in runs if form.beside in beside]
-        if close or (runs and not (read and _SELDOM & read.when.keys())):
-            found = _measured_cell(*(close or [run for run, _ in runs]))
-            is_worse = read is not None and read.measured and _rank(read) < _rank(found)
-            return read if read is not None and is_worse else found
-        return read or UNKNOWN
-
-    def _read(self, form: Form) -> Cell | None:
-        """The first cell of a form, or that of the `Pad`s in front of it where that is worse."""
-        found = next((cell for cell in self.cells if cell.covers(form)), None)
-        if not self.by_user or not form.pad or form.op == "Pad":
+        found = next((cell for cell in self.cells if cell.covers(form)), UNKNOWN)
+        if found.measured or SELDOM & found.when.said.keys():
             return found
-        front = next((cell for cell in self.cells if cell.covers_pads(form)), None)
-        bare = RIGHT if replace(form, **OF_PADS).pads_nothing else UNKNOWN
-        return found if front is None else min(front, found or bare, key=_rank)
+        like = (cell for cell in self.cells if cell.like and cell.covers(form, exactly=False))
+        return next(like, found)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """How many of the forms it computes rightly, and how many models were run on it."""
+        answers = {
+            label: [(form, self.cell(form)) for form in found] for label, found in sites().items()
+        }
+        right = [
+            label.partition(":")
+            for label, replies in answers.items()
+            if all(cell.verdict == "right" for _, cell in replies)
+        ]
+        models = (
+            all(cell.measured and cell.covers(form) for form, cell in replies)
+            for replies in filter(None, answers.values())
+        )
+        given, best = sum(not style for _, style, _ in right), len({form for form, _, _ in right})
+        return Standing(len(forms()), given, best, sum(models))
 
 
-RIGHT = Cell(verdict="right", when={})
-UNKNOWN = Cell(verdict="unknown", note="nothing is known of this form", when={})
-
-
-def _rank(it: Cell | Run) -> int:
-    return VERDICTS.index(it.verdict)
-
-
-@cache
-def _measured_cell(*runs: Run) -> Cell:
-    """The answer of models that are written alike: the worst."""
-    first, *others = sorted(runs, key=_rank)
-    return Cell(
-        verdict=first.verdict,
-        source=first.source,
-        version=first.version,
-        measured=True,
-        forms=(first.label, *(run.label for run in others)),
-        note=first.note,
-        when={},
-    )
+UNKNOWN = Cell(verdict="unknown", when=When(), note="nothing is known of this form")
 
 
 @cache
-def _by_signature(target: Target) -> Mapping[object, Mapping[Run, set[object]]]:
-    """Runs by the signature of each site in their models, with the rest of those sites.
+def forms() -> Mapping[str, Mapping[str, Any]]:
+    """The forms that were run on runtimes, by name: tables of `forms.toml`."""
+    return tomllib.loads((DATA / "forms.toml").read_text(encoding="utf-8"))
 
-    A model of several sites that fails may fail at any of them, so it counts for a site only where
-    no model has that site alone.
-    """
-    alone: dict[object, dict[Run, set[object]]] = {}
-    among: dict[object, dict[Run, set[object]]] = {}
-    for run in target.runs:
-        counts = alone if len(run.sites) == 1 else among
-        for form in run.sites:
-            of_form = counts.setdefault(form.signature, {})
-            of_form.setdefault(run, set()).add(form.beside)
-    return among | alone
+
+@cache
+def sites() -> Mapping[str, tuple[Form, ...]]:
+    """The forms in each model, by its name: `FORM` as given, or `FORM:STYLE`."""
+    return {
+        name if style == "given" else f"{name}:{style}": tuple(Form(**site) for site in written)
+        for name, table in forms().items()
+        for style, written in table.items()
+        if style != "about"
+    }

@@ -35,16 +35,13 @@ def read_text(path: Path) -> str:
             raise UsageError(f"{path}: is no file that can be read as a whole")
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
+        return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError:
-        raise UsageError(f"{str(path)!r}: no file can have this name") from None
-    if len(data) > LARGEST:
-        raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
-    try:
-        return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+    except ValueError as error:  # no file can have this name, or this is no UTF-8
+        raise UsageError(f"{str(path)!r}: {error}") from None
 
 
 def tables_in(path: Path, text: str) -> dict[str, Any]:
@@ -105,16 +102,12 @@ def _problem(error: str, under: tuple[str, ...], known: Collection[str]) -> Prob
     place: Place = tuple(key or int(index) for key, index in _STEP.findall(way.rstrip("`")))
     kind, _, word = told.partition(" field `")
     if kind == "Object contains unknown":
-        key = word.removesuffix("`")
-        return (*place, key), f"there is no key {key!r}{_meant(key, known)}"
-    names = [each for each in (*under, *place) if isinstance(each, str)]
-    value = told.partition("Invalid enum value ")[2].strip("'")
-    told += _meant(value, known) if value else ""
-    return place, f"{names[-1]!r}: {told}" if names else told
-
-
-def _meant(word: str, known: Collection[str]) -> str:
-    return meant(word, known) or f"; known are {and_list(known)}" * (0 < len(known) < 20)
+        place, told = (*place, word.rstrip("`")), "there is no such key"
+    word = word.rstrip("`") or told.partition("Invalid enum value ")[2].strip("'")
+    if word:
+        told += meant(word, known) or f"; known are {and_list(known)}" * (0 < len(known) < 20)
+    names = [f"{each!r}: " for each in (*under, *place) if isinstance(each, str)]
+    return place, "".join(names[-1:]) + told
 
 
 def _line_of(text: str, place: Place) -> int:

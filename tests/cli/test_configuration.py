@@ -337,7 +337,7 @@ class TestWhatIsRefused:
     def test_of_a_pyproject(self) -> None:
         head = "[project]\nname = 'x'\n\n"
         for text, told in (
-            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: there is no key 'styl'"),
+            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: 'styl': there is no"),
             (
                 f"{head}[tool.onnxpad]\ndims = 1",
                 "pyproject.toml: there is no key 'dims'; use --dim",

@@ -26,7 +26,6 @@ from tests.support.rows import each_row
 
 ALL = frozenset(needed("13.0", "Linux").values())
 BOTH = ("CUDAExecutionProvider", "CPUExecutionProvider")
-MODULE = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.44.01  Release Build\n"
 
 
 @dataclass
@@ -43,7 +42,6 @@ class Fake(Machine):
     pip: frozenset[str] = ALL
     loaded: frozenset[str] = frozenset({"libcuda.so.1"})
     smi: str = "590.44.01, NVIDIA H200\n"
-    module: str = MODULE
 
     def platform(self) -> tuple[str, str]:
         return self.system
@@ -57,19 +55,13 @@ class Fake(Machine):
     def import_error(self, module: str) -> str:
         return self.errors.get(module, "")
 
-    def plugins(self) -> tuple[str, ...]:
-        return ()
-
-    def providers(self) -> tuple[str, ...]:
+    def runtime(self) -> tuple[tuple[str, ...], str]:
         if isinstance(self.compiled, ProviderError):
             raise self.compiled
-        return self.compiled
+        return self.compiled, self.built_for
 
     def trouble_with(self, provider: str) -> str:
         return self.troubles.get(provider, "")
-
-    def cuda(self) -> str:
-        return self.built_for
 
     def from_pip(self, file: str) -> str:
         return f"/site/nvidia/lib/{file}" if file in self.pip else ""
@@ -80,12 +72,9 @@ class Fake(Machine):
     def nvidia_smi(self) -> str:
         return self.smi
 
-    def kernel_module(self) -> str:
-        return self.module
-
 
 FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
-NO_DEVICE = {"smi": "", "module": "", "loaded": frozenset[str]()}
+NO_DEVICE = {"smi": "", "loaded": frozenset[str]()}
 
 
 def only(found: Diagnosis) -> Problem:
@@ -179,9 +168,9 @@ def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
             id="CPU wheel",
         ),
         pytest.param(
-            Fake(troubles=FAILS, smi="", loaded=frozenset()),
+            Fake(troubles=FAILS, loaded=frozenset()),
             "--gpus all",
-            id="container without devices",
+            id="a library that does not load",
         ),
         pytest.param(Fake(troubles=FAILS), "nvidia-smi", id="old driver"),
     ],
@@ -213,14 +202,9 @@ def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
     assert found.libraries == ()
 
 
-def test_the_driver_is_known_from_the_kernel_alone() -> None:
-    driver = examine(Fake(smi="", loaded=frozenset())).driver
-    assert (driver.version, driver.devices, driver.present) == ("590.44.01", (), True)
-
-
 def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
     class Strict(Fake):
-        def providers(self) -> tuple[str, ...]:
+        def runtime(self) -> tuple[tuple[str, ...], str]:
             raise AssertionError
 
     assert examine(Strict(errors={"numpy": "ImportError: no"})).providers == ()

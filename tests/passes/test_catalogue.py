@@ -1,6 +1,7 @@
 """The catalogue is complete, and its examples are what `fix` does."""
 
 import re
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import onnx
@@ -13,14 +14,15 @@ from onnxpad.passes import LATER, PASSES, REPORTS
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.registry import catalogue
-from onnxpad.targets.findings import TARGET_REPORTS, TargetReport
+from onnxpad.targets.findings import REPORTS as BY_VERDICT
+from onnxpad.targets.findings import TargetReport
 from tests.support import ROOT, assert_graph, fixed, one
 from tests.support.rows import each_row
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
-Kind: TypeAlias = type[Pass] | type[ReportConvention] | type[TargetReport]
-KINDS: list[Kind] = [*PASSES, SpellPadding, ReportConvention, *TARGET_REPORTS]
+Kind: TypeAlias = type[Pass] | type[ReportConvention] | TargetReport
+KINDS: list[Kind] = [*PASSES, SpellPadding, ReportConvention, *BY_VERDICT.values()]
 
 
 def headings(page: Page) -> list[str]:
@@ -41,8 +43,10 @@ def test_a_code_is_never_given_twice() -> None:
 
 def test_what_is_imported_later_is_listed_by_code() -> None:
     assert (ReportConvention.code,) == REPORTS
-    kinds: list[Kind] = [ReportConvention, SpellPadding, *TARGET_REPORTS]
-    assert {kind.code: f"{kind.__module__}.{kind.__name__}" for kind in kinds} == LATER
+    kinds: list[Kind] = [ReportConvention, SpellPadding, *BY_VERDICT.values()]
+    found = {code: import_module(path.rpartition(".")[0]) for code, path in LATER.items()}
+    named = {code: getattr(found[code], LATER[code].rpartition(".")[2]) for code in LATER}
+    assert named == {kind.code: kind for kind in kinds}
 
 
 def test_every_pass_has_a_page_in_the_order_of_the_codes() -> None:

@@ -14,10 +14,13 @@ from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.rewrite.run import Run
 from onnxpad.targets.form import Form, forms_of
-from onnxpad.targets.known_targets import DATA, STYLES
+from onnxpad.targets.target import DATA
 
 PATH: Final = DATA / "forms.toml"
 MODELS: Final = Path(__file__).with_name("models.toml")
+
+STYLES: Final = ("given", "fold", "pad", "symmetric", "static", "auto-pad")
+"""The writings in which each form was run."""
 
 SIZES: Final = {"batch": 2, "height": 8, "width": 7}
 """Open sizes of the models, as runtimes were given them."""

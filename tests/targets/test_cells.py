@@ -1,7 +1,5 @@
 """What `fix --target` writes of forms that were measured one by one, and what it tells of them."""
 
-from pathlib import Path
-
 import pytest
 
 import onnxpad
@@ -101,16 +99,3 @@ def test_a_measured_form_is_written_as_it_is_taken(
     }
     again = onnxpad.fix(result.model, target=target, validate=False)
     assert not again.changed
-
-
-def test_the_fate_of_amounts_that_stay_computed_and_how_it_is_known(tmp_path: Path) -> None:
-    cells = (("pad = 'constant'", "rejected", "false"), ("pad = 'computed'", "right", "true"))
-    text = "".join(
-        f'[[cell]]\nwhen = {{ {when} }}\nverdict = "{verdict}"\nmeasured = {flag}\nsource = "s"\n'
-        for when, verdict, flag in cells
-    )
-    (tmp_path / "npu.toml").write_text(f'title = "N"\n{text}', encoding="utf-8")
-    model = one("q = Identity (p) z = Pad (x, q) y = Relu (z)", inputs=X, initializers=P)
-    for target, known in ((str(tmp_path / "npu.toml"), "measured"), ("directml", "read")):
-        (site,) = onnxpad.show(model, target=target).sites
-        assert (site.taken, site.known_by) == ("right", known)

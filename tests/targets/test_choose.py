@@ -312,16 +312,6 @@ def test_output_padding_that_is_not_cropped_again_stays(attributes: str, target:
     assert codes(result) == ["PAD703"]
 
 
-def test_symmetric_pads_and_their_output_padding_are_told_where_another_target_takes_none(
-    target: Any,
-) -> None:
-    text = f"y = ConvTranspose <pads = [1, 1, 0, 0], {S2}> (x, w)"
-    equal = target('pads = ["begin", "end"] -> rejected')
-    none = target("output_padding = true -> wrong", spell=["no_output_padding"])
-    (found,) = onnxpad.fix(model(text), target=[equal, none]).findings
-    assert "blocked_by" in found.evidence
-
-
 def test_what_is_not_taken_is_spelled_also_where_that_is_not_known_to_be_taken(target: Any) -> None:
     when = "auto_pad = 'SAME_UPPER', kernel_shape"
     cells = (f"{when} = false -> rejected", f"{when} = true -> unknown")
@@ -421,12 +411,11 @@ def test_other_numbers_are_worse_than_a_form_of_which_nothing_is_known(target: A
     assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
 
 
-def test_a_form_that_is_rejected_stays_and_names_the_style_to_try(target: Any) -> None:
+def test_a_form_that_is_rejected_stays_unless_a_style_is_asked_for(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
     npu = target('auto_pad = "SAME_UPPER" -> rejected', rest="")
     result = onnxpad.fix(before, target=npu)
     assert (result.changed, codes(result), result.exit_code) == (False, ["PAD704"], 1)
-    assert result.findings[0].evidence["options"] == ["--style fold"]
     result = onnxpad.fix(before, target=npu, style="fold")
     assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
 
@@ -451,8 +440,8 @@ def test_of_opposite_spellings_the_one_named_first_is_heeded(amounts: str) -> No
         result = onnxpad.fix(before, target=targets, dynamic="pad", validate=False)
         again = onnxpad.fix(result.model, target=targets, dynamic="pad", validate=False)
         assert not again.changes
-        (told,) = result.warnings
-        assert told.index(targets[1]) < told.index(f"{targets[0]} is named first")
+        pads = [node for node in result.model.graph.node if node.op_type == "Pad"]
+        assert {len(pad.input) for pad in pads} == {2 if targets[0] == "candle" else 3}
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect"])
@@ -470,9 +459,9 @@ def test_a_pad_with_axes_keeps_its_empty_fill(mode: str, target: Any) -> None:
     ("when", "is_about"),
     [
         ('op = "Pad"', True),
-        ('op = ["LpPool", "Pad"], rank = { min = 4 }', True),
+        ('op = "Pad", rank = { min = 4 }', True),
         ('op = "Pad", rank = 2', False),
-        ('op = "Pad", producer = "me", silent = true, fill = ["zero", "absent"]', True),
+        ('op = "Pad", producer = "me", fill = ["zero", "absent"]', True),
     ],
 )
 def test_a_pad_is_a_pad_wherever_it_stands(when: str, is_about: bool, target: Any) -> None:
@@ -579,13 +568,13 @@ def test_no_more_is_tried_once_a_target_takes_it_as_well_as_is_known(
     target: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = list[Wanted]()
-    written = choose._written
+    written = choose._Trials.written
 
-    def counted(run: Any, way: Wanted, names: Any) -> Any:
-        tried.append(way)
-        return written(run, way, names)
+    def counted(trials: Any, way: Wanted | None = None) -> Any:
+        tried.extend([way] if way else [])
+        return written(trials, way)
 
-    monkeypatch.setattr(choose, "_written", counted)
+    monkeypatch.setattr(choose._Trials, "written", counted)
     npu = target('auto_pad = "SAME_UPPER" -> wrong')
     assert onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu).changed
     assert [each.style for each in tried] == ["fold"]
@@ -599,9 +588,6 @@ def test_several_targets_take_the_result(target: Any) -> None:
     both = onnxpad.fix(before, target=[no_pad, no_sides])
     assert not both.changed
     assert codes(both) == ["PAD704"]
-    (found,) = both.findings
-    other = {"verdict": "wrong", "measured": False, "source": "its manual"}
-    assert found.evidence["blocked_by"] == {"target": "npu1@1", **other}
 
 
 def test_options_narrow_like_another_target(target: Any) -> None:
@@ -770,24 +756,6 @@ def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> Non
     assert onnxpad.fix(before, validate=False, target=target()).next is None
     refused = target('pads = "open" -> rejected', 'pads = ["end", "mixed"] -> rejected')
     assert onnxpad.fix(before, validate=False, target=refused).next is None
-
-
-def test_what_show_says_of_each(target: Any) -> None:
-    text = (
-        f"a = Conv <{UPPER}, {S2}> (x, w)\nb = Conv <pads = [1, 1, 1, 1]> (a, w)\n"
-        f"c = MaxPool <{K3}, pads = [1, 1, 1, 1]> (b)\n"
-        f"d = AveragePool <{K3}, pads = [1, 1, 1, 1]> (c)\n"
-        f"y = LpPool <{K3}, pads = [1, 1, 1, 1]> (d)"
-    )
-    npu = target(
-        'auto_pad = "SAME_UPPER" -> rejected', 'op = "MaxPool" -> wrong',
-        'op = "AveragePool" -> unknown', 'op = "LpPool" -> fallback',
-    )  # fmt: skip
-    shown = onnxpad.show(model(text), target=npu)
-    marks = ["rewritten", "right", "wrong", "unknown", "fallback"]
-    assert [site.taken for site in shown.sites] == marks
-    assert {site.taken for site in onnxpad.show(model(text)).sites} == {""}
-    assert [each.code for each in shown.sites[2].findings] == ["PAD703"]
 
 
 def test_select_and_ignore_hold_for_spellings(target: Any) -> None:

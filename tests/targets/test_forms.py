@@ -5,9 +5,8 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from onnxpad.targets.known_targets import STYLES
 from tests.support import ran
-from tests.targets.forms import PATH, SIZES, page, tables
+from tests.targets.forms import PATH, SIZES, STYLES, page, tables
 
 TABLES: Final = tables()
 DROPPED: Final = "max_pool_ceil_mode_last_window_dropped"

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from onnxpad.targets.target import sites as all_sites
 from tests.support.manual import pages
 from tests.support.rows import one_in
 from tests.targets.written import models, outcome, row, shown_targets
@@ -41,8 +42,11 @@ def test_a_form_is_written_in_a_style_that_was_right_or_told() -> None:
     found = told()
     for target in shown_targets():
         right: dict[str, set[str]] = {}
-        for run in target.runs:
-            right.setdefault(run.form, set()).update([run.style] * (run.verdict == "right"))
+        for label, sites in all_sites().items():
+            name, _, style = label.partition(":")
+            cells = [target.cell(site) for site in sites]
+            is_right = all(cell.measured and cell.verdict == "right" for cell in cells)
+            right.setdefault(name, set()).update([style or "given"] * is_right)
         for form, styles in right.items():
             is_told = (target.name, form) in found
             if styles - {"static"}:  # sizes are for --shape to give

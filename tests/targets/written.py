@@ -72,7 +72,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> str:
 
 def shown_targets() -> Iterator[Target]:
     """The newest version of each target on which models were run."""
-    return (target for target in map(load, known()) if target.runs)
+    return (target for target in map(load, known()) if target.standing.models)
 
 
 def table() -> str:

@@ -93,8 +93,6 @@ def _fate(site: PaddingSite) -> str:
     """The fate of the padding in `fix`, in a word or two."""
     if site.kind == "malformed":
         return "cannot be read"
-    if site.taken:
-        return f"{site.taken} there" + f" ({site.known_by})" * (site.known_by != "no data")
     if site.fixable:
         return "fix rewrites a part" if site.stays else "fix rewrites"
     return "stays" if site.stays else ""
