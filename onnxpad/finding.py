@@ -54,13 +54,14 @@ class Trust(enum.StrEnum):
     """Whose reading counts where the runtime and the specification disagree, or the defaults.
 
     With `INITIALIZERS`, initializers that are also inputs count as constants. `NAMES` has options
-    trust the names of dimensions.
+    trust the names of dimensions, and `NOTHING` has them be strict.
     """
 
     SPEC = "spec"
     RUNTIME = "onnxruntime"
     INITIALIZERS = "initializers"
     NAMES = "names"
+    NOTHING = "nothing"
 
     @property
     def option(self) -> str:
@@ -165,7 +166,7 @@ class Certificate(Struct, frozen=True):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The assumptions that `--strict` refuses.
+        """The assumptions that `--trust nothing` refuses.
 
         What a user declared of an operator is its meaning, as the specification is that of others.
         And where the declaration has no body, no runtime here can run the operator.

@@ -33,6 +33,10 @@ class Unasked(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        """Another one than that of the same choice made."""
+        return f"Unasked({super().__repr__()})"
+
 
 class Typed(Struct, frozen=True):
     """An option as it is typed on a command line, with what stands for its value in the help."""
@@ -106,9 +110,11 @@ class Options(Struct, frozen=True, kw_only=True):
         check_choice("dynamic", self.dynamic, tuple(Dynamic))
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
-            names = self.trust == Trust.NAMES
-            force_setattr(self, "trust", None if names else Trust(self.trust))
-            force_setattr(self, "trust_dim_names", names or self.trust_dim_names)
+            trust = Trust(self.trust)
+            force_setattr(self, "trust_dim_names", trust is Trust.NAMES or self.trust_dim_names)
+            force_setattr(self, "strict", trust is Trust.NOTHING or self.strict)
+            is_engine = trust not in {Trust.NAMES, Trust.NOTHING}
+            force_setattr(self, "trust", trust if is_engine else None)
 
     @property
     def engine(self) -> Trust | None:
@@ -214,7 +220,8 @@ TYPED: Mapping[str, Typed] = {
     "trust": Typed(
         f"Where {RUNTIME} and the specification compute different things, write what this "
         "one computes. Without it such padding stays. Or take initializers that are also "
-        "inputs as constants, or dimensions of the same name to have the same size (names).",
+        "inputs as constants, or dimensions of the same name to have the same size (names); or "
+        "refuse rewrites that rest on an assumption (nothing).",
         "--trust",
         Trust | None,
     ),
@@ -223,7 +230,6 @@ TYPED: Mapping[str, Typed] = {
         f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
         "--symmetric-transpose",
     ),
-    "strict": Typed("Refuse rewrites that rest on an assumption.", "--strict"),
     "select": Typed(
         "Only these codes or prefixes (PAD1), with commas.", "--select", _LIST, "CODES"
     ),

@@ -41,7 +41,7 @@ ALL: Final = dict(forms())
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=[next(iter(each.passed)) for each in KINDS])
 
 TOLD_ELSEWHERE: Final = {
-    Reason.ASSUMPTION_REFUSED,  # with --strict
+    Reason.ASSUMPTION_REFUSED,  # with --trust nothing
     Reason.AUTO_PAD_AND_PADS,  # what the specification forbids
     Reason.DECLARED_LIMIT,  # of users' own operators
     Reason.INFINITE_DATA,  # in the text below the tables

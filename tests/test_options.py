@@ -62,7 +62,9 @@ def test_a_choice_has_its_value() -> None:
     asked = Options.from_mapping({"style": "pad", "trust": "spec"})
     assert asked.trust is Trust.SPEC
     names = Options(trust=Trust.NAMES)
-    assert (names.trust, names.trust_dim_names) == (None, True)
+    assert (names.trust, names.trust_dim_names, names.strict) == (None, True, False)
+    nothing = Options(trust=Trust.NOTHING)
+    assert (nothing.trust, nothing.trust_dim_names, nothing.strict) == (None, False, True)
     expected = Options(style="pad", trust=Trust.SPEC, dynamic="pad")
     assert replace(asked, dynamic="pad") == expected
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""What `--strict` refuses of a certificate, and what the report says of that."""
+"""What `--trust nothing` refuses of a certificate, and what the report says of that."""
 
 import pytest
 
@@ -38,4 +38,4 @@ def test_the_report_says_which_changes_strict_accepts() -> None:
     assert not change.certificate.refused
     lines = [*_assumptions(strict.changes)]
     assert len(lines) == len(change.certificate.assumptions)
-    assert all("(--strict accepts; onnxpad docs proofs)" in line for line in lines)
+    assert all("(--trust nothing accepts; onnxpad docs proofs)" in line for line in lines)

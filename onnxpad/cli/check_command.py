@@ -47,6 +47,9 @@ def check(
     quiet: bool = False,
     verbose: bool = False,
     fail_on: Severity | None = None,
+    jobs: int | None = None,
+    time_limit: float | None = None,
+    resume: Path | None = None,
     **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
@@ -56,6 +59,23 @@ def check(
     """
     require_page(html, paths)
     typed = options_given(options)
+    of_many = {"jobs": jobs, "time_limit": time_limit, "resume": resume}
+    if any(of_many.values()):
+        from onnxpad.cli.many import checked, over_all
+        from onnxpad.folders.paths import models_in
+
+        formats = {f"--format {form}": form in {CheckFormat.SARIF, CheckFormat.GITHUB}}
+        return over_all(
+            "check",
+            models_in(paths),
+            checked,
+            (convention, typed, fail_on),
+            targets=typed["target"],
+            form=form,
+            quiet=quiet,
+            options=of_many,
+            one={"--html": html, **formats},
+        )
     listed = [(argument, *_models(argument)) for argument in paths]
     models = {model for _, found, _ in listed for model in found}
     applied = configurations_of(models, {**typed, "fail_on": fail_on})

@@ -7,8 +7,8 @@ from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
 from onnxpad.cli.output import (
     called,
     delivered,
+    is_many,
     painter,
-    require_apart,
     require_page,
     target_of,
     text_of,
@@ -21,28 +21,47 @@ from onnxpad.process import gc_paused_for_good
 @gc_paused_for_good()
 @takes(*HOW, *CHOSEN, output="[default: MODEL.fixed.onnx]")
 def fix(
-    model: Path,
+    models: list[Path],
     output: Path | None = None,
     in_place: bool = False,
-    inputs: Path | None = None,
+    jobs: int | None = None,
+    time_limit: float | None = None,
+    resume: Path | None = None,
     no_validate: bool = False,
     diff: bool = False,
     form: Format = Format.TEXT,
     html: Path | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
+    loud: bool | None = None,
     **options: Any,
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
     Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--diff), or a target
     does not take padding that is left; 2 bad usage or unreadable input; 3 validation failed,
-    nothing is written; 5 nothing could be compared. The first line of the report says why.
+    nothing is written; 5 nothing could be compared. The first line of the report says why. Of
+    several models the worst counts, and results in a folder mirror the tree.
     """
-    target = target_of(model, output, in_place=in_place)
-    require_apart(target, inputs)
-    require_page(html, [model, target, inputs])
     typed = options_given(options)
+    quiet, verbose = loud is False, bool(loud)
+    of_many = {"jobs": jobs, "time_limit": time_limit, "resume": resume}
+    if is_many(models, of_many):
+        from onnxpad.cli.many import fixed, over_all
+        from onnxpad.folders.paths import fixes
+
+        return over_all(
+            "fix",
+            fixes(models, output, in_place=in_place, beside=True),
+            fixed,
+            (output is not None, not no_validate, typed),
+            targets=typed["target"],
+            form=form,
+            quiet=quiet,
+            options=of_many,
+            one={"--diff": diff, "--html": html},
+        )
+    (model,) = models
+    target = target_of(model, output, in_place=in_place)
+    require_page(html, [model, target])
 
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
@@ -52,7 +71,6 @@ def fix(
         model,
         typed=typed,
         validate=not no_validate,
-        inputs=inputs,
     )
     fails = result.outcome is Outcome.INVALID
     named = model if in_place else target

@@ -46,13 +46,21 @@ def path(text: str) -> Path:
 
 
 FILES, OPERATOR, PADDING, RUNS, REPORT = "Files", "Operator", "Padding", "Runs", "Report"
+MANY = "Many models"
 _NUMBERS = "N[xN...]"
 _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
         "model": Typed("The model.", metavar="MODEL"),
         "paths": Typed("Models, or folders to search for them.", metavar="PATH..."),
-        "original": Typed("The model to compare with.", metavar="ORIGINAL"),
-        "rewritten": Typed("The model to check; or give --reference.", metavar="[REWRITTEN]"),
+        "models": Typed(
+            "The model; or several, folders, and patterns such as 'exported/**/*.onnx'.",
+            metavar="MODEL...",
+        ),
+        "original": Typed("The model to compare with, or a folder.", metavar="ORIGINAL"),
+        "rewritten": Typed(
+            "The model to check, or the folder of models at the same paths; or give --reference.",
+            metavar="[REWRITTEN]",
+        ),
         "codes": Typed(
             "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
             metavar="[CODE]...",
@@ -123,6 +131,16 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "rtol": Typed("Allowed difference, relative to each element."),
         "atol": Typed("Allowed difference, absolute."),
     },
+    MANY: {
+        "jobs": Typed(
+            "How many models at once, in processes of their own: a line for each, the worst first."
+        ),
+        "time_limit": Typed("Seconds after which a model is given up.", metavar="SECONDS"),
+        "resume": Typed(
+            "Take from this file what unchanged models have given, and keep the rest there.",
+            metavar="FILE",
+        ),
+    },
     REPORT: {
         "form": Typed("Format of the report.", "--format"),
         "html": Typed(
@@ -135,6 +153,11 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             "--quiet -q",
         ),
         "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
+        "loud": Typed(
+            "Everything: every change, proof, reason and run; or no progress bar, and no report "
+            "unless something needs attention.",
+            "--verbose/--quiet -v/-q",
+        ),
         "diff": Typed(
             "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
         ),
@@ -258,8 +281,8 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
 def words_typed(typed: Mapping[str, Any]) -> list[str]:
     """The words of options of `Options`, as the parameters of a command have them.
 
-    >>> words_typed({"style": "pad", "strict": True, "ignore": ["PAD1"], "dynamic": None})
-    ['--style', 'pad', '--strict', '--ignore', 'PAD1']
+    >>> words_typed({"style": "pad", "no_ceil": True, "ignore": ["PAD1"], "dynamic": None})
+    ['--style', 'pad', '--no-ceil', '--ignore', 'PAD1']
     """
     found: list[str] = []
     for name, value in typed.items():

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from glob import has_magic
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -453,6 +454,14 @@ def tell_page(page: Path | None) -> None:
         write(f"Report: {shown(str(page))}\n")
 
 
+def is_many(paths: Sequence[Path], options: Mapping[str, object]) -> bool:
+    """Whether several models are named, a folder or a pattern, or an option of such runs."""
+    names = [
+        each for each in paths if each.is_dir() or (has_magic(str(each)) and not each.exists())
+    ]
+    return len(paths) > 1 or bool(names) or any(options.values())
+
+
 def target_of(
     model: Path, output: Path | None, *, in_place: bool, command: str = "fix", ending: str = "fixed"
 ) -> Path:
@@ -470,9 +479,7 @@ def target_of(
         OutputError: No file can be written there.
     """
     if model.is_dir():
-        raise UsageError(
-            f"{model}: is a folder; {command} takes one model, `onnxpad check` takes folders"
-        )
+        raise UsageError(f"{model}: is a folder; {command} takes one model, `fix` takes folders")
     if in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if in_place:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.cli.options import Format, options_given, takes
-from onnxpad.cli.output import called, require_page, text_of, told, with_bar
+from onnxpad.cli.output import called, is_many, require_page, text_of, told, with_bar
 
 
 @takes("shapes", "dims")
@@ -25,6 +25,9 @@ def validate(
     html: Path | None = None,
     quiet: bool = False,
     verbose: bool = False,
+    jobs: int | None = None,
+    time_limit: float | None = None,
+    resume: Path | None = None,
     **options: Any,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
@@ -40,20 +43,39 @@ def validate(
 
     require_page(html, [original, rewritten, inputs, reference])
     typed = options_given(options)
+    runs: dict[str, Any] = {
+        "providers": provider or ("cpu",),
+        "fallback": not no_fallback,
+        "samples": samples,
+        "seed": seed,
+        "rtol": rtol,
+        "atol": atol,
+    }
+    of_many = {"jobs": jobs, "time_limit": time_limit, "resume": resume}
+    if rewritten is not None and is_many([original], of_many):
+        from onnxpad.cli.many import over_all, validated
+        from onnxpad.folders.paths import partners
+
+        return over_all(
+            "validate",
+            partners(original, rewritten),
+            validated,
+            (typed, runs),
+            reads=2,
+            form=form,
+            quiet=quiet,
+            options=of_many,
+            one={"--inputs": inputs, "--reference": reference, "--html": html},
+        )
     is_drawn = inputs is None and reference is None  # else sizes of a configuration are not asked
     result = called(
         with_bar(api.validate, quiet=quiet),
         original,
         rewritten,
         **({"typed": typed} if is_drawn else typed),
-        providers=provider or ("cpu",),
-        fallback=not no_fallback,
+        **runs,
         inputs=inputs,
         reference=reference,
-        samples=samples,
-        seed=seed,
-        rtol=rtol,
-        atol=atol,
     )
     report = replace(result, html=str(html or ""))
     what = "validation failed: " if report.outcome == "failed" else ""

@@ -299,6 +299,9 @@ VIEWS: Mapping[str, View] = {
     "Comparison": told("... - elements"),
     "Divergence": told("... - is_pad"),
     "PaddingDifference": told("... pads - totals"),
+    # many models
+    "FileOutcome": told("... report - text"),
+    "FolderReport": told("ran files codes"),
     # match and repad
     "MatchReport": told(
         "model=name reference inputs? *matching error written=delivery.written? "
@@ -385,6 +388,7 @@ COMMANDS = {
     "MatchReport": "match",
     "RepadReport": "repad",
     "ShowReport": "show",
+    "FolderReport": "folder",
     "ExplainReport": "explain",
     "RulePages": "rule",
     "Diagnosis": "doctor",

@@ -178,7 +178,7 @@ class Context:
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
 
-        Left out are those that were given, that contradict one that was, that `--strict` forbids
+        Left out are those that were given, that contradict one that was, that `strict` forbids
         or may forbid, and those that are tried for each padding of its own (`wants`).
         """
         is_strict, given = self.user_options.strict, self.size_domain

@@ -507,7 +507,7 @@ class Editor:
     def _check_assumptions(self, *certificates: Certificate) -> None:
         for each in certificates if self.context.user_options.strict else ():
             if refused := each.refused:
-                said = f"it assumes {', '.join(refused)}, and --strict forbids that"
+                said = f"it assumes {', '.join(refused)}, and --trust nothing forbids that"
                 raise DiffersError(said, Reason.ASSUMPTION_REFUSED, assumptions=[*refused])
 
 

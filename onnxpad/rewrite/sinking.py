@@ -264,7 +264,7 @@ class Sinking:
             lost = op.operator.padding is Fill.LOWEST and self._analysis.dtype(padded) in FLOATS
             if lost and self._context.user_options.strict and style != "pad":
                 assumes = Assumption.FINITE_DATA
-                said = f"it assumes {assumes}, and --strict forbids that"
+                said = f"it assumes {assumes}, and --trust nothing forbids that"
                 raise RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[assumes])
             padding, pad, _ = sites.planned(op, style)
             if pad is not None and padding.outside:

@@ -158,7 +158,7 @@ def test_strict_leaves_what_rests_on_an_assumption() -> None:
     valid, pool = told_truly(DOUBTFUL, strict=True)
     assert valid.severity is Severity.WARNING
     assert pool.severity is Severity.INFO
-    assert "--strict" in pool.reason
+    assert "--trust nothing" in pool.reason
 
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}"

@@ -57,7 +57,7 @@ def script(program: Path) -> str:
     ("words", "found"),
     [
         pytest.param("onnxpad v", "validate", id="command"),
-        pytest.param("onnxpad fix --st", "--style --strict", id="options"),
+        pytest.param("onnxpad fix --st", "--style", id="options"),
         pytest.param("onnxpad check --select PAD4,PAD50", "PAD4,PAD501", id="lists"),
         pytest.param("onnxpad fix mod", "", id="a file is the shell's"),
     ],

@@ -148,7 +148,7 @@ def test_what_stays_as_asked_is_said_to_be_asked_for(
 
 @pytest.mark.parametrize("given", [{}, {"trust": "spec"}, {"strict": True}], ids=str)
 def test_trust_is_named_where_it_may_be_given(given: Mapping[str, Any]) -> None:
-    """`pads` beside `auto_pad`: only onnxruntime's reading decides, and `--strict` forbids it."""
+    """`pads` beside `auto_pad`: only onnxruntime's reading decides, and `strict` forbids it."""
     model = parsed("""
         net (float[1, 1, 8] x) => (float[1, 1, 8] y)
         { y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], pads = [2, 2]> (x) }

@@ -115,7 +115,7 @@ def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
     (told,) = strict.undone.values()
     assert told.reason_code == Reason.ASSUMPTION_REFUSED
     assert told.evidence["assumptions"] == ["finite data"]
-    assert "--strict" in told.reason
+    assert "--trust nothing" in told.reason
     assert strict.context.graph.model.to_bytes() == MAXIMA.SerializeToString()
 
 

@@ -160,7 +160,7 @@ def short_reason(finding: Finding) -> str:
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
-    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
+    """The assumptions of all proofs, what `--trust nothing` makes of each, and their changes."""
     each_with = [
         (taken, "refuses" if taken in change.certificate.refused else "accepts", change)
         for change in changes
@@ -169,7 +169,8 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
     for group in grouped(each_with, lambda each: each[:2]):
         name, strictly, _ = group[0]
         said = f"{shown(name)}: {counted(len(group), 'change')}"
-        yield f"{marked('Assumes', 'warning')} {said} (--strict {strictly}; onnxpad docs proofs)"
+        told = f"(--trust nothing {strictly}; onnxpad docs proofs)"
+        yield f"{marked('Assumes', 'warning')} {said} {told}"
 
 
 def _trust(report: FixReport) -> Iterator[str]:

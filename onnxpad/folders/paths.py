@@ -1,0 +1,83 @@
+"""The models that files, folders and patterns name, and the files that go with them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+
+from onnxpad.errors import OutputError, UsageError
+
+RESULT = ".fixed.onnx"
+"""How the name of a result ends; such a model is no input of a run over many."""
+
+
+def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
+    """The place of each model below the folder named; hidden folders and links are left out.
+
+    Args:
+        arguments: Files, folders, or patterns such as `exported/**/*.onnx`.
+        but: A folder of results, whose models are left out.
+
+    Raises:
+        UsageError: No model is there.
+        OSError: A folder cannot be searched.
+    """
+    places, seen = dict[Path, Path](), set[Path]()
+    for argument in arguments:
+        found, root = [argument], argument.parent
+        if argument.is_dir():
+            walk = os.walk(root := argument, onerror=_fail)
+            every = (Path(folder, name) for folder, _, names in walk for name in names)
+            found = [each for each in every if each.suffix.lower() == ".onnx"]
+            found = [each for each in found if "/." not in f"/{each.relative_to(root).as_posix()}"]
+        elif has_magic(str(argument)) and not argument.exists():
+            found = [*map(Path, glob(str(argument), recursive=True))]  # noqa: PTH207
+            root = next(each for each in argument.parents if not has_magic(str(each)))
+        found = [each for each in found if not each.name.endswith(RESULT)]
+        found = [e for e in found if not (but and e.absolute().is_relative_to(but.absolute()))]
+        if not found:
+            raise UsageError(f"{argument}: there is no .onnx file here; results are none")
+        new = sorted(each for each in found if each.absolute() not in seen)
+        places |= {each: each.relative_to(root) for each in new}
+        seen |= {each.absolute() for each in new}
+    return places
+
+
+def _fail(error: OSError) -> None:
+    raise error
+
+
+def fixes(
+    arguments: Iterable[Path], folder: Path | None, *, in_place: bool, beside: bool = False
+) -> dict[Path, Path | None]:
+    """The file to write for each model: in a folder that mirrors the tree, itself, or beside it.
+
+    Raises:
+        UsageError: Two models would be written to one file, or options exclude each other.
+        OutputError: The folder is a file.
+    """
+    if in_place and folder:
+        raise UsageError("--in-place and --output exclude each other; give one of them")
+    if folder and folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file; several models are written to a folder")
+    places = models_in(arguments, folder)
+    if folder:
+        for place, count in Counter(places.values()).items():
+            if count > 1:
+                raise UsageError(f"{folder / place}: is the place of {count} models; rename them")
+        return {model: folder / place for model, place in places.items()}
+    if in_place:
+        return {model: Path(os.path.realpath(model)) for model in places}
+    names = {model: f"{model.name.removesuffix('.onnx')}{RESULT}" for model in places}
+    return {model: model.with_name(name) if beside else None for model, name in names.items()}
+
+
+def partners(old: Path, new: Path) -> dict[Path, Path]:
+    """The models of two folders by their place, of which one may not be there; or two models."""
+    if not (old.is_dir() or new.is_dir()):
+        return {old: new}
+    places = {place for folder in (old, new) for place in models_in([folder]).values()}
+    return {old / place: new / place for place in sorted(places)}
