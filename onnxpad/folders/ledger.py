@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import distributions
+from glob import glob
 from pathlib import Path
 
 from msgspec import json
@@ -52,8 +54,11 @@ def key_of(asked: object, reads: Iterable[Path]) -> str:
         reads: The models and other files. External data and configurations are found from there.
     """
     files = [each for path in reads for each in (path, *_external(path))]
-    folders = dict.fromkeys(up for path in (*files, Path("here")) for up in path.absolute().parents)
-    files += [up / name for up in folders for name in ("onnxpad.toml", "pyproject.toml")]
+    for path in (*files, Path("here")):
+        folder = path.parent.absolute()
+        above = map(str, (folder, *folder.parents))
+        names = (f"{up}/{name}" for up in above for name in ("onnxpad.toml", "pyproject.toml"))
+        files += [Path(name) for name in names if os.path.exists(name)]  # noqa: PTH110  # 1 us
     return digest(files, repr((asked, _versions())))
 
 
@@ -84,5 +89,5 @@ def _external(model: Path) -> Iterator[Path]:
 @cache
 def _versions() -> list[str]:
     """The versions of onnxpad and of all packages here whose names begin with onnx."""
-    found = {f"{each.name} {each.version}" for each in distributions() if each.name[:4] == "onnx"}
-    return [__version__, *sorted(found)]
+    found = (glob(f"{folder}/onnx*.dist-info") for folder in sys.path)  # noqa: PTH207
+    return [__version__, *sorted({Path(each).name for names in found for each in names})]

@@ -22,27 +22,27 @@ def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, 
         but: A folder of results, whose models are left out.
 
     Raises:
-        UsageError: No model is there.
+        UsageError: An argument names no model.
         OSError: A folder cannot be searched.
     """
     places, seen = dict[Path, Path](), set[Path]()
+    left_out = but.absolute() if but else None
     for argument in arguments:
         found, root = [argument], argument.parent
         if argument.is_dir():
-            walk = os.walk(root := argument, onerror=_fail)
-            every = (Path(folder, name) for folder, _, names in walk for name in names)
-            found = [each for each in every if each.suffix.lower() == ".onnx"]
-            found = [each for each in found if "/." not in f"/{each.relative_to(root).as_posix()}"]
+            found, root = [], argument
+            for folder, folders, names in os.walk(argument, onerror=_fail):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                found += [Path(folder, name) for name in names if name.lower().endswith(".onnx")]
         elif has_magic(str(argument)) and not argument.exists():
             found = [*map(Path, glob(str(argument), recursive=True))]  # noqa: PTH207
             root = next(each for each in argument.parents if not has_magic(str(each)))
-        found = [each for each in found if not each.name.endswith(RESULT)]
-        found = [e for e in found if not (but and e.absolute().is_relative_to(but.absolute()))]
-        if not found:
+        whole = {each: each.absolute() for each in sorted(found) if not each.name.endswith(RESULT)}
+        taken = [each for each in whole if left_out not in whole[each].parents]
+        if not taken:
             raise UsageError(f"{argument}: there is no .onnx file here; results are none")
-        new = sorted(each for each in found if each.absolute() not in seen)
-        places |= {each: each.relative_to(root) for each in new}
-        seen |= {each.absolute() for each in new}
+        places |= {each: each.relative_to(root) for each in taken if whole[each] not in seen}
+        seen |= {*whole.values()}
     return places
 
 
