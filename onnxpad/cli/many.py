@@ -54,7 +54,7 @@ def over_all(
     with ProgressBar(hidden=quiet) as progress:
         made = [
             each if form == "json" else replace(each, text="")
-            for each in outcomes(call, found, arguments, progress=progress, **asked)
+            for each in outcomes(call, found, *arguments, progress=progress, **asked)
         ]
     made.sort(key=lambda each: (WORST.index(each.exit_code), each.path))
     report = FolderReport(command, tuple(made))
@@ -70,7 +70,7 @@ def over_all(
 def fixed(model: Path, target: Path, copies: bool, validate: bool, typed: dict[str, Any]) -> Any:
     """The report on a model that was fixed and written."""
     from onnxpad.api.fix import fix
-    from onnxpad.folders.fix_all import written
+    from onnxpad.folders.serving import written
 
     return written(called(fix, model, typed=typed, validate=validate), target, copies=copies)
 

@@ -8,7 +8,6 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 from glob import glob
 from pathlib import Path
 
@@ -17,6 +16,10 @@ from msgspec import json
 from onnxpad import __version__
 from onnxpad.errors import ModelError, OutputError
 from onnxpad.report import FileOutcome
+
+_FOUND = (Path(each).name for at in sys.path for each in glob(f"{at}/onnx*.dist-info"))  # noqa: PTH207
+_VERSIONS = [__version__, *sorted({*_FOUND})]
+"""The versions of onnxpad and of all packages here whose names begin with onnx."""
 
 
 class Ledger:
@@ -33,11 +36,11 @@ class Ledger:
 
     def known(self, key: str) -> FileOutcome | None:
         """The outcome by its key, if the files that it wrote are still as they were."""
-        rows = self._base.execute("SELECT data, files FROM outcomes WHERE key = ?", (key,))
-        for data, files in rows.fetchall():
-            outcome = json.decode(data, type=FileOutcome)
-            return outcome if files == digest(outcome.written) else None
-        return None
+        found = self._base.execute("SELECT data, files FROM outcomes WHERE key = ?", (key,))
+        if (row := found.fetchone()) is None:
+            return None
+        outcome = json.decode(row[0], type=FileOutcome)
+        return outcome if row[1] == digest(outcome.written) else None
 
     def keep(self, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
@@ -49,17 +52,14 @@ class Ledger:
 def key_of(asked: object, reads: Iterable[Path]) -> str:
     """The key of an outcome: a digest of all that decides it.
 
-    Args:
-        asked: The call with its options, of which `repr` says all.
-        reads: The models and other files. External data and configurations are found from there.
+    That is the `repr` of what is asked, the files read, their external data and configurations.
     """
     files = [each for path in reads for each in (path, *_external(path))]
     for path in (*files, Path("here")):
-        folder = path.parent.absolute()
-        above = map(str, (folder, *folder.parents))
-        names = (f"{up}/{name}" for up in above for name in ("onnxpad.toml", "pyproject.toml"))
+        above = [str(each) for each in path.absolute().parents]
+        names = (f"{each}/{name}" for each in above for name in ("onnxpad.toml", "pyproject.toml"))
         files += [Path(name) for name in names if os.path.exists(name)]  # noqa: PTH110  # 1 us
-    return digest(files, repr((asked, _versions())))
+    return digest(files, repr((asked, _VERSIONS)))
 
 
 def digest(paths: Iterable[str | Path], text: str = "") -> str:
@@ -82,12 +82,5 @@ def _external(model: Path) -> Iterator[Path]:
             from onnxpad.file.external import reference
             from onnxpad.file.skeleton import read_bytes
 
-            external = read_bytes(memoryview(data), "").external
-            yield from sorted({model.parent / reference(each).location for each in external})
-
-
-@cache
-def _versions() -> list[str]:
-    """The versions of onnxpad and of all packages here whose names begin with onnx."""
-    found = (glob(f"{folder}/onnx*.dist-info") for folder in sys.path)  # noqa: PTH207
-    return [__version__, *sorted({Path(each).name for names in found for each in names})]
+            named = {reference(each).location for each in read_bytes(memoryview(data), "").external}
+            yield from (model.parent / each for each in sorted(named))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable
 from glob import glob, has_magic
 from pathlib import Path
@@ -15,15 +14,10 @@ RESULT = ".fixed.onnx"
 
 
 def models_in(arguments: Iterable[Path], but: Path | None = None) -> dict[Path, Path]:
-    """The place of each model below the folder named; hidden folders and links are left out.
+    """The place of each model below what is named: files, folders, or patterns (`a/**/*.onnx`).
 
-    Args:
-        arguments: Files, folders, or patterns such as `exported/**/*.onnx`.
-        but: A folder of results, whose models are left out.
-
-    Raises:
-        UsageError: An argument names no model.
-        OSError: A folder cannot be searched.
+    Left out are results, also those below the folder `but`, hidden folders, and links to folders.
+    Raises UsageError where no model is named, OSError where a folder cannot be searched.
     """
     places, seen = dict[Path, Path](), set[Path]()
     left_out = but.absolute() if but else None
@@ -55,24 +49,23 @@ def fixes(
 ) -> dict[Path, Path | None]:
     """The file to write for each model: in a folder that mirrors the tree, itself, or beside it.
 
-    Raises:
-        UsageError: Two models would be written to one file, or options exclude each other.
-        OutputError: The folder is a file.
+    Raises UsageError where two have the same place, OutputError where the folder is a file.
     """
+    places = models_in(arguments, folder)
     if in_place and folder:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if folder and folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: is a file; several models are written to a folder")
-    places = models_in(arguments, folder)
-    if folder:
-        for place, count in Counter(places.values()).items():
-            if count > 1:
-                raise UsageError(f"{folder / place}: is the place of {count} models; rename them")
-        return {model: folder / place for model, place in places.items()}
-    if in_place:
-        return {model: Path(os.path.realpath(model)) for model in places}
-    names = {model: f"{model.name.removesuffix('.onnx')}{RESULT}" for model in places}
-    return {model: model.with_name(name) if beside else None for model, name in names.items()}
+    if folder and len({*places.values()}) < len(places):
+        raise UsageError(f"{folder}: two models have the same place there; name a folder above")
+
+    def target(model: Path, place: Path) -> Path | None:
+        if in_place:
+            return Path(os.path.realpath(model))
+        name = f"{model.name.removesuffix('.onnx')}{RESULT}"
+        return folder / place if folder else model.with_name(name) if beside else None
+
+    return {model: target(model, place) for model, place in places.items()}
 
 
 def partners(old: Path, new: Path) -> dict[Path, Path]:

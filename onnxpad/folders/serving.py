@@ -1,4 +1,4 @@
-"""Runs a call on many models, in processes that serve one after the other: a crash is told."""
+"""A call on many models, in processes that serve one after the other; and `fix_all`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import gc
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from subprocess import TimeoutExpired
-from typing import Any
+from typing import Any, Unpack
 
 from onnxpad.arguments import Progress
 from onnxpad.folders.ledger import Ledger, key_of
-from onnxpad.report import FileOutcome
+from onnxpad.folders.paths import fixes
+from onnxpad.options import OptionKeywords, Options
+from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import LimitError
 
@@ -25,15 +25,12 @@ _GROWN = 1 << 30
 """Bytes beyond which a process is replaced after its model."""
 _GRACE = 2.0
 """Seconds in which a process may remove what it has half written."""
-_LINES = {"fix": "headline", "check": "severities", "validate": "validation_verdict"}
-"""What tells a report in one line, by the command."""
 
 
 def outcomes(
     call: Callable[..., Any],
     pairs: Mapping[Path, Path | None],
-    options: tuple[Any, ...],
-    *,
+    *options: Any,
     reads: int = 1,
     targets: Iterable[str] = (),
     jobs: int = 1,
@@ -41,36 +38,23 @@ def outcomes(
     resume: Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FileOutcome]:
-    """The outcome of each call as it comes, and those that are known already.
+    """The outcome of each model as it comes, and of those that are known already.
 
-    Args:
-        call: A function of a module; it returns a report on a model.
-        pairs: The models, each with a second path.
-        options: What the function takes behind both paths; `repr` says all of it.
-        reads: How many of both paths it reads.
-        targets: Targets that it asks for, which may be files.
-        jobs: How many models are served at once, each with its share of the cores.
-        time_limit: Seconds after which a model is given up.
-        resume: The record of runs, which has what need not be done again and gets the rest.
-        progress: Called with the time that is left, the models that are done, and all.
-
-    Raises:
-        OutputError: The record cannot be written.
+    A function of a module is called with a model, its second path, and options, of which `repr`
+    says all. It returns a report, and reads the first path or both, and targets that are files.
     """
-    begin, busy = time.monotonic(), set[pool.Worker]()
+    begin, busy, lanes = time.monotonic(), set[Any](), ThreadPoolExecutor(max(1, jobs))
     ledger = Ledger(resume) if resume else None
-    lanes = ThreadPoolExecutor(jobs)
 
-    def served(model: Path, other: Path | None) -> FileOutcome:
-        asked = (call, jobs, model, other, *options)
-        if ledger is None:
-            return _asked(busy, time_limit, asked)
-        files = [*filter(None, (model, other)[:reads]), *map(Path, targets)]
-        key = key_of((call.__qualname__, model, other, options), files)
-        found = ledger.known(key)
+    def served(*pair: Path | None) -> FileOutcome:
+        asked = (*pair, *options)
+        files = [*filter(None, pair[:reads]), *map(Path, targets)] if ledger else []
+        key = key_of((call.__qualname__, asked), files) if ledger else ""
+        found = ledger.known(key) if ledger else None
         if found is None:
-            found = _asked(busy, time_limit, asked)
-            ledger.keep(key, found)
+            found = _asked(busy, time_limit, call, jobs, *asked)
+            if ledger:
+                ledger.keep(key, found)
         return found
 
     try:
@@ -82,20 +66,23 @@ def outcomes(
             yield each.result()
     finally:
         lanes.shutdown(wait=False, cancel_futures=True)
-        for worker in [*busy]:
+        busy.add(None)  # no other process begins
+        for worker in (working := [*busy - {None}]):
             worker.process.terminate()
-        for worker in [*busy]:
+        for worker in working:
             with suppress(TimeoutExpired):
                 worker.process.wait(_GRACE)
             worker.process.kill()
         lanes.shutdown()
 
 
-def _asked(busy: set[pool.Worker], limit: float | None, asked: tuple[Any, ...]) -> FileOutcome:
-    """The outcome of a call in a process of its own, whatever becomes of that."""
+def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
+    """The outcome of a model in a process of its own, whatever becomes of that."""
     begin, path = time.perf_counter(), str(asked[2])
     busy.add(worker := pool.borrow())
     try:
+        if None in busy:
+            worker.end()
         with pool.limited(limit):
             found, is_grown = worker.ask(_served, str(Path.cwd()), *asked)
         if is_grown:
@@ -118,14 +105,14 @@ def _asked(busy: set[pool.Worker], limit: float | None, asked: tuple[Any, ...]) 
 def _served(
     _: object, folder: str, call: Callable[..., Any], jobs: int, model: Path, *others: Any
 ) -> tuple[FileOutcome, bool]:
-    """The outcome of a call in this process, and whether that has grown large."""
+    """The outcome of a model in this process, and whether that has grown large."""
+    from onnxpad.report.documents.folder_document import outcome_of
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes what is half written
     os.chdir(folder)
-    if jobs > 1:
-        os.environ["ONNXPAD_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    os.environ["ONNXPAD_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
     begin = time.perf_counter()
-    report = call(model, *others)
-    found = outcome_of(str(model), report, time.perf_counter() - begin)
+    found = outcome_of(str(model), call(model, *others), begin)
     gc.collect()
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -133,19 +120,68 @@ def _served(
     return found, False
 
 
-def outcome_of(path: str, report: Any, seconds: float) -> FileOutcome:
-    """The outcome that the report on a model stands for."""
-    from onnxpad.report.json import json_of
-    from onnxpad.report.layout import unmarked
+def fix_all(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    validate: bool = True,
+    run_timeout: float | None = None,
+    **options: Unpack[OptionKeywords],
+) -> Iterator[FileOutcome]:
+    """Fix many models in processes of their own, which know nothing of what `register` added here.
 
-    module = import_module(f"onnxpad.report.documents.{report.command}_document")
-    line = unmarked(getattr(module, _LINES[report.command])(report))
-    files = [report, *getattr(report, "files", ())]
-    told = [e for file in files for n in ("changes", "findings") for e in getattr(file, n, ())]
-    outcome = getattr(report, "outcome", "failed" if report.exit_code else "passed")
-    written: tuple[str, ...] = ()
-    if delivery := getattr(report, "delivery", None):
-        written = (*filter(None, [delivery.written]), *delivery.data)
-    codes = Counter(each.code for each in told)
-    text = json_of(report)
-    return FileOutcome(path, report.exit_code, str(outcome), line, codes, seconds, written, text)
+    Args:
+        paths: Models, folders, or patterns such as `exported/**/*.onnx`; not `*.fixed.onnx`.
+        output: A folder for the results, which mirrors the tree below each path; unchanged models
+            are copied, wrong results left out.
+        in_place: Whether to replace the models that change. Without either, nothing is written.
+        jobs: How many models to fix at once, each with its share of the cores.
+        time_limit: Seconds after which a model is given up.
+        resume: A file that keeps outcomes: what an unchanged model has given, by the same options
+            and versions, is taken from there while its result is as it was written.
+        progress: Called with the time that is left, the models that are done, and all.
+        validate: As for `fix`.
+        run_timeout: As for `fix`.
+        options: As for `fix`.
+
+    Returns:
+        The outcome of each model, as it comes. What `fix` raises about one is an outcome, too.
+
+    Raises:
+        UsageError: An option is not valid, a path names no model, or two have the same place.
+        OutputError: The results or the outcomes cannot be written there.
+    """
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    folder = None if output is None else Path(output)
+    return outcomes(
+        _fixed,
+        fixes(map(Path, named), folder, in_place=in_place),
+        folder is not None,
+        {"validate": validate, "run_timeout": run_timeout, **options},
+        targets=Options.of(options).targets,
+        jobs=jobs,
+        time_limit=time_limit,
+        resume=None if resume is None else Path(resume),
+        progress=progress,
+    )
+
+
+def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> FixReport:
+    from onnxpad.api.fix import fix
+
+    return written(fix(model, **keywords), target, copies=copies)
+
+
+def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:
+    """The plain report of a result of `fix`, written unless it is wrong, or unchanged."""
+    delivery = Delivery()
+    if target and result.outcome is not Outcome.INVALID and (result.changed or copies):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        delivery = Delivery(written=str(target), data=tuple(map(str, result.save(target))))
+    fields = {name: getattr(result, name) for name in FixReport.__struct_fields__}
+    return FixReport(**{**fields, "delivery": delivery})

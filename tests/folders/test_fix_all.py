@@ -12,8 +12,8 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import OnnxpadError, OutputError, UsageError
-from onnxpad.folders.fix_all import written
 from onnxpad.folders.paths import fixes, models_in, partners
+from onnxpad.folders.serving import written
 from onnxpad.report import Outcome
 from onnxpad.runtimes import pool
 from tests.support import ROOT, W, one
@@ -124,7 +124,7 @@ def test_a_wrong_result_is_not_written() -> None:
     result = onnxpad.fix("in/a/same.onnx", validate=False)
     for name in result.__struct_fields__:
         vars(wrong).setdefault(name, getattr(result, name))
-    assert written(wrong, Path("out/x.onnx"), copies=True).delivery.written == ""  # type: ignore[arg-type]
+    assert written(wrong, Path("out/x.onnx"), copies=True).delivery.written == ""
     assert not Path("out").exists()
     assert written(result, Path("out/x.onnx"), copies=False).delivery.written == "out/x.onnx"
 
@@ -148,7 +148,7 @@ def test_patterns_and_repeated_names() -> None:
         (["in/.git"], {}, None, ""),
         (["in/*.tflite"], {}, UsageError, "in/*.tflite: there is no .onnx file"),
         (["in/a/same.fixed.onnx"], {}, UsageError, "same.fixed.onnx: there is no"),
-        (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "o/same.onnx: is"),
+        (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "o: two models"),
         (["in"], {"output": "o", "in_place": True}, UsageError, "exclude each other"),
         (["in"], {"output": "in/plain.onnx"}, OutputError, "in/plain.onnx: is a file"),
         (["in"], {"style": "x"}, UsageError, "unknown style"),

@@ -23,7 +23,7 @@ from tests.support import ROOT
 def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
     """The outcomes by the names of the models."""
     pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
-    return {each.path: each for each in outcomes(behave, pairs, (), **options)}
+    return {each.path: each for each in outcomes(behave, pairs, **options)}
 
 
 def test_an_outcome_is_that_of_the_report() -> None:
@@ -56,7 +56,7 @@ def test_what_becomes_of_one_is_its_outcome(name: str, code: int, outcome: str, 
 def test_a_process_serves_many(tmp_path: Path) -> None:
     log = tmp_path / "log"
     pairs: Mapping[Path, Path | None] = {Path(f"{number}"): None for number in range(6)}
-    assert len([*outcomes(behave, pairs, (log,), jobs=2)]) == 6
+    assert len([*outcomes(behave, pairs, log, jobs=2)]) == 6
     lines = [line.split() for line in log.read_text().splitlines()]
     assert len({process for process, _, _ in lines}) <= 2
     assert {int(threads) for _, _, threads in lines} == {max(1, (os.cpu_count() or 1) // 2)}
@@ -66,7 +66,7 @@ def test_a_process_serves_many(tmp_path: Path) -> None:
 def test_a_process_that_has_grown_is_replaced(tmp_path: Path) -> None:
     log = tmp_path / "log"
     pairs: Mapping[Path, Path | None] = {Path(name): None for name in ("a", "grow", "b")}
-    assert [each.outcome for each in outcomes(behave, pairs, (log,))] == ["passed"] * 3
+    assert [each.outcome for each in outcomes(behave, pairs, log)] == ["passed"] * 3
     first, second, third = (line.split()[0] for line in log.read_text().splitlines())
     assert first == second != third
 
@@ -80,7 +80,7 @@ def test_progress_tells_the_time_that_is_left() -> None:
 def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
     """No process goes on, and nothing is half written."""
     target = tmp_path / "out"
-    made = outcomes(behave, {Path("a"): None, Path("write"): target, Path("b"): None}, (), jobs=2)
+    made = outcomes(behave, {Path("a"): None, Path("write"): target, Path("b"): None}, jobs=2)
     assert next(made).path in "ab"
     while not target.with_suffix(".begun").exists():
         time.sleep(0.05)
@@ -113,7 +113,7 @@ class TestResume:
         Path("log").unlink(missing_ok=True)
         pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
         asked = (Path("log"), *options.pop("more", ()))
-        found = [*outcomes(behave, pairs, asked, resume=Path("runs"), **options)]
+        found = [*outcomes(behave, pairs, *asked, resume=Path("runs"), **options)]
         assert sorted(each.path for each in found) == sorted(names)
         lines = Path("log").read_text().splitlines() if Path("log").exists() else []
         return sorted(line.split()[1] for line in lines)
@@ -137,7 +137,7 @@ class TestResume:
             target.write_text(text)
             asked = {"targets": ["own.toml"]}
             assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
-        monkeypatch.setattr("onnxpad.folders.ledger._versions", lambda: ["onnx 99"])
+        monkeypatch.setattr("onnxpad.folders.ledger._VERSIONS", ["onnx 99"])
         assert (self.again("a"), self.again("a")) == (["a"], [])
 
     def test_a_file_that_is_no_record(self) -> None:
@@ -161,7 +161,7 @@ from pathlib import Path
 from onnxpad.folders.serving import outcomes
 from tests.folders.calls import behave
 pairs = {Path("write"): Path(sys.argv[1]), Path("a"): None}
-for each in outcomes(behave, pairs, (), jobs=2):
+for each in outcomes(behave, pairs, jobs=2):
     print(each.path, flush=True)
 """
 """A script without a guard, which no process imports."""
