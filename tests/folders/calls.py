@@ -13,10 +13,6 @@ from onnxpad.options import Options
 from onnxpad.report import CheckReport, FileReport
 
 
-def report() -> CheckReport:
-    return CheckReport(Options(), Severity.WARNING, (FileReport(),))
-
-
 def behave(model: Path, other: Path | None, log: Path | None = None) -> Any:
     """A report, or whatever else the name says."""
     if log is not None:
@@ -42,7 +38,7 @@ def behave(model: Path, other: Path | None, log: Path | None = None) -> Any:
         case "write":
             assert other is not None
             write_whole({other: slowly(other)})
-    return report()
+    return CheckReport(Options(), Severity.WARNING, (FileReport(),))
 
 
 def slowly(target: Path) -> Any:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -12,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from onnxpad.errors import OutputError, ProviderError
+from onnxpad.errors import OutputError
 from onnxpad.folders.serving import outcomes
 from onnxpad.report import FileOutcome
-from onnxpad.runtimes import pool
 from tests.folders.calls import behave
 from tests.support import ROOT
 
@@ -26,31 +24,24 @@ def served(*names: str, **options: Any) -> dict[str, FileOutcome]:
     return {each.path: each for each in outcomes(behave, pairs, **options)}
 
 
-def test_an_outcome_is_that_of_the_report() -> None:
-    found = served("a.onnx")["a.onnx"]
-    assert (found.exit_code, found.outcome, found.line) == (0, "passed", "nothing found")
-    assert found.report is not None
-    assert found.report["command"] == "check"
-
-
 @pytest.mark.parametrize(
     ("name", "code", "outcome", "line"),
     [
         ("crash", 2, "crash", "its process ended (-11)"),
         ("kill", 2, "crash", "its process ended (-9)"),
         ("end", 2, "crash", "its process ended (3)"),
-        ("late", 2, "time limit", "took over 1.5 s"),
+        ("late", 2, "time limit", "took over 5.0 s"),
         ("defect", 70, "internal", "a defect"),
         ("model", 2, "model", "is damaged"),
         ("system", 2, "system", "[Errno 2] No such file or directory: 'system/x'"),
     ],
 )
 def test_what_becomes_of_one_is_its_outcome(name: str, code: int, outcome: str, line: str) -> None:
-    limit = 1.5 if name == "late" else None
-    found = served("a", name, "b", time_limit=limit)
+    found = served("a", name, "b", time_limit=5.0 if name == "late" else None)
     assert found[name].report is None
     assert (found[name].exit_code, found[name].outcome, found[name].line) == (code, outcome, line)
-    assert [found[each].outcome for each in "ab"] == ["passed", "passed"]
+    told = [(found[each].outcome, found[each].line) for each in "ab"]
+    assert told == [("passed", "nothing found")] * 2
 
 
 def test_a_process_serves_many(tmp_path: Path) -> None:
@@ -71,12 +62,6 @@ def test_a_process_that_has_grown_is_replaced(tmp_path: Path) -> None:
     assert first == second != third
 
 
-def test_progress_tells_the_time_that_is_left() -> None:
-    told: list[tuple[str, int, int]] = []
-    served("a", "b", progress=lambda *each: told.append(each))
-    assert told == [("0 min left", 1, 2), ("0 min left", 2, 2)]
-
-
 def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
     """No process goes on, and nothing is half written."""
     target = tmp_path / "out"
@@ -88,15 +73,6 @@ def test_who_looks_no_further_ends_all(tmp_path: Path) -> None:
     made.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begin < 30
     assert [each.name for each in tmp_path.iterdir()] == ["out.begun"]
-
-
-def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def borrow() -> None:
-        raise ProviderError("no interpreter")
-
-    monkeypatch.setattr(pool, "borrow", borrow)
-    with pytest.raises(ProviderError, match="no interpreter"):
-        served("a")
 
 
 class TestResume:
@@ -112,8 +88,7 @@ class TestResume:
         """The models that were served."""
         Path("log").unlink(missing_ok=True)
         pairs: Mapping[Path, Path | None] = {Path(name): None for name in names}
-        asked = (Path("log"), *options.pop("more", ()))
-        found = [*outcomes(behave, pairs, *asked, resume=Path("runs"), **options)]
+        found = [*outcomes(behave, pairs, Path("log"), resume=Path("runs"), **options)]
         assert sorted(each.path for each in found) == sorted(names)
         lines = Path("log").read_text().splitlines() if Path("log").exists() else []
         return sorted(line.split()[1] for line in lines)
@@ -125,34 +100,19 @@ class TestResume:
         assert self.again("late", time_limit=1.0) == ["late"]
         assert self.again("late", time_limit=1.0) == ["late"]
 
-    def test_all_that_decides_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        target = Path("own.toml")
-        assert (self.again("a"), self.again("a")) == (["a"], [])
-        Path("a").write_text("b")
-        assert (self.again("a"), self.again("a")) == (["a"], [])
-        for text in ("", "x"):
-            Path("onnxpad.toml").write_text(text)
-            assert (self.again("a"), self.again("a")) == (["a"], [])
-        for text in ("", "x"):
-            target.write_text(text)
-            asked = {"targets": ["own.toml"]}
-            assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
+    def test_all_that_decides_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = {"targets": ["own.toml"]}
+        for name in ("a", "onnxpad.toml", "own.toml"):
+            for text in ("", "x"):
+                Path(name).write_text(text)
+                assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
         monkeypatch.setattr("onnxpad.folders.ledger._VERSIONS", ["onnx 99"])
-        assert (self.again("a"), self.again("a")) == (["a"], [])
+        assert (self.again("a", **asked), self.again("a", **asked)) == (["a"], [])
 
     def test_a_file_that_is_no_record(self) -> None:
         Path("runs").write_text("a file of somebody's " * 99)
         with pytest.raises(OutputError, match="runs: cannot keep outcomes"):
             self.again("a")
-        Path("runs").unlink()
-        Path("runs").mkdir()
-        with pytest.raises(OutputError, match="runs: cannot keep outcomes"):
-            self.again("a")
-
-    def test_it_is_a_base_that_others_read(self) -> None:
-        self.again("a", "model")
-        rows = sqlite3.connect("runs").execute("SELECT count(*) FROM outcomes").fetchone()
-        assert rows == (2,)
 
 
 RUN = """
