@@ -239,7 +239,7 @@ LEAVES: Final = (
     "report.ci",
     "report.diff", "report.manual", "folders",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands", "cli.configuration",
+    "cli.explain_command", "cli.rule_commands",
     "targets.toml_file",
     # What evaluates small contents that a model computes.
     "facts.contents",

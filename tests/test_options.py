@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 import onnxpad
 from onnxpad.cli import check_command, fix_command
-from onnxpad.cli.options import options_given
+from onnxpad.cli.options import Asked, options_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.options import TYPED, OptionKeywords, Options, Style
@@ -40,10 +40,10 @@ def test_commands_take_each_by_its_name() -> None:
         assert {name: found[name] or () for name in TYPED} == {
             name: usual[name] or () for name in TYPED
         }
-    typed = {
-        "style": Style.PAD, "shapes": ["x=1,3"], "dims": ["n=2..4"], "no_ceil": True,
-        "trust": Trust.SPEC, "select": ["PAD2"], "ignore": ["PAD201,PAD3"],
-    }  # fmt: skip
+    typed = Asked(
+        style=Style.PAD, shapes=["x=1,3"], dims=["n=2..4"], no_ceil=True, dynamic=None,
+        trust=Trust.SPEC, select=["PAD2"], ignore=["PAD201,PAD3"],
+    )  # fmt: skip
     asked = Options.from_mapping(options_given(typed))
     assert asked == replace(asked, style="pad", shapes={"x": "1,3"}, dims={"n": "2..4"})
     assert (asked.no_ceil, asked.trust, asked.strict) == (True, Trust.SPEC, False)

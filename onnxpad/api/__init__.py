@@ -10,6 +10,12 @@ class Paged(Report):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        """The class and the first line of the report."""
+        from onnxpad.report.text import one_line
+
+        return one_line(self, str(self).partition("\n")[0])
+
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""
         from onnxpad.page.document_page import fragment_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from onnxpad.api import Paged, kinds
@@ -16,14 +15,14 @@ from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
-from onnxpad.rewrite.run import AtLast, Run
+from onnxpad.rewrite.run import Run
 
 if TYPE_CHECKING:
     from onnxpad.report.documents import Document, View
     from onnxpad.report.layout import Screen
 
 
-class CheckResult(FileReport, Paged, frozen=True, kw_only=True, dict=True):
+class CheckResult(Paged, FileReport, frozen=True, kw_only=True, dict=True):
     """The result of `check`: the findings, and what was asked.
 
     Its fields are those of `onnxpad.report.FileReport`.
@@ -33,7 +32,7 @@ class CheckResult(FileReport, Paged, frozen=True, kw_only=True, dict=True):
     _convention: str = ""
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
-        """The report of this model alone, for the least severity that fails the check."""
+        """The report on this model, for the least severity that fails the check."""
         return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
 
     def document(self, view: View = "full") -> Document:
@@ -55,10 +54,7 @@ class CheckResult(FileReport, Paged, frozen=True, kw_only=True, dict=True):
 
 
 def check(
-    model: ModelSource,
-    *,
-    convention: str | None = None,
-    **options: Unpack[OptionKeywords],
+    model: ModelSource, *, convention: str | None = None, **options: Unpack[OptionKeywords]
 ) -> CheckResult:
     """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
 
@@ -84,48 +80,35 @@ def check(
     user_options = Options.of(options)
     source, _ = kinds.source_of(model, "check")
     chosen = with_codes(user_options)
-    asked_for = convention is not None or chosen.select  # they take longer than all the rest
-    is_asked = asked_for and any(map(chosen.chooses, REPORTS))
     if convention is not None:
         from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
+
+    def conventions(contexts: Sequence[Context]) -> Iterable[Finding]:
+        from onnxpad.frameworks.fitting.reports import ReportConvention
+
+        return ReportConvention().of(contexts, convention or "")
+
+    is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest
+    tells = is_asked and any(map(chosen.chooses, REPORTS))
     with kinds.naming(source), gc_paused():
-        graph = Graph.read(source)
-        run = Run(graph, chosen)
-        at_last = partial(_conventions, convention or "") if is_asked else None
+        run = Run(Graph.read(source), chosen)
+        choice = None
+        if chosen.is_for_targets:
+            from onnxpad.targets.choose import choose
+
+            choice = choose(run)
+        found = run.find(conventions if tells else None)
+        if choice is not None:
+            from onnxpad.targets.findings import findings_before
+
+            found += findings_before(choice)
         return CheckResult(
             kinds.name_of(source),
-            findings_of(run, at_last),
+            tuple(each for each in found if chosen.chooses(each.code)),
             notes=run.notes,
             warnings=run.warnings,
             _options=user_options,
             _convention=convention or "",
         )
-
-
-def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
-    """The findings that the options of a run choose, in the graph as it is.
-
-    Raises:
-        UsageError: A target is unknown.
-    """
-    choice = None
-    if run.options.is_for_targets:
-        from onnxpad.targets.choose import choose
-
-        choice = choose(run)
-
-    found = run.find(at_last)
-    if choice is not None:
-        from onnxpad.targets.findings import findings_before
-
-        found += findings_before(choice)
-    return tuple(each for each in found if run.options.chooses(each.code))
-
-
-def _conventions(convention: str, contexts: Sequence[Context]) -> Iterator[Finding]:
-    """The findings about the conventions that the padding of a model fits."""
-    from onnxpad.frameworks.fitting.reports import ReportConvention
-
-    return ReportConvention().of(contexts, convention)

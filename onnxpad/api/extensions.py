@@ -1,13 +1,9 @@
-"""The library's calls for what a user adds: own passes, and declarations of own operators.
-
-A `Pass` finds and rewrites. A `Row` declares a window operator of a custom domain: like which of
-ONNX's operators its window slides, what its padding stands for, what pads it cannot have.
-"""
+"""The library's calls for what a user adds: passes, and rows that declare custom operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from onnxpad import declared
@@ -23,9 +19,9 @@ _T = TypeVar("_T", bound=Extension)
 
 
 def register(one: _T, *, replace: bool = False) -> _T:
-    """Adds a pass, or the declaration of an operator, to what `fix` and `check` know.
+    """Adds a pass, or the row of an operator, to what `fix` and `check` know; also a decorator.
 
-    It holds for the whole process, until `unregister`. This is a decorator for passes too.
+    It holds for the whole process, until `unregister`.
 
     Args:
         one: A subclass of `Pass`, or a `Row`.
@@ -45,9 +41,7 @@ def register(one: _T, *, replace: bool = False) -> _T:
     elif isinstance(one, type) and issubclass(one, Pass):
         registry.add(one, replace=replace)
     else:
-        raise UsageError(
-            f"register takes a subclass of onnxpad.Pass or an onnxpad.Row, not {one!r}"
-        )
+        raise UsageError(f"register takes a subclass of onnxpad.Pass or a Row, not {one!r}")
     return one
 
 
@@ -66,12 +60,8 @@ def unregister(one: Extension) -> None:
 @contextmanager
 def registered(*extensions: Extension) -> Iterator[None]:
     """Registers passes and declarations within a `with` block alone."""
-    done: list[Extension] = []
-    try:
+    with ExitStack() as done:
         for one in extensions:
             register(one)
-            done.append(one)
+            done.callback(unregister, one)
         yield
-    finally:
-        for one in reversed(done):
-            unregister(one)

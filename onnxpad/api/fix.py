@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import onnx
 from msgspec.structs import replace
@@ -24,10 +24,9 @@ from onnxpad.rewrite.run import AtLast, Barred, Run
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
-    from onnxpad.validation.result import Validation
 
 
-class FixResult(FixReport, Paged, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
+class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
     """The result of `fix`: its report, and the rewritten model.
 
     Its fields are those of `onnxpad.report.FixReport`.
@@ -38,27 +37,13 @@ class FixResult(FixReport, Paged, kinds.ModelResult, frozen=True, kw_only=True, 
     _contexts: list[Context]
     _bars: Barred
 
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.documents.fix_document import headline
-        from onnxpad.report.text import one_line
-
-        validation = self.validation
-        verdict = "not validated" if validation is None else f"validation {validation.outcome}"
-        is_told = validation is not None and validation.outcome == "nothing compared"
-        said = f", {verdict}" if self.changed and not (is_told and self.changes) else ""
-        return one_line(self, f"{headline(self)}{said}")
-
     @property
     def failure(self) -> str:
         """Why the model is not `ok`, in one line; empty if it is.
 
-        It is if it is unchanged, agrees with the original, or is a repair. A repair
-        (`validation.outcome` is `repaired`) could not be compared, for the original does not run
-        because of an operator that was changed; the specification certifies every change.
-
-        A changed model is never ok without validation, or if nothing could be compared for another
-        reason.
+        It is if it is unchanged, agrees with the original, or is a repair: the original does not
+        run because of an operator that was changed, and the specification certifies every change. A
+        changed model that was not validated, or not compared for another reason, is never ok.
         """
         if not self.changed or (self.validation is not None and self.validation.ok):
             return ""
@@ -76,8 +61,8 @@ class FixResult(FixReport, Paged, kinds.ModelResult, frozen=True, kw_only=True, 
     def next(self) -> NextOption | None:
         """The option that would gain most on the padding that stays; None if none would.
 
-        It is tried on the result, which is as before afterwards. That is done at the first access.
-        A model whose validation failed has none.
+        It is tried on the result, which is as before afterwards, at the first access. A model whose
+        validation failed has none.
         """
         if self.outcome is Outcome.INVALID or not self.findings:
             return None
@@ -87,14 +72,9 @@ class FixResult(FixReport, Paged, kinds.ModelResult, frozen=True, kw_only=True, 
             run.barred = self._bars
             return _for_targets(run)
 
+        given = self._graph, self.options, self.findings, self._contexts
         with gc_paused():
-            return next_option(
-                self._graph,
-                self.options,
-                self.findings,
-                self._contexts,
-                for_targets,
-            )
+            return next_option(*given, for_targets)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """The main graph before and after; long tensors lack their elements."""
@@ -129,31 +109,26 @@ def fix(
         dynamic: What to do with padding that depends on an open size: `keep` it, write it as a
             `Pad` with computed amounts (`pad`), or replace a computed `Pad` that equals SAME by
             `auto_pad` (`auto-pad`).
-        shapes: Sizes to fix, by name of the input, with None for an axis that stays open; the
-            result declares them. Sizes given without a name, such as `(1, 3, 224, 224)`, or with an
-            empty one, are those of the only input.
+        shapes: Sizes to declare, by name of the input, with None for an axis that stays open.
+            Without a name, such as `(1, 3, 224, 224)`, of the only input.
         dims: By name of the dimension (`input[axis]` if it has none), a size to fix or a range to
             prove for: `"32..1024"`, `"32..1024:32"` for the multiples of 32 in it, or a `range`.
-        trust_dim_names: Whether to assume that dimensions of the same name have the same size; no
-            runtime enforces it. A change that rests on it says so, and `strict` forbids it.
+        trust_dim_names: Whether dimensions of the same name have the same size, which no runtime
+            enforces. A change that rests on it says so.
         no_ceil: Whether to write pools with `ceil_mode` as pools that round down and have end pads,
             where that is exact.
-        trust: Whose reading to write, `spec` or `onnxruntime`, where they compute different things.
-            A change that rests on it says so, and `strict` forbids it. Without it, such padding
-            stays.
+        trust: Whose reading to write, `spec` or `onnxruntime`, where they compute different things;
+            without it such padding stays. A change that rests on it says so.
         symmetric_transpose: Whether to make pads of a ConvTranspose equal at both ends, with
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
-        inputs: Inputs to run the whole model on, as for `validate`, where it runs on few that are
-            drawn.
-        target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: padding
-            that all of them compute rightly stays as it came, and other padding is written so that
-            they do, with as little rewriting as possible. `onnxpad targets` lists them.
+        inputs: Inputs to run the whole model on, as for `validate`, instead of drawn ones.
+        target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: only
+            padding that not all of them compute rightly is rewritten, and as little as possible.
         target_only: Whether onnxruntime need not run the result, which then may not be compared.
-        strict: Whether to undo changes that rest on an assumption, such as finite data.
+        strict: Whether to undo changes that rest on an assumption, such as finite data or `trust`.
         select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
-            stays exactly as it is. `Pad`s that a change lays open to onnxruntime's optimiser are
-            protected in any case.
+            stays, but `Pad`s that a change exposes to onnxruntime's optimiser are protected.
         ignore: Codes or prefixes of codes to leave alone.
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.
@@ -163,8 +138,7 @@ def fix(
         The rewritten model with its changes, findings and validation.
 
     Raises:
-        UsageError: The style, the choice for open sizes, a code, an input or a dimension is
-            unknown, or sizes contradict the model.
+        UsageError: A choice, code, input or dimension is unknown, or sizes contradict the model.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
@@ -186,8 +160,7 @@ def fix(
             run.decide()
             untaken = _for_targets(run)
             outcome = run.rewrite()  # analyses, settles, guards
-    validation: Validation | None = None
-    barred = tuple[Finding, ...]()
+    validation, barred = None, tuple[Finding, ...]()
     if validate:
         from onnxpad.api.fix_validation import validated
 
@@ -198,18 +171,13 @@ def fix(
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
             dims = {name: sizes for name, sizes in given if not str(sizes).isdecimal()}
             options |= {"shapes": None, "dims": dims}
-            result = fix(
-                model,
-                inputs=inputs,
-                run_timeout=run_timeout,
-                progress=progress,
-                **options,
-            )
+            runs: Any = {"inputs": inputs, "run_timeout": run_timeout, "progress": progress}
+            result = fix(model, **runs, **options)
             return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
         outcome, validation, barred = found
-    findings = outcome.findings
-    if untaken is not None:
-        findings = [*findings, *untaken(run.left)]
+    findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
+    codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take
+    codes |= {each.code for each in findings if chosen.chooses(each.code)}
     with gc_paused():
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
@@ -218,7 +186,7 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in findings if _is_told(chosen, each.code)),
+        findings=tuple(each for each in findings if each.code in codes),
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,
@@ -226,10 +194,7 @@ def fix(
         seconds=time.perf_counter() - start,
         declared=run.domain.declared,
         ranges=str(run.domain),
-        dims={
-            name: range(each.first, each.last + 1, each.step)
-            for name, each in run.domain.given.items()
-        },
+        dims={name: range(e.first, e.last + 1, e.step) for name, e in run.domain.given.items()},
         notes=run.notes,
         warnings=run.warnings,
         delivery=IN_MEMORY,
@@ -247,11 +212,6 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.findings import writing
 
     return writing(run)
-
-
-def _is_told(options: Options, code: str) -> bool:
-    """Whether findings of a code are told: `select` hides none that a target does not take."""
-    return options.chooses(code) or (code in UNTAKEN and code not in options.ignore)
 
 
 def graph_of(result: FixResult) -> Graph:

@@ -17,10 +17,7 @@ from onnxpad.targets.choose import targets_of
 
 
 class FixPaddingPass(FunctionalPass):
-    """Writes the padding of a model as `onnxpad.fix` does, proved and validated.
-
-    The model that is given stays as it is. The result is always another one, as a functional pass
-    promises; it shares the weights.
+    """Writes padding as `onnxpad.fix` does; the result is another model that shares the weights.
 
     Attributes:
         result: What `fix` found and did at the last call; None before.

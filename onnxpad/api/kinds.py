@@ -1,8 +1,4 @@
-"""The kinds of model that callers hold, and results, which become one of the same kind.
-
-A kind is told by its class, which is looked up only in packages that are loaded already: whoever
-has such an object has loaded its package.
-"""
+"""The kinds of model that callers hold, and results, which become one of the same kind."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onnxpad import arguments
-from onnxpad.arguments import ModelSource, Source
+from onnxpad.arguments import Source
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.external import ExternalData
 from onnxpad.process import gc_paused
@@ -30,83 +26,48 @@ if TYPE_CHECKING:
     from onnxpad.graph.model import Model
 
 _MINUTE = 60.0
-
-_WITH_FUNCTIONS = 8
-"""The IR version that brought functions."""
+_WITH_FUNCTIONS = 8  # the IR version that brought them
 
 SameKind: TypeAlias = "Callable[[Model], Any]"
 """Makes a result the kind of object that was given."""
 
 
-def source_of(model: ModelSource, call: str) -> tuple[Source, SameKind]:
-    """A model in whatever form a caller gave it; it is only read.
+@gc_paused()
+def source_of(model: Any, call: str) -> tuple[Source, SameKind]:
+    """A model in a form that onnxpad reads, and what makes a result the kind that was given.
 
     Args:
-        model: The argument as given.
+        model: The argument as given, a `ModelSource`; it is only read.
         call: Name of the call, for messages.
-
-    Returns:
-        The model in a form that onnxpad reads, and what makes a result the kind that was given.
 
     Raises:
         UsageError: It is no model in any form that onnxpad knows.
         ModelError: It cannot be serialised.
     """
-    with gc_paused():
-        return _source_of(model, call)
+    is_program = _is_a(model, "torch.onnx", "ONNXProgram")
+    if is_program or _is_a(model, "onnx_ir", "Model"):
+        from onnxpad.api.ir_model import taken
 
+        return taken(model.model, model) if is_program else taken(model)
+    graphsurgeon = "onnx_graphsurgeon"
+    if _is_a(model, graphsurgeon, "Graph") and not _is_a(model, graphsurgeon, "Function"):
+        from onnxpad.api.ir_model import serialised_export
 
-def _source_of(model: Any, call: str) -> tuple[Source, SameKind]:
-    is_function = _is_a(model, "onnx_graphsurgeon", "Function")  # which is a Graph, too
-    if _is_a(model, "onnx_graphsurgeon", "Graph") and not is_function:
-        from onnxpad.api import ir_model
-
-        data = ir_model.serialised_export(lambda: _exported(model), "graphsurgeon Graph")
-        return data, _as_graph
-    if _is_a(model, "onnx_ir", "Model"):
-        from onnxpad.api import ir_model
-
-        held, weights = ir_model.serialised(model), ir_model.weights(model)
-        return held, lambda now: ir_model.rebuilt(now, model, weights)
-    if _is_a(model, "torch.onnx", "ONNXProgram"):
-        from onnxpad.api import ir_model
-
-        held, weights = ir_model.serialised_program(model), ir_model.weights(model.model)
-        return held, lambda now: ir_model.program(now, model, weights)
+        return serialised_export(lambda: _exported(model)), _as_graph
     return arguments.source(model, call), _plain(model)
 
 
 def _is_a(model: object, package: str, name: str) -> bool:
-    """Whether a model is of a class of a package that may not be installed."""
+    """Whether a model is of a class of a package: who has one has loaded the package."""
     kind = getattr(sys.modules.get(package), name, None)
     return isinstance(kind, type) and isinstance(model, kind)
 
 
 def _plain(model: object) -> SameKind:
-    """Gives a result back as bytes or as an `onnx.ModelProto`; there is no path of it yet."""
-    if isinstance(model, str | os.PathLike):
-        return _refuse_path
+    """Gives a result back as bytes or as an `onnx.ModelProto`."""
     if isinstance(model, bytes | bytearray | memoryview):
         return lambda now: type(model)(now.to_bytes())
-    return lambda now: now.to_proto()
-
-
-def _exported(graph: Any) -> Any:
-    """A graph by graphsurgeon's own export; a new graph has the lowest IR version that fits."""
-    import onnx_graphsurgeon
-    from onnx.helper import find_min_ir_version_for
-
-    model = onnx_graphsurgeon.export_onnx(graph)
-    if getattr(graph, "ir_version", None) is None:
-        least = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-        model.ir_version = max(least, _WITH_FUNCTIONS)
-    return model
-
-
-def _as_graph(now: Model) -> Any:
-    import onnx_graphsurgeon
-
-    return onnx_graphsurgeon.import_onnx(now.to_proto())
+    return _refuse_path if path_of(model) else lambda now: now.to_proto()
 
 
 def _refuse_path(_: Model) -> Any:
@@ -114,6 +75,24 @@ def _refuse_path(_: Model) -> Any:
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
     )
+
+
+def _exported(graph: Any) -> Any:
+    """A graph by graphsurgeon's own export; a new graph has the lowest IR version that fits."""
+    from onnx.helper import find_min_ir_version_for
+    from onnx_graphsurgeon import export_onnx
+
+    model = export_onnx(graph)
+    if getattr(graph, "ir_version", None) is None:
+        least = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+        model.ir_version = max(least, _WITH_FUNCTIONS)
+    return model
+
+
+def _as_graph(now: Model) -> Any:
+    from onnx_graphsurgeon import import_onnx
+
+    return import_onnx(now.to_proto())
 
 
 def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:
@@ -173,11 +152,7 @@ class Judged:
         return not self.failure
 
     def raise_for_failure(self) -> None:
-        """Raises unless `ok`.
-
-        Raises:
-            ValidationError: It is not; the message says why.
-        """
+        """Raises ValidationError, which says why, unless `ok`."""
         if self.failure:
             raise ValidationError(self.failure)
 
@@ -202,9 +177,8 @@ class ModelResult(Judged):
     def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
         """The model as the kind of object that was given, always a new one.
 
-        It is an `onnx.ModelProto`, bytes, a graphsurgeon `Graph`, an `onnx_ir.Model` or a torch
-        `ONNXProgram`. Weights that are the same are not copied: the last three share them with the
-        model that was given.
+        Weights that are the same are shared with a graphsurgeon `Graph`, an `onnx_ir.Model` or a
+        torch `ONNXProgram` that was given.
 
         Args:
             keep_invalid: Whether to return a model with which something is wrong, as for `save`.
@@ -225,19 +199,15 @@ class ModelResult(Judged):
         keep_invalid: bool = False,
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
-        """Write the model, whole or not at all.
-
-        An unchanged model is copied byte for byte, unless its external data is put inside.
+        """Write the model, whole or not at all; an unchanged one is copied byte for byte.
 
         Args:
             path: The file to write. An existing one is replaced, also the model that was given.
-            external_data: How to keep the external data of the original available to a result in
-                another folder: `copy` copies its files beside the result. `inline` puts the data
-                inside the result, in any folder. A model that was given without a path keeps its
-                references as they are.
-            keep_invalid: Whether to write a model that fails: its validation did, or it does not
-                reproduce the reference. One that could not be compared, or was not validated, is
-                written in any case.
+            external_data: For a result in another folder than its original: `copy` copies its data
+                files beside it, `inline` puts the data inside the model, in any folder. A model
+                that was given without a path keeps its references.
+            keep_invalid: Whether to write a model whose validation failed, or that does not
+                reproduce the reference. One that was not compared is written in any case.
             progress: Called with (step, done, total).
 
         Returns:
@@ -253,6 +223,5 @@ class ModelResult(Judged):
 
     def _refuse_invalid(self, keep_invalid: bool) -> None:
         if self._refusal and not keep_invalid:
-            raise ValidationError(
-                f"{self._refusal}; keep_invalid=True gives the model all the same"
-            )
+            told = f"{self._refusal}; keep_invalid=True gives the model all the same"
+            raise ValidationError(told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -24,18 +24,11 @@ from onnxpad.rewrite.run import Run
 __all__ = ["ShowResult", "show"]
 
 
-class ShowResult(ShowReport, Paged, frozen=True):
+class ShowResult(Paged, ShowReport, frozen=True):
     """The result of `show`, which prints as its report.
 
     Its fields are those of `onnxpad.report.ShowReport`.
     """
-
-    def __repr__(self) -> str:
-        """The result in one line."""
-        from onnxpad.report.documents.show_document import headline
-        from onnxpad.report.text import one_line
-
-        return one_line(self, headline(self))
 
 
 def show(
@@ -69,27 +62,35 @@ def show(
     """
     names = (node,) if isinstance(node, str) else tuple(node)
     source, _ = kinds.source_of(model, "show")
+    fates: dict[tuple[str, str], tuple[str, str]] = {}
+    fitted: dict[int, Padded] = {}
+    findings, problem = list[Finding](), ""
+
+    def conventions(found: Sequence[Context]) -> list[Finding]:
+        # Of the model as `fix` would leave it: there each operator has its padding itself.
+        operators, left = padded_operators(found)
+        fitted.update((id(each.site.node), each) for each in operators)
+        return [*ReportConvention().find(operators, left)]
+
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
-        marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
-        findings, fitted, problem = _checked(run)
-        findings += told
-        about_padding = [each for each in findings if each.code not in REPORTS]
-        warnings = [*run.warnings]
         try:
-            sites = sites_in(run.analysed(), about_padding, fitted)
-            fates = [marks.get((each.node, each.op_type), ("", "")) for each in sites]
+            told = _at_targets(run, fates) if options.is_for_targets else ()
+            findings = [*run.find(conventions), *told]
+        except ModelError as error:
+            problem = str(error)
+        about_padding = [each for each in findings if each.code not in REPORTS]
+        try:
             sites = [
                 replace(each, taken=taken, known_by=known_by)
-                for each, (taken, known_by) in zip(sites, fates, strict=True)
+                for each in sites_in(run.analysed(), about_padding, fitted)
+                for taken, known_by in [fates.get((each.node, each.op_type), ("", ""))]
             ]
         except ModelError as error:
-            sites = list(written_sites(graph))
-            problem = str(error)
-    if problem:
-        warnings.append(f"check cannot read the model, so nothing is said of fix: {problem}")
+            sites, problem = list(written_sites(graph)), str(error)
+    warning = f"check cannot read the model, so nothing is said of fix: {problem}"
     placed = {id(finding) for site in sites for finding in site.findings}
     return ShowResult(
         sites=chosen(sites, names) if names else tuple(sites),
@@ -98,49 +99,20 @@ def show(
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in about_padding if id(each) not in placed),
         notes=run.notes,
-        warnings=tuple(warnings),
+        warnings=(*run.warnings, *[warning] * bool(problem)),
         is_checked=not problem,
         model=kinds.path_of(model),
         targets=options.targets,
     )
 
 
-def _at_targets(run: Run) -> tuple[dict[tuple[str, str], tuple[str, str]], Iterable[Finding]]:
-    """The fate of each padding, by the names of node and operator, and findings about them.
-
-    There are none of a model that cannot be read: `_checked` says why.
-    """
+def _at_targets(run: Run, fates: dict[tuple[str, str], tuple[str, str]]) -> Iterator[Finding]:
+    """The findings about targets; the fate of each padding goes into `fates`, by its node."""
     from onnxpad.targets.choose import choose
     from onnxpad.targets.findings import findings_before
 
-    try:
-        choice = choose(run)
-    except ModelError:
-        return {}, ()
-    marks = {
-        (site.placed.context.label(site.placed.node), str(site.placed.node.op)): (
-            site.mark,
-            site.known_by,
-        )
-        for site in choice.sites
-    }
-    return marks, [*findings_before(choice)]
-
-
-def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:
-    """The findings of `check`, the operators by identity of the node, and why there are none.
-
-    Conventions are asked for in the model as `fix` would leave it: there each operator has all of
-    its padding itself, as far as that is possible.
-    """
-    fitted: dict[int, Padded] = {}
-
-    def at_last(found: Sequence[Context]) -> list[Finding]:
-        operators, left = padded_operators(found)
-        fitted.update((id(each.site.node), each) for each in operators)
-        return [*ReportConvention().find(operators, left)]
-
-    try:
-        return run.find(at_last), fitted, ""
-    except ModelError as error:
-        return [], {}, str(error)
+    choice = choose(run)
+    for site in choice.sites:
+        node = site.placed.node
+        fates[site.placed.context.label(node), str(node.op)] = site.mark, site.known_by
+    return findings_before(choice)

@@ -12,61 +12,26 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
-from onnxpad.errors import UsageError
+from onnxpad.cli.output import INTERRUPTED
 from onnxpad.process import was_interrupted
 
-_COMPLETION = frozenset({"--install-completion", "--show-completion"})
-"""Options that ask for the script which a shell needs."""
-
 COMMANDS = {
-    "fix": ("fix_command", "Rewrite a model's padding, prove it, validate it, write it."),
-    "check": (
-        "check_command",
-        "Report padding that fix would rewrite, and what stays and why.",
-    ),
-    "show": (
-        "show_command",
-        "Show every padding of a model, or one in full: where it comes from, why it stays.",
-    ),
-    "validate": (
-        "validate_command",
-        "Run two models, or one and a framework's outputs, and compare.",
-    ),
-    "match": (
-        "match_command",
-        "Find the padding with which a model reproduces recorded outputs.",
-    ),
-    "repad": (
-        "repad_command",
-        "Bring a model's padding to another framework's convention; results change.",
-    ),
-    "explain": (
-        "explain_command",
-        "Compare what each framework's padding convention pads and returns.",
-    ),
-    "rule": (
-        "rule_commands",
-        "Explain codes: what is found, why it matters, when a rewrite is exact.",
-    ),
-    "targets": ("rule_commands", "List the runtimes of which it is known what they take."),
-    "docs": ("rule_commands", "Show the manual, page by page."),
-    "doctor": (
-        "rule_commands",
-        "Try the packages, providers and CUDA libraries here; say how to mend what fails.",
-    ),
+    **{
+        name: f"onnxpad.cli.{name}_command"
+        for name in ("fix", "check", "show", "validate", "match", "repad", "explain")
+    },
+    **dict.fromkeys(("rule", "targets", "docs", "doctor"), "onnxpad.cli.rule_commands"),
 }
-"""The module of each command, and what it does in short."""
+"""The module of each command."""
 
 
 class _ByName(Mapping[str, Any]):
     """The commands, each imported when it is asked for: none needs the others."""
 
     def __getitem__(self, name: str) -> Any:
-        module, short_help = COMMANDS[name]
-        function = getattr(importlib.import_module(f"onnxpad.cli.{module}"), name)
+        function = getattr(importlib.import_module(COMMANDS[name]), name)
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        alone.command(short_help=short_help)(function)
+        alone.command(short_help=function.__doc__.partition("\n")[0])(function)
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
@@ -89,25 +54,18 @@ class _Commands(TyperGroup):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # escape characters that the console cannot show
                 stream.reconfigure(errors="backslashreplace")
-        words = sys.argv[1:] if args is None else list(args)
-        extra["standalone_mode"] = False
-        asks_for_script = bool(words) and words[0] in _COMPLETION
-        if asks_for_script:  # the script names the program, not python -m
-            extra["prog_name"] = "onnxpad"
+        extra |= {"standalone_mode": False, "prog_name": "onnxpad"}
+        failure: Exception | None = None
         try:
             code = super().main(args, *others, **extra)
-            if code == 1 and asks_for_script:
-                raise UsageError(
-                    "completion is for bash, zsh, fish and PowerShell, and none of them started "
-                    "this command"
-                )
         except Exception as error:
-            failure = INTERRUPTION if was_interrupted() else explained(error)
-            code = failure.code
-            if code != INTERRUPTED:
-                report_failure(failure, words)
-        if code == INTERRUPTED:
-            report_failure(INTERRUPTION, words)
+            failure, code = error, None
+        if failure is not None or code == INTERRUPTED:
+            from onnxpad.cli.failures import INTERRUPTION, explained, report_failure
+
+            told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
+            report_failure(told, sys.argv[1:] if args is None else list(args))
+            code = told[2]
         sys.exit(code or 0)
 
 

@@ -1,23 +1,16 @@
 """`onnxpad check`."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import (
-    HOW,
-    CheckFormat,
-    configurations_of,
-    options_given,
-    takes,
-    words_typed,
-)
+from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
-    explained,
+    options_for,
     report_beside,
     report_error,
     require_page,
@@ -26,250 +19,165 @@ from onnxpad.cli.output import (
     write,
     write_page,
 )
-from onnxpad.cli.sizes import SharedSizes
+from onnxpad.cli.sizes import Lacking, require_used, with_sizes
 from onnxpad.errors import MismatchError, ModelError
 from onnxpad.finding import Severity
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
-    from onnxpad.api.check import CheckResult
     from onnxpad.report import CheckReport, FileReport
-    from onnxpad.report.documents import View
 
 
-@takes(*HOW, "select", "ignore")
-def check(
-    paths: list[Path],
-    convention: str | None = None,
-    form: CheckFormat = CheckFormat.TEXT,
-    html: Path | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
-    fail_on: Severity | None = None,
-    jobs: int | None = None,
-    time_limit: float | None = None,
-    resume: Path | None = None,
-    **options: Any,
-) -> int:
+@takes(
+    *("paths!", "convention", *MANY, *HOW, *CHOSEN),
+    *("check_form", "html", "quiet", "verbose", "fail_on"),
+)
+def check(asked: Asked) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
     Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 bad usage or an
     unreadable model (the others are still reported).
     """
-    require_page(html, paths)
-    typed = options_given(options)
-    of_many = {"jobs": jobs, "time_limit": time_limit, "resume": resume}
-    if any(of_many.values()):
+    require_page(asked, *asked.paths)
+    if any(asked.some(*MANY).values()):
         from onnxpad.cli.many import checked, over_all
-        from onnxpad.folders.paths import models_in
+        from onnxpad.folders import paths
 
-        formats = {f"--format {form}": form in {CheckFormat.SARIF, CheckFormat.GITHUB}}
-        return over_all(
-            "check",
-            models_in(paths),
-            checked,
-            (convention, typed, fail_on),
-            targets=typed["target"],
-            form=form,
-            quiet=quiet,
-            options=of_many,
-            one={"--html": html, **formats},
-        )
-    listed = [(argument, *_models(argument)) for argument in paths]
-    models = {model for _, found, _ in listed for model in found}
-    applied = configurations_of(models, {**typed, "fail_on": fail_on})
-    fail_on = fail_on or Severity.WARNING
-    words = words_typed({**options, "shapes": None, "dims": None})
-    sizes = SharedSizes(typed["shapes"], typed["dims"])
-    user_options = _without_sizes(typed)
-    own_options = {model: _without_sizes(own.options) for model, own in applied.items()}
+        return over_all(asked, "check", checked, paths.models_in(asked.paths))
+    given = options_given(asked)
+    known: dict[Path, Any] = {}
+    models = models_in(asked.paths)
+    chosen = {path: options_for(asked, path, known) for path, error in models.items() if not error}
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
-        from onnxpad.report import CheckReport
+        from onnxpad.report import CheckReport, FileReport
 
-    def ask(model: Path) -> "CheckResult":
-        own = applied.get(model)
-        call = partial(own.result_of, api.check) if own else api.check
-        asked = own_options.get(model, user_options)
-        return sizes.result_of(partial(call, convention=convention, **asked.keywords), model)
-
-    found = _checked(listed, ask)
-    if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked
-        found = iter(tuple(found))
-        sizes.require_used()
-    place = screen()
-    lists = form is CheckFormat.TEXT
-    view: View = "brief" if lists and not verbose else "full"
-    files: list[FileReport] = []
-    for file in found:
-        files.append(file)
+    files, lacking = list[FileReport](), list[Lacking]()
+    for path, problem in models.items():
+        try:
+            if problem is not None:
+                raise problem
+            options, config = chosen[path]
+            call = partial(api.check, path, convention=asked.convention)
+            result, lacks = with_sizes(call, options)
+            lacking.append(lacks)
+            files.append(replace(result, config=config))
+        except (ModelError, MismatchError, OSError) as error:
+            if isinstance(error, MismatchError):  # it has the names
+                lacking.append({})
+            is_missing = error is _EMPTY or not os.path.lexists(path)
+            files.append(FileReport(str(path), error=_about(path, error), is_missing=is_missing))
+    require_used(lacking)  # a name that no model has is bad usage, known when all were asked
+    for file in files:
         if file.error:
             report_error(file.error)
     report = CheckReport(
-        user_options,
-        fail_on,
+        Options.from_mapping({name: given[name] for name in given.keys() - {"shapes", "dims"}}),
+        asked.fail_on or Severity.WARNING,
         tuple(files),
-        convention or "",
-        str(html or ""),
-        fix_command=fix_command(files, words, sizes),
+        asked.convention or "",
+        str(asked.html or ""),
+        fix_command=_command(files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
-    if html is not None:
+    if asked.html is not None:
         from onnxpad.page.document_page import page_of
 
-        write_page(html, page_of(report.document("full")))
-    if form not in _FOR_PEOPLE:
-        write(_rendered(report, form))
-        if form is not CheckFormat.JSON:
-            _tell_configurations(report)
-        return report.exit_code
-    if form is CheckFormat.GITHUB:
-        from onnxpad.report.ci.github import check_github
-
-        write(check_github(report, quiet=quiet), commands=True)
-    if quiet:
-        if lists:
-            from onnxpad.report.documents.check_document import findings_text
-
-            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
-            write(findings_text(told, place))
-        _tell_elsewhere(report)
-    elif lists:
-        write(report.text(place, view))
-        tell_page(html)
-    else:
-        from onnxpad.report.layout import by_path
-
-        write(by_path(report.document(view).groups[-1], place))
-        tell_page(html)
+        write_page(asked.html, page_of(report.document("full")))
+    _tell(asked, report)
     return report.exit_code
 
 
-_FOR_PEOPLE = {CheckFormat.TEXT, CheckFormat.GITHUB}
+def _tell(asked: Asked, report: "CheckReport") -> None:
+    """Tells a report in its format."""
+    from onnxpad.report.text import configurations
 
+    form, configs = asked.check_form, [file.config for file in report.files if file.config]
+    if form == CheckFormat.JSON:
+        from onnxpad.report.json import json_of
 
-def _rendered(report: "CheckReport", form: CheckFormat) -> str:
-    """The report for a program."""
-    if form is CheckFormat.SARIF:
+        write(json_of(report))
+        return
+    if form == CheckFormat.SARIF:
         from onnxpad.report.ci.sarif import check_sarif
 
-        return check_sarif(report)
-    from onnxpad.report.json import json_of
+        write(check_sarif(report))
+        for line in configurations(configs):  # it has no place for them
+            report_beside(line)
+        return
+    is_text = form != CheckFormat.GITHUB
+    if not is_text:
+        from onnxpad.report.ci.github import check_github
 
-    return json_of(report)
+        write(check_github(report, quiet=asked.quiet), commands=True)
+    if asked.quiet:
+        if is_text:
+            from onnxpad.report.documents.check_document import findings_text
+
+            failing = [(file, file.failing(report.fail_on)) for file in report.files]
+            told = [replace(file, findings=found, notes=()) for file, found in failing]
+            write(findings_text(told, screen()))
+        # A configuration that is elsewhere may have come with a model.
+        places = [(each, Path(each.path).absolute().parent) for each in configs]
+        elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
+        write("".join(f"{line}\n" for line in configurations(elsewhere)))
+        return
+    if is_text:
+        write(report.text(screen(), "full" if asked.verbose else "brief"))
+    else:
+        from onnxpad.report.layout import by_path
+
+        write(by_path(report.document("full").groups[-1], screen()))
+    tell_page(asked.html)
 
 
-def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: SharedSizes) -> str:
-    """A command to type for the rewrites that `fix` would make of models; empty without any.
-
-    Args:
-        files: The reports on the models.
-        words: The options that were typed, but for sizes.
-        sizes: The sizes.
-    """
-    paths = [file.path for file in files if any(each.fixable for each in file.findings)]
-    if not paths:
-        return ""
+def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
+    """A command for the rewrites that `fix` would make of models; empty without any."""
     import shlex
 
     from onnxpad.report.text import shown
 
-    taken = [sizes.words(path) for path in paths]
-    options = [*words, *taken[0]] if all(each == taken[0] for each in taken) else words
-    name = paths[0] if len(paths) == 1 else "MODEL"
-    name = f"./{name}" if name.startswith("-") else name
-    place = ["--in-place"] * (len(files) > 1)  # else the next check finds the old models, too
-    command = shown(shlex.join(["onnxpad", "fix", name, *place, *options]))
-    return command if len(paths) == 1 else f"{command} for each of {len(paths):,} models"
+    paths = [file.path for file in files if any(each.fixable for each in file.findings)]
+    if not paths:
+        return ""
+    name = f"./{paths[0]}" if paths[0].startswith("-") else paths[0]
+    told = f"onnxpad fix {shown(shlex.quote(name)) if len(paths) == 1 else 'MODEL'}"
+    told += " --in-place" * (len(files) > 1)  # else the next check finds the old models, too
+    told += " and the same options" * is_optioned
+    return told if len(paths) == 1 else f"{told} for each of {len(paths):,} models"
 
 
-def _tell_elsewhere(report: "CheckReport") -> None:
-    """The lines of configurations that are neither of the working folder nor of one above it.
+_EMPTY = ModelError("no .onnx file in this folder")
 
-    They may have come with a model.
+
+def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
+    """The models that arguments name, or that are in folders, each once.
+
+    With the reason where there is none. Hidden folders and links to folders are left out.
     """
-    from onnxpad.report.text import configurations
-
-    configs = (file.config for file in report.files)
-    found = configurations(each for each in configs if each and _is_elsewhere(Path(each.path)))
-    write("".join(f"{line}\n" for line in found))
-
-
-def _is_elsewhere(path: Path) -> bool:
-    """Whether a file is neither in the working folder nor above it."""
-    try:
-        return not Path.cwd().is_relative_to(path.absolute().parent)
-    except OSError:  # the working folder was removed
-        return True
-
-
-def _tell_configurations(report: "CheckReport") -> None:
-    """The lines of all configurations on stderr, for formats that have no place for them."""
-    from onnxpad.report.text import configurations
-
-    for line in configurations(file.config for file in report.files):
-        report_beside(line)
-
-
-def _without_sizes(typed: Mapping[str, Any]) -> Options:
-    """The options that are asked of each model alike."""
-    others = {"shapes", "dims", "fail_on"}
-    return Options.from_mapping({name: typed[name] for name in typed.keys() - others})
-
-
-def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
-    """The `.onnx` files below a folder, sorted, and the errors of parts that cannot be searched.
-
-    Hidden folders and links to folders are left out.
-    """
-    found: list[Path] = []
-    failures: list[OSError] = []
-    for parent, folders, names in os.walk(folder, onerror=failures.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
-    return sorted(found), failures
-
-
-def _checked(
-    listed: "Sequence[tuple[Path, list[Path], list[OSError]]]",
-    ask: "Callable[[Path], CheckResult]",
-) -> "Iterator[FileReport]":
-    """One report for each model, once; a model that cannot be read gets a report with the error."""
-    from onnxpad.report import FileReport
-
-    seen: set[Path] = set()
-    for argument, models, failures in listed:
-        for failure in failures:
-            place = Path(os.fsdecode(failure.filename or argument))
-            yield FileReport(str(place), error=_about(place, failure))
+    found: dict[Path, Exception | None] = {}
+    for argument in arguments:
+        models, failures = [argument], list[OSError]()
+        if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
+            models = []
+            for parent, folders, names in os.walk(argument, onerror=failures.append):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                models += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
+        places = [Path(os.fsdecode(each.filename or argument)) for each in failures]
+        found |= dict(zip(places, failures, strict=True))
         if not models and not failures:
-            why = f"{argument}: no .onnx file in this folder"
-            yield FileReport(str(argument), error=why, is_missing=True)
-        for model in models:
-            if model.absolute() in seen:
-                continue
-            seen.add(model.absolute())
-            try:
-                result = ask(model)
-            except (ModelError, MismatchError, OSError) as error:
-                is_missing = not os.path.lexists(model)
-                yield FileReport(str(model), error=_about(model, error), is_missing=is_missing)
-            else:
-                yield result
-
-
-def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
-    """The models that an argument names: those below a folder, or else the argument itself."""
-    try:
-        return model_files(argument) if argument.is_dir() else ([argument], [])
-    except OSError as error:
-        return [], [error]
+            found[argument] = _EMPTY
+        seen = {each.absolute() for each in found}
+        found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
+    return found
 
 
 def _about(path: Path, error: Exception) -> str:
     """The error in one line that names the path exactly once."""
-    message = explained(error).message
+    from onnxpad.cli.failures import explained
+
+    _, message, _ = explained(error)
     named = error.filename if isinstance(error, OSError) else getattr(error, "path", None)
     is_named = named is not None and Path(os.fsdecode(named)) == path
     return message if is_named else f"{path}: {message}"

@@ -4,218 +4,121 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from msgspec import defstruct
-from msgspec.structs import replace
+from msgspec import Struct
 
-from onnxpad.arguments import codes_given, sizes_by_name
-from onnxpad.cli.sizes import SIZES, with_sizes
-from onnxpad.errors import MismatchError, UsageError
+from onnxpad.arguments import codes_given
+from onnxpad.cli.gone import KEYS
+from onnxpad.cli.options import FILES, Asked, above
+from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import Style, Unasked
+from onnxpad.options import Style
 from onnxpad.report import Configured
-from onnxpad.targets import toml_file as toml
-from onnxpad.targets.toml_file import Place, Problem
 
-Report = TypeVar("Report", bound=Any)
-Value = str | tuple[str, ...] | Mapping[str, str]
-"""The value of a key for one model."""
+Texts = str | tuple[str, ...]
+Known = dict[Path, tuple[Path, Mapping[str, Any]] | None]
+"""By folder the configuration in it: its path as it is told, and its keys with their values."""
 
 IGNORED = "per-file-ignores"
 
-
-def _require(folder: Path, key: str, text: str) -> None:
-    """Raises UsageError unless there is what a text of a key names."""
-    from onnxpad.facts.recorded import shape_of, sizes_of
-    from onnxpad.targets.known_targets import load
-
-    if key == "target":
-        load(_target(folder, text))
-    elif key in SIZES:
-        for name, sizes in sizes_by_name(SIZES[key], [text]).items():
-            (shape_of if key == "shapes" else sizes_of)(name, sizes)
-    else:
-        _chosen("", [text])
+_TABLE = re.compile(rb"^[ \t\[\"']*tool[ \t\"']*(\.[ \t\"']*onnxpad|[\]=])", re.MULTILINE)
+"""How a line of a pyproject.toml with a table `tool.onnxpad` begins."""
 
 
-def _chosen(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
-    """Codes or beginnings of codes, all of which there are."""
-    from onnxpad.rewrite.registry import every_code
+class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Every key, and what its value is."""
 
-    return codes_given(name, texts, every_code())
-
-
-Texts = str | tuple[str, ...]
-
-
-Keys = defstruct(
-    "Keys",
-    [
-        *((key, Texts, ()) for key in ("target", "select", "ignore")),
-        *((key, dict[str, Texts], {}) for key in ("per_file_ignores", *SIZES)),
-        *(("style", Style | None, None), ("fail_on", Severity | None, None)),
-    ],
-    frozen=True,
-    forbid_unknown_fields=True,
-    rename="kebab",
-)
-"""Every key, and what its value is."""
+    target: Texts = ()
+    style: Style | None = None
+    select: Texts = ()
+    ignore: Texts = ()
+    fail_on: Severity | None = None
+    per_file_ignores: dict[str, Texts] = {}
 
 
-def _problems(folder: Path, table: Mapping[str, Any]) -> Iterator[Problem]:
-    """Names that there are none of, each with its place."""
-    for key, value in table.items():
-        if key in {"style", "fail-on"}:
-            continue
-        parts = value.items() if isinstance(value, dict) else [(None, value)]
-        for pattern, texts in parts:
-            place = (key,) if pattern is None else (key, pattern)
-            for text in _tuple(texts):
-                try:
-                    _require(folder, key, text)
-                except UsageError as error:
-                    yield place, f"{place[-1]!r}: {error}"
+def configured(
+    asked: Asked, given: Mapping[str, Any], model: Path, known: Known
+) -> tuple[dict[str, Any], Configured | None]:
+    """As `options.options_for`: `given` are the options that were typed."""
+    options, found = dict(given), _nearest(model, known)
+    if found is None:
+        return options, None
+    path, keys = found
+    said = {
+        key: value
+        for key, value in keys.items()
+        if (name := key.replace("-", "_")) in vars(asked) and not getattr(asked, name)
+    }
+    options |= {key: value for key, value in said.items() if key != "fail-on"}
+    patterns: Mapping[str, Sequence[str]] = keys.get(IGNORED, {}) if "ignore" in vars(asked) else {}
+    fits = [codes for pattern, codes in patterns.items() if _fits(path.parent, pattern, model)]
+    if ignored := tuple(dict.fromkeys(code for codes in fits for code in codes)):
+        said[IGNORED] = ignored
+        options["ignore"] = (*options.get("ignore", ()), *ignored)
+    return options, Configured(str(path), said, {}) if said else None
 
 
-class Configuration:
-    """The configuration in one file.
-
-    Attributes:
-        path: The file: relative to the working folder, if it is below it.
-        table: Its keys, all as they should be.
-    """
-
-    def __init__(self, path: Path, table: Mapping[str, Any]) -> None:
-        """Takes the keys."""
-        self.path, self.table = path, table
-
-    def said(self, model: Path) -> dict[str, Value]:
-        """The value of each key for a model; what no pattern fits is left out."""
-        found: dict[str, Value] = {}
-        for key, value in self.table.items():
-            if key in {"style", "fail-on"}:
-                found[key] = value
-            elif key == "target":
-                found[key] = tuple(_target(self.path.parent, each) for each in _tuple(value))
-            elif not isinstance(value, dict):
-                found[key] = _tuple(value)
-            elif matching := [each for text, each in value.items() if self._fits(text, model)]:
-                texts = [text for each in matching for text in _tuple(each)]
-                found[key] = (
-                    tuple(dict.fromkeys(texts)) if key == IGNORED else _sizes(SIZES[key], texts)
-                )
-        return found
-
-    def applied(self, model: Path, typed: Mapping[str, Any]) -> "Applied | None":
-        """As `options.configurations_of`, for one."""
-        said = {
-            key: value
-            for key, value in self.said(model).items()
-            if (name := "ignore" if key == IGNORED else key.replace("-", "_")) in typed
-            and (key == IGNORED or isinstance(typed[name], Unasked) or not typed[name])
-        }
-        return Applied(self.path, said, typed) if said else None
-
-    def _fits(self, pattern: str, model: Path) -> bool:
-        """Whether a pattern fits the name of a model, or its path from the folder of this file."""
-        folder, path = map(Path, map(os.path.abspath, (self.path.parent, model)))
-        below = path.relative_to(folder) if path.is_relative_to(folder) else path
-        pattern = pattern.removeprefix("./")
-        if pattern.startswith("**/"):  # any folders, or none
-            return fnmatchcase(f"/{below.as_posix()}", pattern[1:])
-        return any(fnmatchcase(text, pattern) for text in (path.name, below.as_posix()))
+def _nearest(model: Path, known: Known) -> tuple[Path, Mapping[str, Any]] | None:
+    """The configuration nearest to a model, or else to the working folder; None without one."""
+    for folder in above(model):
+        if folder not in known:
+            known[folder] = _read_in(folder)
+        if (found := known[folder]) is not None:
+            return found
+    return None
 
 
-class Applied:
-    """The part of a configuration that is about one model, for one command.
-
-    Attributes:
-        options: The options of the command, typed or said, but for the sizes that are said.
-    """
-
-    def __init__(self, path: Path, said: Mapping[str, Value], typed: Mapping[str, Any]) -> None:
-        """Takes what the file says where nothing was typed, and what was typed."""
-        self._path, self._said = path, said
-        self.options = dict(typed)
-        for key, value in said.items():
-            if key not in (IGNORED, *SIZES):
-                self.options[key.replace("-", "_")] = value
-        for key in ("select", "ignore"):
-            if key in said:
-                self.options[key] = _chosen(key, cast("Sequence[str]", said[key]))
-        if IGNORED in said:
-            ignored = _chosen(IGNORED, cast("Sequence[str]", said[IGNORED]))
-            self.options["ignore"] = (*self.options["ignore"], *ignored)
-
-    def result_of(self, ask: Callable[..., Report], *models: object, **keywords: Any) -> Report:
-        """The result of a call with the sizes that the configuration gives and the model has.
-
-        Raises:
-            MismatchError: A size contradicts the model, or one that is typed is of nothing in it.
-        """
-        sizes = {
-            (key, name): text
-            for key in SIZES
-            for name, text in cast("Mapping[str, str]", self._said.get(key, {})).items()
-        }
-        try:
-            result, lacking = with_sizes(partial(ask, *models), sizes, **keywords)
-        except MismatchError as error:
-            if error.missing or not sizes:
-                raise
-            told = f"{self._path}: {error}; a size that is typed goes before those of the file"
-            raise MismatchError(told) from error
-        said = {key: value for key, value in self._said.items() if key not in SIZES}
-        unused: dict[str, dict[str, str]] = {}
-        for (key, name), text in sizes.items():
-            kept = unused if (key, name) in lacking else said
-            cast("dict[str, dict[str, str]]", kept).setdefault(key, {})[name] = text
-        return replace(result, config=Configured(str(self._path), said, unused))
-
-
-def read(path: Path) -> Configuration | None:
-    """The configuration in a file; None in a `pyproject.toml` without a table of it.
+def _read_in(folder: Path) -> tuple[Path, Mapping[str, Any]] | None:
+    """The configuration in a folder; None without one.
 
     Raises:
         UsageError: It cannot be read, or is not as it should be: with the line.
     """
-    shown = _shown(path)
-    place = ("tool", "onnxpad") if path.name == "pyproject.toml" else ()
-    text = toml.read_text(shown)
-    table = _within(toml.tables_in(shown, text), place)
+    here, path, under = Path.cwd(), folder / FILES[0], tuple[str, ...]()
+    if not os.path.lexists(path):
+        path, under = folder / FILES[1], ("tool", "onnxpad")
+        if not os.path.isfile(path):  # noqa: PTH113  # Path.is_file raises where nobody may look
+            return None
+        with path.open("rb") as file:
+            if not _TABLE.search(file.read(1 << 20)):
+                return None
+    from onnxpad.rewrite.registry import every_code
+    from onnxpad.targets import toml_file as toml
+    from onnxpad.targets.known_targets import load
+
+    path = path.relative_to(here) if path.is_relative_to(here) else path
+    text = toml.read_text(path)
+    table: Any = toml.tables_in(path, text)
+    for key in under:
+        table = table.get(key) if isinstance(table, dict) else None
     if table is None:
         return None
-    toml.parsed(
-        shown,
-        text,
-        Keys,
-        lambda _: _problems(shown.parent, table),
-        under=place,
-        known=Keys.__struct_encode_fields__,
-    )
-    return Configuration(shown, table)
-
-
-def _within(tables: Any, place: Place) -> Any:
-    """The table at a place; None if there is none."""
-    for key in place:
-        tables = tables.get(key) if isinstance(tables, dict) else None
-    return tables
-
-
-def _tuple(value: Any) -> tuple[str, ...]:
-    """Texts, of which one may stand alone."""
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _sizes(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Sizes by name; the last text about a name holds."""
-    return {name: sizes for text in texts for name, sizes in sizes_by_name(option, [text]).items()}
+    for key, instead in KEYS.items():
+        if isinstance(table, dict) and key in table:
+            raise UsageError(f"{path}: there is no key {key!r}; use {instead}")
+    keys = toml.parsed(path, text, Keys, under=under, known=Keys.__struct_encode_fields__)
+    targets = (keys.target,) if isinstance(keys.target, str) else keys.target
+    codes = partial(codes_given, known=every_code())
+    try:
+        said: dict[str, Any] = {
+            "target": tuple(_target(path.parent, each) for each in targets),
+            "style": keys.style,
+            "select": codes("select", keys.select),
+            "ignore": codes("ignore", keys.ignore),
+            "fail-on": keys.fail_on,
+            IGNORED: {name: codes(IGNORED, each) for name, each in keys.per_file_ignores.items()},
+        }
+        for name in said["target"]:
+            load(name)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return path, {key: value for key, value in said.items() if value}
 
 
 def _target(folder: Path, name: str) -> str:
@@ -224,7 +127,11 @@ def _target(folder: Path, name: str) -> str:
     return f"{folder / path}{at}{version}" if path.endswith(".toml") else name
 
 
-def _shown(path: Path) -> Path:
-    """A path from the working folder, if it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+def _fits(folder: Path, pattern: str, model: Path) -> bool:
+    """Whether a pattern fits the name of a model, or its path from the folder of the file."""
+    place, path = map(Path, map(os.path.abspath, (folder, model)))
+    below = path.relative_to(place) if path.is_relative_to(place) else path
+    pattern = pattern.removeprefix("./")
+    if pattern.startswith("**/"):  # any folders, or none
+        return fnmatchcase(f"/{below.as_posix()}", pattern[1:])
+    return any(fnmatchcase(text, pattern) for text in (path.name, below.as_posix()))

@@ -1,28 +1,19 @@
 """`onnxpad explain`."""
 
-from pathlib import Path
-from typing import Any
+from onnxpad.cli.options import Asked, options_given, takes
+from onnxpad.cli.output import called, deliver, painter
 
-from onnxpad.cli.options import Format, options_given, takes
-from onnxpad.cli.output import painter, told
+_WINDOW = (
+    *("node", "op", "size", "kernel", "stride", "dilation", "padding"),
+    *("output_padding", "output_size"),
+)
 
 
-@takes("shapes", "dims", only="conventions, with commas between them.")
-def explain(
-    model: Path | None = None,
-    node: str | None = None,
-    op: str | None = None,
-    size: str | None = None,
-    kernel: str | None = None,
-    stride: str | None = None,
-    dilation: str | None = None,
-    padding: str | None = None,
-    output_padding: str | None = None,
-    output_size: str | None = None,
-    only: list[str] | None = None,
-    form: Format = Format.TEXT,
-    **options: Any,
-) -> int:
+@takes(
+    *("model", *_WINDOW, "only", "shapes", "dims", "form"),
+    only="conventions, with commas between them.",
+)
+def explain(asked: Asked) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
     Either for an operator, given by --op, --size and --kernel, or for a node of a model, whose own
@@ -32,26 +23,8 @@ def explain(
     unreadable model.
     """
     from onnxpad.api import explain as api
+    from onnxpad.report.layout import Screen
 
-    found = api.explain(
-        model,
-        node=node,
-        op=op,
-        size=size,
-        kernel=kernel,
-        stride=stride,
-        dilation=dilation,
-        padding=padding,
-        output_padding=output_padding,
-        output_size=output_size,
-        only=only or (),
-        **options_given(options),
-    )
-
-    def text() -> str:
-        from onnxpad.report.layout import Screen
-
-        return str(found.text(Screen(paint=painter())))
-
-    told(found, form, text)
-    return found.exit_code
+    options = options_given(asked) | asked.some(*_WINDOW, "only")
+    found = called(asked, api.explain, asked.model, **options)
+    return deliver(asked, found, text=lambda: str(found.text(Screen(paint=painter()))))

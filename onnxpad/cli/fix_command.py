@@ -1,39 +1,19 @@
 """`onnxpad fix`."""
 
-from pathlib import Path
-from typing import Any
+from msgspec.structs import replace
 
-from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
-from onnxpad.cli.output import (
-    called,
-    delivered,
-    is_many,
-    painter,
-    require_page,
-    target_of,
-    text_of,
-    told,
-    with_bar,
-)
+from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, Format, takes
+from onnxpad.cli.output import called, deliver, is_many, options_for, painter, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
 @gc_paused_for_good()
-@takes(*HOW, *CHOSEN, output="[default: MODEL.fixed.onnx]")
-def fix(
-    models: list[Path],
-    output: Path | None = None,
-    in_place: bool = False,
-    jobs: int | None = None,
-    time_limit: float | None = None,
-    resume: Path | None = None,
-    no_validate: bool = False,
-    diff: bool = False,
-    form: Format = Format.TEXT,
-    html: Path | None = None,
-    loud: bool | None = None,
-    **options: Any,
-) -> int:
+@takes(
+    *("models!", "output", "in_place", *MANY, *HOW, *CHOSEN, "no_validate"),
+    *("form", "html", "loud", "diff"),
+    output="[default: MODEL.fixed.onnx]",
+)
+def fix(asked: Asked) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
     Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--diff), or a target
@@ -41,65 +21,37 @@ def fix(
     nothing is written; 5 nothing could be compared. The first line of the report says why. Of
     several models the worst counts, and results in a folder mirror the tree.
     """
-    typed = options_given(options)
-    quiet, verbose = loud is False, bool(loud)
-    of_many = {"jobs": jobs, "time_limit": time_limit, "resume": resume}
-    if is_many(models, of_many):
+    if is_many(asked, *asked.models):
         from onnxpad.cli.many import fixed, over_all
         from onnxpad.folders.paths import fixes
 
-        return over_all(
-            "fix",
-            fixes(models, output, in_place=in_place, beside=True),
-            fixed,
-            (output is not None, not no_validate, typed),
-            targets=typed["target"],
-            form=form,
-            quiet=quiet,
-            options=of_many,
-            one={"--diff": diff, "--html": html},
-        )
-    (model,) = models
-    target = target_of(model, output, in_place=in_place)
-    require_page(html, [model, target])
+        places = fixes(asked.models, asked.output, in_place=asked.in_place, beside=True)
+        return over_all(asked, "fix", fixed, places, asked.output is not None)
+    (asked.model,) = asked.models
+    model, target = asked.model, target_of(asked, "fixed")
+    options, config = options_for(asked, model)
 
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
 
-    result = called(
-        with_bar(api.fix, quiet=quiet),
-        model,
-        typed=typed,
-        validate=not no_validate,
-    )
+    result = called(asked, api.fix, model, validate=not asked.no_validate, **options)
     fails = result.outcome is Outcome.INVALID
-    named = model if in_place else target
-    difference = None
-    if diff:
+    difference, text = None, None
+    if asked.diff:
         from onnxpad.report.diff import painted, unified_diff
 
-        fold = not (verbose or form is Format.JSON)
-        difference = unified_diff(
-            *result.outlines(), (str(model), str(named)), result.functions(), fold=fold
-        )
-    report = delivered(
-        result,
+        names = str(model), str(model if asked.in_place else target)
+        fold = not (asked.verbose or asked.form is Format.JSON)
+        difference = unified_diff(*result.outlines(), names, result.functions(), fold=fold)
+        text = painted(difference, painter()).__str__
+    report = saved(
+        asked,
+        replace(result, config=config),
         target,
-        is_written=not (diff or fails) and (result.changed or output is not None),
-        named=named,
-        tells_older=not (diff or in_place),
-        quiet=quiet,
-        check=diff,
+        writes=not (asked.diff or fails) and (result.changed or asked.output is not None),
+        check=asked.diff,
         diff=difference,
-        html=str(html or ""),
+        html=str(asked.html or ""),
     )
-
-    def text() -> str:
-        if difference is None:
-            return text_of(report, verbose=verbose)
-        return painted(difference, painter())
-
     what = "the rewritten model does not compute what the original computes"
-    error = f"validation failed: {what}" if fails else ""
-    told(report, form, text, quiet=quiet, html=html, error=error)
-    return report.exit_code
+    return deliver(asked, report, text=text, error=f"validation failed: {what}" if fails else "")

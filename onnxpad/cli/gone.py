@@ -29,17 +29,15 @@ GONE: dict[tuple[str, str], str] = {
 }
 """What serves instead, by the command and its option, or "" for the command itself."""
 
+KEYS = {"shapes": "--shape [INPUT=]SIZES", "dims": "--dim NAME=SIZE"}
+"""What serves instead of keys of a configuration."""
+
 VALUES = {"junit": "sarif, github or json"}
 """What serves instead of values of options."""
 
 
 def instead(command: str, option: str = "") -> str:
-    """The end of the error about a command or an option that went; empty for any other.
-
-    Args:
-        command: The command.
-        option: Its option; empty if the command itself is unknown.
-    """
+    """The end of the error about a command that went, or an option of it; empty for any other."""
     known = (said for (_, name), said in GONE.items() if option and name == option)
     said = GONE.get((command, option)) or next(known, "")
     return f"; use {said}" if said else ""

@@ -2,59 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.output import ProgressBar, called, screen, write
+from onnxpad.cli.options import Asked, options_given
+from onnxpad.cli.output import ProgressBar, called, options_for, screen, write
 from onnxpad.errors import UsageError
+from onnxpad.finding import Severity
+
+_APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
+    *("form", "check_form", "quiet", "verbose")
+}
+"""What decides nothing about one model."""
 
 
 def over_all(
+    asked: Asked,
     command: str,
-    found: Mapping[Path, Path | None],
     call: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    *,
+    found: Mapping[Path, Path | None],
+    *options: Any,
     reads: int = 1,
-    targets: Iterable[str] = (),
-    form: str,
-    quiet: bool,
-    options: dict[str, Any],
-    one: dict[str, Any],
 ) -> int:
     """Runs a command on each model, and tells of all; returns the exit code.
 
-    Args:
-        command: Its name.
-        found: A second path by each model.
-        call: A function of a module, which returns the report on a model.
-        arguments: What it takes behind both paths.
-        reads: How many of both it reads.
-        targets: Targets, which may be files that it reads.
-        form: The format of the report.
-        quiet: Whether only failing models are told, without a bar.
-        options: Those of such runs.
-        one: Options that are for one model alone, by name.
+    The function of a module is called with a model and its second path, further options, and what
+    was asked; it returns the report on a model. It reads the first path, or both.
 
     Raises:
-        UsageError: An option for one model is given.
+        UsageError: An option is for one model.
     """
-    for name, value in one.items():
-        if value:
-            raise UsageError(f"{name} is for one model; leave it out, or name one model alone")
+    form = str(asked.form or asked.check_form or "text")
+    one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
+    for name in [*one, *[f"--format {form}"] * (form not in {"text", "json"})]:
+        raise UsageError(f"{name} is for one model; leave it out, or name one model alone")
 
     from onnxpad.folders.serving import outcomes
     from onnxpad.report import WORST, FolderReport
     from onnxpad.report.json import json_of
 
-    asked = {**options, "jobs": options["jobs"] or 1, "reads": reads, "targets": targets}
-    with ProgressBar(hidden=quiet) as progress:
+    of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
+    with ProgressBar(hidden=asked.quiet) as progress:
         made = [
             each if form == "json" else replace(each, text="")
-            for each in outcomes(call, found, *arguments, progress=progress, **asked)
+            for each in outcomes(
+                call,
+                found,
+                *options,
+                of_one,
+                reads=reads,
+                targets=asked.target or (),
+                jobs=asked.jobs or 1,
+                progress=progress,
+                **asked.some("time_limit", "resume"),
+            )
         ]
     made.sort(key=lambda each: (WORST.index(each.exit_code), each.path))
     report = FolderReport(command, tuple(made))
@@ -63,30 +67,33 @@ def over_all(
     else:
         lines = report.text(screen()).splitlines(keepends=True)
         failing = sum(each.exit_code > 0 for each in made)
-        write("".join(lines[:failing] if quiet else lines))
+        write("".join(lines[:failing] if asked.quiet else lines))
     return report.exit_code
 
 
-def fixed(model: Path, target: Path, copies: bool, validate: bool, typed: dict[str, Any]) -> Any:
+def fixed(model: Path, target: Path, copies: bool, asked: Asked) -> Any:
     """The report on a model that was fixed and written."""
     from onnxpad.api.fix import fix
     from onnxpad.folders.serving import written
 
-    return written(called(fix, model, typed=typed, validate=validate), target, copies=copies)
+    options, config = options_for(asked, model)
+    result = called(asked, fix, model, validate=not asked.no_validate, **options)
+    return written(replace(result, config=config), target, copies=copies)
 
 
-def checked(model: Path, _: Path, convention: str, typed: dict[str, Any], fail_on: Any) -> Any:
+def checked(model: Path, _: Path, asked: Asked) -> Any:
     """The report on a model that was checked."""
     from onnxpad.api.check import check
-    from onnxpad.finding import Severity
 
-    configured = {**typed, "fail_on": fail_on}
-    found = called(check, model, typed=typed, configured=configured, convention=convention)
-    return found.report(fail_on or Severity.WARNING)
+    options, config = options_for(asked, model)
+    found = replace(check(model, convention=asked.convention, **options), config=config)
+    return found.report(asked.fail_on or Severity.WARNING)
 
 
-def validated(old: Path, new: Path, typed: dict[str, Any], keywords: dict[str, Any]) -> Any:
+def validated(old: Path, new: Path, asked: Asked) -> Any:
     """The report on two models."""
     from onnxpad.api.validate import validate
 
-    return called(validate, old, new, typed=typed, **keywords)
+    runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
+    runs |= asked.some("samples", "seed", "rtol", "atol")
+    return called(asked, validate, old, new, **runs, **options_given(asked))

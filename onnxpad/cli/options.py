@@ -1,41 +1,30 @@
-"""The options of all commands, each told once, and how they are parsed.
+"""The arguments and options of all commands, each told once, and how they are parsed.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
 
 import enum
+import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.errors import RUNTIME
+from onnxpad.finding import Severity
 from onnxpad.options import TYPED, Options, Typed, Unasked
 
-if TYPE_CHECKING:
-    from onnxpad.cli.configuration import Applied, Configuration
-
-Command = TypeVar("Command", bound=Callable[..., object])
+FILES = ("onnxpad.toml", "pyproject.toml")
+"""Names of configurations; in one folder the first counts."""
 
 
-class Format(enum.StrEnum):
-    """How a report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class CheckFormat(enum.StrEnum):
-    """How the report of `check` is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    GITHUB = "github"
+Format = enum.StrEnum("Format", ["TEXT", "JSON"])
+CheckFormat = enum.StrEnum("CheckFormat", ["TEXT", "JSON", "SARIF", "GITHUB"])
 
 
 def path(text: str) -> Path:
@@ -45,108 +34,109 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-FILES, OPERATOR, PADDING, RUNS, REPORT = "Files", "Operator", "Padding", "Runs", "Report"
-MANY = "Many models"
-_NUMBERS = "N[xN...]"
+def _told(help_text: str, kind: Any, metavar: str | None = None, option: str = "") -> Typed:
+    return Typed(help_text, option, kind, metavar)
+
+
+def _numbers(help_text: str) -> Typed:
+    return _told(help_text, str, "N[xN...]")
+
+
+_LIST = list[str]
 _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
-        "model": Typed("The model.", metavar="MODEL"),
-        "paths": Typed("Models, or folders to search for them.", metavar="PATH..."),
-        "models": Typed(
+        "model": _told("The model.", Path, "MODEL"),
+        "paths": _told("Models, or folders to search for them.", list[Path], "PATH..."),
+        "models": _told(
             "The model; or several, folders, and patterns such as 'exported/**/*.onnx'.",
-            metavar="MODEL...",
+            list[Path],
+            "MODEL...",
         ),
-        "original": Typed("The model to compare with, or a folder.", metavar="ORIGINAL"),
-        "rewritten": Typed(
-            "The model to check, or the folder of models at the same paths; or give --reference.",
-            metavar="[REWRITTEN]",
+        "original": _told("The model to compare with, or a folder.", Path, "ORIGINAL"),
+        "rewritten": _told(
+            "The model to check, or a folder with the same paths; or give --reference.",
+            Path,
+            "[REWRITTEN]",
         ),
-        "codes": Typed(
-            "Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
-            metavar="[CODE]...",
+        "codes": _told(
+            "Codes or prefixes of codes (PAD1), or words of reports.", _LIST, "[CODE]..."
         ),
-        "names": Typed(
-            "Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
-            metavar="[NAME]...",
-        ),
-        "page": Typed("The page to show; without it, all are listed.", metavar="[PAGE]"),
+        "names": _told("Targets, as NAME[-VARIANT][@VERSION], or files.", _LIST, "[NAME]..."),
+        "page": _told("The page to show; without it, all are listed.", str, "[PAGE]"),
     },
-    FILES: {
-        "output": Typed(
-            "Where to write; replaces a file of that name.", "--output -o", metavar="FILE"
-        ),
+    "Files": {
+        "output": _told("The file to write; replaces an older one.", Path, "FILE", "--output -o"),
         "in_place": Typed("Replace the model."),
-        "inputs": Typed(
-            "Inputs to run on: .npz, .npy, or a folder of ONNX test data.", metavar="PATH"
-        ),
-        "reference": Typed(
-            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of ONNX test "
-            "data.",
-            metavar="PATH",
+        "inputs": _told("Inputs to run on: .npz, .npy, or a folder of test data.", Path, "PATH"),
+        "reference": _told(
+            "A framework's inputs and outputs, to be reproduced: .npz, or a folder of test data.",
+            Path,
+            "PATH",
         ),
         "keep_invalid": Typed("Write the result although it is invalid."),
         "partial": Typed("Write also a padding that explains only a part of the difference."),
     },
-    OPERATOR: {
-        "node": Typed("The node of the model, or a pattern.", metavar="NAME"),
-        "op": Typed("conv, maxpool, avgpool or convtranspose.", metavar="OP"),
-        "size": Typed("Elements of the data on each axis, as 224x160.", metavar=_NUMBERS),
-        "kernel": Typed("Size of the window: one number, or one per axis.", metavar=_NUMBERS),
-        "stride": Typed("The same for the stride.  [default: 1]", metavar=_NUMBERS),
-        "dilation": Typed("The same for the dilation.  [default: 1]", metavar=_NUMBERS),
-        "padding": Typed(
-            "The padding on both sides, for conventions that leave it to the user.",
-            metavar=_NUMBERS,
+    "Operator": {
+        "node": _told("The node of the model, or a pattern.", str, "NAME"),
+        "nodes": _told(
+            "Show this node, Pad or tensor in full. Repeatable.", _LIST, "NAME", "--node"
         ),
-        "output_padding": Typed("What a convtranspose appends to its output.", metavar=_NUMBERS),
-        "output_size": Typed(
-            "Say which padding gives this output size, and who writes it.", metavar=_NUMBERS
-        ),
+        "op": _told("conv, maxpool, avgpool or convtranspose.", str, "OP"),
+        "size": _numbers("Elements of the data on each axis, as 224x160."),
+        "kernel": _numbers("Size of the window: one number, or one per axis."),
+        "stride": _numbers("The same for the stride.  [default: 1]"),
+        "dilation": _numbers("The same for the dilation.  [default: 1]"),
+        "padding": _numbers("The padding on both sides, where a convention leaves it to the user."),
+        "output_padding": _numbers("What a convtranspose appends to its output."),
+        "output_size": _numbers("Say which padding gives this output size, and who writes it."),
     },
-    PADDING: {
-        "to": Typed(
+    "Padding": {
+        "to": _told(
             "tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, coreml-top-left, "
             "onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
-            metavar="FRAMEWORK",
+            str,
+            "FRAMEWORK",
         ),
-        "only": Typed("Only these", metavar="NAMES"),
-        "convention": Typed(
+        "only": _told("Only these", _LIST, "NAMES"),
+        "convention": _told(
             "Warn of operators that do not pad as this framework does: tensorflow, keras, pytorch, "
             "caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
-            metavar="NAME",
+            str,
+            "NAME",
         ),
         **TYPED,
     },
-    RUNS: {
+    "Runs": {
         "no_validate": Typed("Do not run the models to compare them."),
-        "provider": Typed(
+        "provider": _told(
             "cpu, cuda, tensorrt, auto (CUDA where it runs), an installed plugin (openvino, "
             f"webgpu, tensorrt-rtx) or {RUNTIME}'s name of one; repeatable.  [default: cpu]",
-            metavar="PROVIDER",
+            _LIST,
+            "PROVIDER",
         ),
         "no_fallback": Typed("Fail where nodes fall back to the CPU."),
-        "samples": Typed("How many inputs to draw.  [default: 1]"),
-        "seed": Typed("The seed of the first; the next count up.  [default: 0]"),
-        "seconds": Typed("How long to search."),
-        "rtol": Typed("Allowed difference, relative to each element."),
-        "atol": Typed("Allowed difference, absolute."),
+        "samples": _told("How many inputs to draw.  [default: 1]", int),
+        "seed": _told("The seed of the first; the next count up.  [default: 0]", int),
+        "seconds": _told("How long to search.  [default: 120]", float),
+        "rtol": _told("Allowed difference, relative to each element.", float),
+        "atol": _told("Allowed difference, absolute.", float),
     },
-    MANY: {
-        "jobs": Typed(
-            "How many models at once, in processes of their own: a line for each, the worst first."
+    "Many models": {
+        "jobs": _told(
+            "How many models at once, in processes of their own: a line for each, the worst first.",
+            int,
         ),
-        "time_limit": Typed("Seconds after which a model is given up.", metavar="SECONDS"),
-        "resume": Typed(
+        "time_limit": _told("Seconds after which a model is given up.", float, "SECONDS"),
+        "resume": _told(
             "Take from this file what unchanged models have given, and keep the rest there.",
-            metavar="FILE",
+            Path,
+            "FILE",
         ),
     },
-    REPORT: {
-        "form": Typed("Format of the report.", "--format"),
-        "html": Typed(
-            "Also write the report as a page with pictures, which needs no other file.",
-            metavar="FILE",
-        ),
+    "Report": {
+        "form": Typed("Format of the report.  [default: text]", "--format", Format),
+        "check_form": Typed("Format of the report.  [default: text]", "--format", CheckFormat),
+        "html": _told("Write the report as a page with pictures, too.", Path, "FILE"),
         "quiet": Typed(
             "No progress bar, and no report unless something needs attention. JSON is written all "
             "the same.",
@@ -157,87 +147,77 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             "Everything: every change, proof, reason and run; or no progress bar, and no report "
             "unless something needs attention.",
             "--verbose/--quiet -v/-q",
+            bool | None,
         ),
-        "diff": Typed(
-            "Write nothing, and print a diff of the nodes that change; exit 1 if any does."
-        ),
-        "fail_on": Typed("The least severity that makes the check fail."),
+        "diff": Typed("Write nothing, and print a diff of the nodes; exit 1 if any changes."),
+        "fail_on": _told("The least severity that fails.  [default: warning]", Severity),
         "schema": Typed("Print the JSON Schema of the reports of --format json."),
     },
 }
-"""Every argument and option of a command by its parameter, in the groups of a help.
+"""Every argument and option of a command by its name, in the groups of a help.
 
-The first group are the arguments.
+The first group are the arguments. One that repeats is a list.
 """
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
+MANY = ("jobs", "time_limit", "resume")
+"""Options of runs over many models."""
 HOW = tuple(name for name in TYPED if name not in CHOSEN)
 """Options that say what is written, for which runtimes and sizes."""
 
 
-def completed_codes(incomplete: str) -> list[str]:
-    """The codes of findings, for a shell; where some are given, with commas, those and one more."""
-    from onnxpad.rewrite.registry import every_code
+class Asked(SimpleNamespace):
+    """The arguments and options of one call of a command.
 
-    given, comma, last = incomplete.rpartition(",")
-    return [f"{given}{comma}{code}" for code in every_code() if code.startswith(last)]
-
-
-def completed_targets(incomplete: str) -> list[str]:
-    """The targets, for a shell."""
-    from onnxpad.targets.known_targets import known
-
-    return [each for each in known() if each.startswith(incomplete)]
-
-
-_COMPLETED = dict.fromkeys(("select", "ignore", "codes"), completed_codes) | dict.fromkeys(
-    ("target", "names"), completed_targets
-)
-
-
-def takes(*options: str, **more: str) -> Callable[[Command], Command]:
-    """A decorator for a command: tells its arguments and options, as the table has them.
-
-    Help lists them by the groups of the table.
-
-    Args:
-        options: Those of `Options` that the command takes as further keywords.
-        more: By parameter, what the help says of it beside the table.
+    What was not typed is None, False or empty; what the command does not take is None.
     """
 
-    def decorated(command: Command) -> Command:
-        signature = inspect.signature(command)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        every = [*own, *map(_option, options)]
-        told = [
-            _parameter(each, group, more.get(each.name, ""))
-            for group, names in _TABLE.items()
-            for each in every
-            if each.name in names
-        ]
-        vars(command)["__signature__"] = signature.replace(parameters=told)
-        return command
+    def __getattr__(self, name: str) -> Any:
+        """None for an option that other commands take."""
+        if not any(name in rows for rows in _TABLE.values()):
+            raise AttributeError(f"there is no option {name!r}")
+        return None
+
+    def some(self, *names: str) -> dict[str, Any]:
+        """These options by name."""
+        return {name: getattr(self, name) for name in names}
+
+
+def takes(*names: str, **more: str) -> Callable[[Callable[[Asked], int]], Callable[..., int]]:
+    """A decorator that makes a command of a function: with arguments and options of the table.
+
+    Args:
+        names: Those that it takes; a `!` behind one that must be given.
+        more: By name, what the help says of it beside the table.
+    """
+    parameters = [
+        _parameter(name, group, more.get(name, ""), is_needed=f"{name}!" in names)
+        for group, rows in _TABLE.items()
+        for name in rows
+        if name in names or f"{name}!" in names
+    ]
+
+    def decorated(command: Callable[[Asked], int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def called(**given: Any) -> int:
+            if "loud" in given:
+                loud = given.pop("loud")
+                given |= {"verbose": loud is True, "quiet": loud is False}
+            return command(Asked(**given))
+
+        vars(called)["__signature__"] = inspect.Signature(parameters)
+        return called
 
     return decorated
 
 
-def _option(name: str) -> inspect.Parameter:
-    """An option of `Options` as a parameter of a command."""
-    kind, usual = TYPED[name].kind, getattr(Options(), name)
-    if isinstance(usual, Unasked):  # so that it is known whether it was typed
-        kind = kind | None
-    default = None if usual == () or isinstance(usual, Unasked) else usual
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _parameter(own: inspect.Parameter, group: str, more: str) -> inspect.Parameter:
-    """A parameter of a command with what the table says of it."""
-    told, name = _TABLE[group][own.name], own.name
-    kind = own.annotation
+def _parameter(name: str, group: str, more: str, *, is_needed: bool) -> inspect.Parameter:
+    """An argument or option as a parameter, as typer reads it."""
+    told = _TABLE[group][name]
     how: dict[str, Any] = {
         "help": f"{told.help} {more}".rstrip(),
         "metavar": told.metavar,
-        "parser": path if {Path, list[Path]} & {kind, *get_args(kind)} else None,
+        "parser": path if told.kind in {Path, list[Path]} else None,
         "autocompletion": _COMPLETED.get(name),
     }
     if group:
@@ -250,138 +230,52 @@ def _parameter(own: inspect.Parameter, group: str, more: str) -> inspect.Paramet
         )
     else:
         said = typer.Argument(**how)
-    place = own.KEYWORD_ONLY if group else own.POSITIONAL_OR_KEYWORD
-    return own.replace(kind=place, annotation=Annotated[kind, said])
+    is_flag = told.kind is bool
+    default = inspect.Parameter.empty if is_needed else False if is_flag else None
+    kind = told.kind if is_needed or is_flag else told.kind | None
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, said]
+    )
 
 
-def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of `Options` by name, as the parameters of a command have them.
+def _codes(incomplete: str) -> list[str]:
+    """The codes of findings, for a shell; where some are given, with commas, those and one more."""
+    from onnxpad.rewrite.registry import every_code
+
+    given, comma, last = incomplete.rpartition(",")
+    return [f"{given}{comma}{code}" for code in every_code() if code.startswith(last)]
+
+
+def _targets(incomplete: str) -> list[str]:
+    """The targets, for a shell."""
+    from onnxpad.targets.known_targets import known
+
+    return [each for each in known() if each.startswith(incomplete)]
+
+
+_COMPLETED = {**dict.fromkeys((*CHOSEN, "codes"), _codes), "target": _targets, "names": _targets}
+
+
+def options_given(asked: Asked) -> dict[str, Any]:
+    """The options of `Options` that were typed, by name.
 
     Raises:
         UsageError: A name or a size is missing, a name is given twice, or a selector names no code.
     """
-    read: dict[str, Callable[[str, Sequence[str]], Any]] = {
-        "shapes": sizes_by_name,
-        "dims": sizes_by_name,
-        "select": codes,
-        "ignore": codes,
-        "target": lambda _, names: tuple(names),
-    }
-    usual = Options()
-    return {
-        name: read[name](TYPED[name].option, value or ())
-        if name in read
-        else getattr(usual, name)
-        if value is None
-        else value
-        for name, value in typed.items()
-    }
+    given = {name: each for name in TYPED if (each := getattr(asked, name))}
+    for name in given.keys() & {"shapes", "dims"}:
+        given[name] = sizes_by_name(TYPED[name].option, given[name])
+    for name in given.keys() & {*CHOSEN}:
+        from onnxpad.rewrite.registry import every_code
+
+        given[name] = codes_given(TYPED[name].option, given[name], every_code())
+    return given
 
 
-def words_typed(typed: Mapping[str, Any]) -> list[str]:
-    """The words of options of `Options`, as the parameters of a command have them.
-
-    >>> words_typed({"style": "pad", "no_ceil": True, "ignore": ["PAD1"], "dynamic": None})
-    ['--style', 'pad', '--no-ceil', '--ignore', 'PAD1']
-    """
-    found: list[str] = []
-    for name, value in typed.items():
-        usual = getattr(Options(), name)
-        if value is None or (value == usual and not isinstance(usual, Unasked)):
-            continue
-        option = TYPED[name].option
-        for each in value if isinstance(value, list) else [value]:
-            found += [option] if each is True else [option, str(each)]
-    return found
-
-
-def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
-    """The codes that an option names, as `expand_codes` does; none if it is not given."""
-    if not selectors:
-        return ()
-    from onnxpad.rewrite.registry import every_code
-
-    return expand_codes(option, selectors, every_code())
-
-
-def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """The known codes that the selectors name, whole or by prefix, sorted.
-
-    Args:
-        option: The option they come from, for the message; empty for a positional argument.
-        selectors: Codes or prefixes; a string may have several, separated by commas.
-        known: Every code there is.
-
-    Raises:
-        UsageError: A selector names no code.
-
-    >>> expand_codes("--select", ["PAD1,PAD201"], ["PAD101", "PAD102", "PAD201", "PAD202"])
-    ('PAD101', 'PAD102', 'PAD201')
-    """
-    chosen = codes_given(option, selectors, known)
-    return tuple(sorted(code for code in known if code.startswith(chosen)))
-
-
-def configurations_of(models: Iterable[Path], typed: Mapping[str, Any]) -> "dict[Path, Applied]":
-    """The parts of configurations that are about models, and for a command.
-
-    The nearest is looked for upward from the model's folder, and then from the working folder.
-
-    Args:
-        models: The models, which need not be there.
-        typed: The options that the command takes, by name; what was not typed is None, False,
-            empty, or `Unasked`.
-
-    Returns:
-        What holds, by model; none where there is nothing.
-
-    Raises:
-        UsageError: A configuration cannot be read, or is not as it should be.
-    """
-    known: Known = {}
-    found = {model: _nearest(model, known) for model in models}
-    applied = {model: each.applied(model, typed) for model, each in found.items() if each}
-    return {model: each for model, each in applied.items() if each}
-
-
-Known = dict[Path, "Configuration | None"]
-"""The configuration in each folder."""
-
-
-def _nearest(model: Path, known: Known) -> "Configuration | None":
-    """The configuration nearest to a model, or else to the working folder; None without one."""
+def above(model: Path) -> list[Path]:
+    """The folders in which a model has its configuration: the nearest is the first that has one."""
     try:
         here, place = Path.cwd(), Path(os.path.normpath(model.absolute()))
     except OSError:  # the working folder was removed
-        return None
-    for folder in (*place.parents, here, *here.parents):
-        if folder not in known:
-            known[folder] = _configuration_in(folder)
-        if (found := known[folder]) is not None:
-            return found
-    return None
-
-
-_TABLES = tuple(b"\ntool" + end for end in (b".onnxpad", b"]", b"="))
-"""How a line of a pyproject.toml with a table `tool.onnxpad` begins, but for what is `_LOOSE`."""
-_LOOSE = b" \t\"'["
-
-_LONGEST = 1 << 20
-"""Bytes of a pyproject.toml; what is longer is refused where it is read."""
-
-
-def _configuration_in(folder: Path) -> "Configuration | None":
-    """The configuration in a folder; None, without an import, if no file there has one."""
-    path = folder / "onnxpad.toml"
-    if not os.path.lexists(path):
-        path = folder / "pyproject.toml"
-        if not os.path.isfile(path):  # noqa: PTH113  # Path.is_file raises where nobody may look
-            return None
-        with path.open("rb") as file:
-            data = file.read(_LONGEST + 1)
-        bare = b"\n" + data.translate(None, _LOOSE)
-        if len(data) <= _LONGEST and not any(begin in bare for begin in _TABLES):
-            return None
-    from onnxpad.cli.configuration import read
-
-    return read(path)
+        return []
+    return [*place.parents, here, *here.parents]

@@ -1,42 +1,24 @@
 """`onnxpad show`."""
 
-from pathlib import Path
-from typing import Any
-
 from msgspec.structs import replace
 
-from onnxpad.cli.options import Format, options_given, takes
-from onnxpad.cli.output import called, require_page, text_of, told
+from onnxpad.cli.options import Asked, takes
+from onnxpad.cli.output import called, deliver, options_for, require_page
 from onnxpad.process import gc_paused_for_good
 
 
-@takes(
-    "trust",
-    "target",
-    "shapes",
-    "dims",
-    node="It may also be a Pad or a tensor; shows it in full. Repeatable.",
-)
-def show(
-    model: Path,
-    node: list[str] | None = None,
-    form: Format = Format.TEXT,
-    html: Path | None = None,
-    **options: Any,
-) -> int:
+@takes("model!", "nodes", "shapes", "dims", "trust", "target", "form", "html")
+def show(asked: Asked) -> int:
     """Show every padding of a model, and what fix does to it; with --node one of them in full.
 
     Nothing is changed and nothing runs.
 
     Exit codes: 0 shown, 2 bad usage or an unreadable model.
     """
-    require_page(html, [model])
+    require_page(asked, asked.model)
+    options, config = options_for(asked, asked.model)
     with gc_paused_for_good():
         from onnxpad.api import show as api
 
-    typed = options_given(options)
-    told_of = {**typed, "select": (), "ignore": ()}  # these are of fix: all padding is shown
-    result = called(api.show, model, node or (), typed=typed, configured=told_of)
-    report = replace(result, html=str(html or ""))
-    told(report, form, lambda: text_of(report), html=html)
-    return 0
+    result = called(asked, api.show, asked.model, asked.nodes or (), **options)
+    return deliver(asked, replace(result, config=config, html=str(asked.html or "")))

@@ -1,5 +1,6 @@
 """What commands make of a result: files, reports and exit codes, with results given by hand."""
 
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from msgspec import Struct
 
 from onnxpad.cli import match_command, repad_command, validate_command
 from onnxpad.cli.options import Format
-from onnxpad.cli.output import require_apart, target_of
 from onnxpad.errors import OutputError, UsageError
 from tests.support.rows import each_row
 
@@ -76,6 +76,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 TWICE = (False, True)
 
 
+def asked(command: Any, **given: Any) -> int:
+    """The exit code of a command, of which all other options are not typed."""
+    code: int = command(**{**dict.fromkeys(signature(command).parameters), **given})
+    return code
+
+
 @each_row(
     ("output", "ok", "changed", "form", "quiet"),
     [*product(TWICE, TWICE, TWICE, Format, TWICE)],
@@ -98,8 +104,9 @@ def test_match(
     calls.result = Result(
         ok=ok, failure="" if ok else "why", is_changed=changed, is_quiet_success=ok, saved=saved
     )
-    code = match_command.match(
-        model, tmp_path / "r", target if output else None, tmp_path / "i",
+    code = asked(
+        match_command.match, model=model, reference=tmp_path / "r",
+        output=target if output else None, inputs=tmp_path / "i",
         partial=changed, seconds=9.0, rtol=0.5, atol=0.25, form=form, quiet=quiet,
     )  # fmt: skip
     assert calls.given == (model, tmp_path / "r")
@@ -145,13 +152,14 @@ def test_repad(
     calls.result = Result(
         ok=ok, failure="" if ok else "failure", is_changed=changed, is_quiet_success=ok, saved=saved
     )
-    code = repad_command.repad(
-        model, "keras", ["n"] if ok else None, target if output else None, in_place,
-        tmp_path / "r", tmp_path / "i", keep, 0.5, 0.25,
+    code = asked(
+        repad_command.repad, model=model, to="keras", only=["n"] if ok else None,
+        output=target if output else None, in_place=in_place, reference=tmp_path / "r",
+        inputs=tmp_path / "i", keep_invalid=keep, rtol=0.5, atol=0.25,
         form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
-    assert [*calls.options.pop("only")] == (["n"] if ok else [])
+    assert calls.options.pop("only", None) == (["n"] if ok else None)
     assert calls.options.pop("shapes")
     assert calls.options.pop("dims")
     assert calls.options == {
@@ -191,15 +199,14 @@ def test_validate(
     calls.answer("validate")
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.result = Result(ok=ok, outcome=outcome, failure="why", is_quiet_success=ok)
-    code = validate_command.validate(
-        one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
-        quiet=quiet, verbose=page, no_fallback=page, shapes=None, dims=None,
+    code = asked(
+        validate_command.validate, original=one, rewritten=other,
+        provider=None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
+        quiet=quiet, verbose=page, no_fallback=page,
     )  # fmt: skip
     assert calls.given == (one, other)
     assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
-    assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
-    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol"))
-    assert calls.options == {**nothing, "samples": 2, "seed": 3, "fallback": not page}
+    assert calls.options == {"samples": 2, "seed": 3, "fallback": not page}
     out, err = capsys.readouterr()
     silent = quiet and ok
     told = (
@@ -229,60 +236,7 @@ def test_a_page_does_not_replace_what_is_given(calls: Calls, tmp_path: Path) -> 
         arguments[number] = given
         calls.result = Result()
         with pytest.raises((UsageError, OutputError)):
-            validate_command.validate(
-                arguments[0],
-                arguments[1],
-                inputs=arguments[2],
-                reference=arguments[3],
-                html=given,
-                shapes=None,
-                dims=None,
-            )
-
-
-@each_row(
-    ("output", "in_place", "command", "expected"),
-    [
-        (None, False, "fix", "net.fixed.onnx"),
-        (None, True, "fix", "net.onnx"),
-        ("out", False, "fix", "out"),
-        ("there", False, "fix", "there"),
-        ("out", True, "fix", "--in-place and --output exclude each other; give one of them"),
-        ("net.onnx", False, "fix", "P/net.onnx: is the model itself; --in-place replaces it"),
-        ("net.onnx", False, "match", "P/net.onnx: is the model itself; name another file"),
-        ("linked", False, "fix", "P/linked: is the model itself; --in-place replaces it"),
-        ("twin", False, "fix", "P/twin: is the model itself; --in-place replaces it"),
-        ("folder", False, "fix",
-         "P/folder: is not a file; give --output the name of a file to write"),
-        ("no/out", False, "fix", "P/no/out: there is no folder P/no; make it first"),
-    ],
-)  # fmt: skip
-def test_where_a_result_goes(
-    output: str | None,
-    in_place: bool,
-    command: str,
-    expected: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    place = tmp_path_factory.mktemp("target")
-    model = place / "net.onnx"
-    for each in (model, place / "there"):
-        each.touch()
-    (place / "linked").symlink_to(model)
-    (place / "twin").hardlink_to(model)
-    (place / "folder").mkdir()
-    given = None if output is None else place / output
-
-    def found() -> Path:
-        return target_of(model, given, in_place=in_place, command=command)
-
-    if " " not in expected:
-        assert found() == place / expected
-        found().touch()
-        require_apart(found(), None, model.with_name("other"), place / "folder")
-        with pytest.raises(UsageError):
-            require_apart(found(), None, found())
-        return
-    with pytest.raises((UsageError, OutputError)) as caught:
-        found()
-    assert str(caught.value).replace(str(place), "P") == expected
+            asked(
+                validate_command.validate, original=arguments[0], rewritten=arguments[1],
+                inputs=arguments[2], reference=arguments[3], html=given,
+            )  # fmt: skip

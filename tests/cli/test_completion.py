@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, onnxpad_runs
+from tests.support import ROOT
 
 SHOWN = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
 
@@ -154,12 +154,3 @@ def test_the_script_is_for_the_program_however_it_was_started(script: str) -> No
 def test_bash_finds_the_script_once_it_is_installed(program: Path, tmp_path: Path) -> None:
     result = asked(program, "--install-completion", "bash", HOME=str(tmp_path), **SHOWN)
     assert (result.returncode, result.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
-def test_a_shell_without_a_script_is_bad_usage(
-    option: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shellingham.detect_shell", lambda: ("tcsh", "/bin/tcsh"))
-    result = onnxpad_runs(option)
-    assert result.exit_code == 2

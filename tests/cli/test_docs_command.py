@@ -82,11 +82,3 @@ def test_the_schema_is_printed_alone() -> None:
     result = onnxpad_runs("docs", "--schema")
     assert result.exit_code == 0
     assert {"fix", "check", "error"} <= json.loads(result.stdout)["$defs"].keys()
-    assert onnxpad_runs("docs", "json", "--schema").stdout == result.stdout
-    assert onnxpad_runs("docs", "fix", "--schema").exit_code == 2
-
-
-def test_a_code_is_explained_elsewhere() -> None:
-    result = onnxpad_runs("docs", "pad501")
-    assert result.exit_code == 2
-    assert "PAD501" in result.stderr

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from onnxpad.cli import output
+from onnxpad.cli.options import Asked
+from onnxpad.cli.output import require_page, write_page
 from onnxpad.errors import OutputError, UsageError
 
 
@@ -24,17 +25,17 @@ def test_only_a_page_is_replaced(content: bytes, is_page: bool, tmp_path: Path) 
     page = tmp_path / "page.html"
     page.write_bytes(content)
     if is_page:
-        output.require_page(page, ())
+        require_page(Asked(html=page))
     else:
         with pytest.raises(UsageError):
-            output.require_page(page, ())
+            require_page(Asked(html=page))
     assert page.read_bytes() == content
 
 
 def test_pages_that_can_be_written(tmp_path: Path) -> None:
-    output.require_page(None, (tmp_path,))
-    output.require_page(tmp_path / "new.html", (None, tmp_path / "model.onnx"))
-    output.write_page(tmp_path / "new.html", "<html>")
+    require_page(Asked(html=None), tmp_path)
+    require_page(Asked(html=tmp_path / "new.html"), None, tmp_path / "model.onnx")
+    write_page(tmp_path / "new.html", "<html>")
     assert (tmp_path / "new.html").read_text() == "<html>"
 
 
@@ -60,4 +61,4 @@ def test_pages_that_cannot(
     monkeypatch.setattr("os.access", lambda path, mode: path.name != "folder")
     page = Path("-") if name == "-" else tmp_path / name
     with pytest.raises(error):
-        output.require_page(page, (None, model, gone))
+        require_page(Asked(html=page), None, model, gone)

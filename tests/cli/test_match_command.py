@@ -129,7 +129,7 @@ def test_neither_the_model_nor_the_arrays_are_replaced(port: Path) -> None:
     arrays = Path(shutil.copy(REFERENCE, port.with_name("arrays.npz")))
     for target, told in (
         (port, "is the model itself; name another file"),
-        (arrays, "arrays given"),
+        (arrays, "name another file"),
     ):
         before = target.read_bytes()
         result = runs(port, "--reference", arrays, "-o", target)

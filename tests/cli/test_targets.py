@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from onnxpad.cli.options import completed_codes, completed_targets
-from onnxpad.cli.output import require_apart, target_of
+from onnxpad.cli.options import Asked, _codes, _targets
+from onnxpad.cli.output import target_of
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
 from tests.support.rows import each_row
 
@@ -41,7 +41,8 @@ def test_the_path_of_a_result(
     model: str, output: str | None, in_place: bool, target: str, folder: Path
 ) -> None:
     given = None if output is None else folder / output
-    assert target_of(folder / model, given, in_place=in_place) == folder / target
+    asked = Asked(model=folder / model, output=given, in_place=in_place)
+    assert target_of(asked, "fixed") == folder / target
 
 
 @each_row(
@@ -61,32 +62,30 @@ def test_where_no_result_can_go(
 ) -> None:
     given = None if output is None else folder / output
     with pytest.raises(OnnxpadError) as caught:
-        target_of(folder / model, given, in_place=in_place)
+        target_of(Asked(model=folder / model, output=given, in_place=in_place), "fixed")
     assert type(caught.value) is kind
 
 
-def test_a_dash_names_no_file_and_match_replaces_nothing(folder: Path) -> None:
+def test_a_dash_names_no_file_and_nothing_given_is_replaced(folder: Path) -> None:
+    model = folder / "m.onnx"
     with pytest.raises(UsageError, match="--output"):
-        target_of(folder / "m.onnx", Path("-"), in_place=False)
+        target_of(Asked(model=model, output=Path("-")), "fixed")
     with pytest.raises(UsageError):
-        target_of(folder / "m.onnx", folder / "m.onnx", in_place=False, command="match")
-    found = target_of(folder / "m.onnx", None, in_place=False, ending="matched")
-    assert found.name == "m.matched.onnx"
-
-
-def test_a_result_does_not_replace_arrays(folder: Path) -> None:
-    model, other = folder / "m.onnx", folder / "m.fixed.onnx"
-    require_apart(model, None, other, folder / "absent")
-    require_apart(folder / "absent", model, folder / "absent")
-    for same in (model, folder / "link.onnx", folder / "hard.onnx"):
-        with pytest.raises(UsageError):
-            require_apart(same, None, model)
+        target_of(Asked(model=model, output=model), "matched")
+    assert target_of(Asked(model=model, output=None), "matched").name == "m.matched.onnx"
+    arrays = folder / "arrays.npz"
+    arrays.touch()
+    os.link(arrays, folder / "hard.npz")
+    for name in ("inputs", "reference"):
+        for same in (arrays, folder / "hard.npz"):
+            with pytest.raises(UsageError):
+                target_of(Asked(model=model, output=same, **{name: arrays}), "fixed")
 
 
 def test_what_is_completed() -> None:
-    assert completed_codes("PAD90") == ["PAD901", "PAD903"]
-    assert completed_codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]
-    assert completed_targets("openv") == ["openvino"]
+    assert _codes("PAD90") == ["PAD901", "PAD903"]
+    assert _codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]
+    assert _targets("openv") == ["openvino"]
 
 
 class _Handler:

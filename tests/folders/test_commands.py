@@ -89,11 +89,11 @@ def test_check() -> None:
 
 
 def test_a_configuration_is_of_its_models() -> None:
-    Path("onnxpad.toml").write_text('fail-on = "error"\n[dims]\n"open.onnx" = "n=8"\n')
+    Path("onnxpad.toml").write_text('fail-on = "error"\nstyle = "pad"\n')
     found = data("check", "in", "--jobs", 1, "--resume", "runs")
     assert found["exit_code"] == 0
     fixed = {each["path"]: each for each in data("fix", "in", "-o", "out")["files"]}
-    assert fixed["in/open.onnx"]["report"]["declared"] == {"x": [1, 2, 8, 8]}
+    assert fixed["in/open.onnx"]["report"]["config"]["options"]["style"] == "pad"
     Path("onnxpad.toml").write_text("")
     assert data("check", "in", "--resume", "runs")["exit_code"] == 1
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from onnxpad.cli import output
 from onnxpad.cli.output import ProgressBar
 
 
@@ -17,10 +18,25 @@ class Terminal(io.StringIO):
 def test_no_bar_without_a_terminal_or_where_it_is_hidden(
     hidden: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal() if hidden else io.StringIO())
-    bar = ProgressBar(hidden=hidden)
-    with bar as counting:
+    monkeypatch.setattr(output, "DELAY", 0.0)
+    monkeypatch.setattr(sys, "stderr", shown := Terminal() if hidden else io.StringIO())
+    with ProgressBar(hidden=hidden) as counting:
         assert counting is None
-        assert not bar._timer.is_alive()
-        bar._show()
-        assert bar._shown is None
+    assert shown.getvalue() == ""
+
+
+def test_a_line_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(output, "DELAY", 0.0)
+    monkeypatch.setattr(output, "TICK", 0.01)
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    with ProgressBar() as counting:
+        assert counting is not None
+        for name in ("x" * 100, "\u7573" * 100):
+            counting(name, 30, 120)
+            while name[:4] not in shown.getvalue().rpartition("\r")[2]:
+                pass
+    *_, line, end = shown.getvalue().split("\r\x1b[2K")
+    assert end == ""
+    assert sum(1 + (each == "\u7573") for each in line) < 60
+    assert "[######                  ] 30/120 0:00:0" in line

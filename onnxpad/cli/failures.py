@@ -1,0 +1,102 @@
+"""The end of a command without a report: an error in one line that names the mend, and its code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from onnxpad.cli.gone import VALUES, instead
+from onnxpad.cli.output import INTERRUPTED, report_error, write
+from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
+
+INTERNAL = 70
+
+Failure = tuple[str, str, int]
+"""Why a command ends without a report: the kind, what is wrong and how to mend it, the exit code.
+
+The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
+`crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
+"""
+INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
+
+
+def report_failure(failure: Failure, words: Sequence[str]) -> None:
+    """Write a failure to stderr in one line, and as JSON to stdout if the command asks for it."""
+    report_error(failure[1])
+    tell_as_json(failure, words)
+
+
+def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
+    """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
+    if wants_json(words):
+        from onnxpad.report.json import Failed, json_of
+
+        kind, message, code = failure
+        command = words[0] if not words[0].startswith("-") else ""
+        with suppress(OutputError, typer.Exit):
+            write(json_of(Failed(command, code, kind, message)))
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON; it may be wrong in other ways.
+
+    >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
+    (True, False)
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    return ("--format", "json") in pairwise(options) or "--format=json" in options
+
+
+def explained(error: Exception) -> Failure:
+    """The kind, message and exit code that an exception stands for."""
+    if isinstance(error, OnnxpadError):
+        return error.kind, str(error), error.exit_code
+    # typer's family of usage errors has no public base class that all its versions share.
+    if callable(message := getattr(error, "format_message", None)):
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return "usage", f"{_corrected(error, context, message())}{hint}", 2
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return "system", shortened(f"{place}{error.strerror}"), 2
+    return "internal", _internal(error), INTERNAL
+
+
+def _corrected(error: Exception, context: Any, message: str) -> str:
+    """The message of a usage error of typer, with our suggestion in place of typer's.
+
+    Versions of typer differ in their suggestions, and list every name with the same beginning.
+    """
+    message = re.sub(r" (\(Possible options:|Did you mean) .*$", "", " ".join(message.split()))
+    message, command = shortened(message).rstrip("."), getattr(context, "command", None)
+    if (option := getattr(error, "option_name", None)) is not None:
+        names = [name for each in getattr(command, "params", ()) for name in each.opts]
+        known = [name for name in names if name[:1] == "-"]
+        said = instead(getattr(context, "info_name", None) or "", option) or meant(option, known)
+    elif found := re.search(r"'([^']*)' is not one of (.*)", message):
+        gone = VALUES.get(found[1])
+        said = f"; use {gone}" if gone else meant(found[1], re.findall(r"'([^']*)'", found[2]))
+    elif found := re.search(r"No such command '([^']*)'", message):
+        said = instead(found[1]) or meant(found[1], getattr(command, "commands", ()))
+    else:
+        said = ""
+    return message + said
+
+
+def _internal(error: Exception) -> str:
+    """The message for a defect in onnxpad; ONNXPAD_DEBUG=1 prints the whole traceback."""
+    import traceback
+
+    if os.environ.get("ONNXPAD_DEBUG"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return shortened(f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}")
