@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
@@ -50,16 +49,17 @@ class Ledger:
 
 
 def key_of(asked: object, reads: Iterable[Path]) -> str:
-    """The key of an outcome: a digest of all that decides it.
-
-    That is the `repr` of what is asked, the files read, their external data and configurations.
-    """
+    """The key of an outcome: a digest of what is asked, by its `repr`, and of all that is read."""
     files = [each for path in reads for each in (path, *_external(path))]
-    for path in (*files, Path("here")):
-        above = [str(each) for each in path.absolute().parents]
-        names = (f"{each}/{name}" for each in above for name in ("onnxpad.toml", "pyproject.toml"))
-        files += [Path(name) for name in names if os.path.exists(name)]  # noqa: PTH110  # 1 us
     return digest(files, repr((asked, _VERSIONS)))
+
+
+def configurations(models: Iterable[Path]) -> list[Path]:
+    """The files that may configure what is done with one of some models."""
+    near = {Path.cwd(), *(each.absolute().parent for each in models)}
+    folders = {above for folder in near for above in (folder, *folder.parents)}
+    names = "onnxpad.toml", "pyproject.toml"
+    return sorted(file for each in folders for name in names if (file := each / name).exists())
 
 
 def digest(paths: Iterable[str | Path], text: str = "") -> str:
@@ -68,7 +68,9 @@ def digest(paths: Iterable[str | Path], text: str = "") -> str:
     for path in paths:
         try:
             with open(path, "rb") as file:  # noqa: PTH123  # a third of the time for many
-                whole.update(hashlib.file_digest(file, "sha256").digest())
+                while block := file.read(1 << 20):
+                    whole.update(block)
+                whole.update(b"%d bytes" % file.tell())
         except OSError as error:
             whole.update(type(error).__name__.encode())
     return whole.hexdigest()

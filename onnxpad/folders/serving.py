@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import time
@@ -14,7 +13,7 @@ from subprocess import TimeoutExpired
 from typing import Any, Unpack
 
 from onnxpad.arguments import Progress
-from onnxpad.folders.ledger import Ledger, key_of
+from onnxpad.folders.ledger import Ledger, configurations, digest, key_of
 from onnxpad.folders.paths import fixes
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
@@ -45,16 +44,15 @@ def outcomes(
     """
     begin, busy, lanes = time.monotonic(), set[Any](), ThreadPoolExecutor(max(1, jobs))
     ledger = Ledger(resume) if resume else None
+    shared = digest([*map(Path, targets), *configurations(pairs)]) if ledger else ""
 
     def served(*pair: Path | None) -> FileOutcome:
         asked = (*pair, *options)
-        files = [*filter(None, pair[:reads]), *map(Path, targets)] if ledger else []
-        key = key_of((call.__qualname__, asked), files) if ledger else ""
-        found = ledger.known(key) if ledger else None
-        if found is None:
-            found = _asked(busy, time_limit, call, jobs, *asked)
-            if ledger:
-                ledger.keep(key, found)
+        if ledger is None:
+            return _asked(busy, time_limit, call, jobs, *asked)
+        key = key_of((call.__qualname__, shared, asked), filter(None, pair[:reads]))
+        if (found := ledger.known(key)) is None:
+            ledger.keep(key, found := _asked(busy, time_limit, call, jobs, *asked))
         return found
 
     try:
@@ -113,7 +111,7 @@ def _served(
     os.environ["ONNXPAD_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
     begin = time.perf_counter()
     found = outcome_of(str(model), call(model, *others), begin)
-    gc.collect()
+    del os.environ["ONNXPAD_THREADS"]  # this process may run models next
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return found, pages * os.sysconf("SC_PAGE_SIZE") > _GROWN
