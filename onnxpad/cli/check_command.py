@@ -178,6 +178,6 @@ def _about(path: Path, error: Exception) -> str:
     from onnxpad.cli.failures import explained
 
     _, message, _ = explained(error)
-    named = error.filename if isinstance(error, OSError) else getattr(error, "path", None)
+    named = getattr(error, "path", getattr(error, "filename", None))
     is_named = named is not None and Path(os.fsdecode(named)) == path
     return message if is_named else f"{path}: {message}"

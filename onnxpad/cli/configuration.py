@@ -22,8 +22,8 @@ from onnxpad.options import Style
 from onnxpad.report import Configured
 
 Texts = str | tuple[str, ...]
-Known = dict[Path, tuple[Path, Mapping[str, Any]] | None]
-"""By folder the configuration in it: its path as it is told, and its keys with their values."""
+Read = tuple[Path, Mapping[str, Any]] | None
+"""A configuration: its path as it is told, and its keys with their values."""
 
 IGNORED = "per-file-ignores"
 
@@ -43,9 +43,9 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
 
 def configured(
-    asked: Asked, given: Mapping[str, Any], model: Path, known: Known
+    asked: Asked, given: Mapping[str, Any], model: Path, known: dict[Path, Read]
 ) -> tuple[dict[str, Any], Configured | None]:
-    """As `options.options_for`: `given` are the options that were typed."""
+    """As `output.options_for`: `given` are the options that were typed."""
     options, found = dict(given), _nearest(model, known)
     if found is None:
         return options, None
@@ -64,7 +64,7 @@ def configured(
     return options, Configured(str(path), said, {}) if said else None
 
 
-def _nearest(model: Path, known: Known) -> tuple[Path, Mapping[str, Any]] | None:
+def _nearest(model: Path, known: dict[Path, Read]) -> Read:
     """The configuration nearest to a model, or else to the working folder; None without one."""
     for folder in above(model):
         if folder not in known:
@@ -74,7 +74,7 @@ def _nearest(model: Path, known: Known) -> tuple[Path, Mapping[str, Any]] | None
     return None
 
 
-def _read_in(folder: Path) -> tuple[Path, Mapping[str, Any]] | None:
+def _read_in(folder: Path) -> Read:
     """The configuration in a folder; None without one.
 
     Raises:

@@ -82,59 +82,6 @@ def test_bash_completes(program: Path, script: str, words: str, found: str) -> N
     assert (sorted(result.stdout.split()), result.stderr) == (sorted(found.split()), "")
 
 
-@needs_bash
-def test_bash_completes_the_names_of_files(program: Path, script: str, tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    (tmp_path / "script").write_text(script, encoding="utf-8")
-    (tmp_path / "a model.onnx").touch()
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        ["bash", "--norc", "-i"],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        cwd=tmp_path,
-        env=environment(program, PS1=""),
-        start_new_session=True,
-    ):
-        os.close(slave)
-        os.write(master, b". ./script; onnxpad() { printf '<%s>' \"$@\" > given; }\n")
-        os.write(master, b"onnxpad fix --sty\tsym\t a\t\n")
-        os.write(master, b"exit\n")
-        while True:
-            try:
-                if not os.read(master, 65536):
-                    break
-            except OSError:  # the end, on Linux
-                break
-    os.close(master)
-    assert (tmp_path / "given").read_text() == "<fix><--style><symmetric><a model.onnx>"
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("onnxpad fix --style ", """_arguments '*: :(("fold"\n"pad"\n"symmetric"))'\n"""),
-        ("onnxpad fix mod", "_files\n"),
-    ],
-)
-def test_zsh_completes(program: Path, line: str, found: str) -> None:
-    result = asked(program, _TYPER_COMPLETE_ARGS=line, _ONNXPAD_COMPLETE="complete_zsh")
-    assert (result.returncode, result.stdout, result.stderr) == (0, found, "")
-
-
-@pytest.mark.parametrize(
-    ("line", "found", "files"),
-    [("onnxpad fix --style ", "fold\npad\nsymmetric\n", 0), ("onnxpad fix mod", "\n", 1)],
-)
-def test_fish_completes(program: Path, line: str, found: str, files: int) -> None:
-    environ = {"_TYPER_COMPLETE_ARGS": line, "_ONNXPAD_COMPLETE": "complete_fish"}
-    result = asked(program, _TYPER_COMPLETE_FISH_ACTION="get-args", **environ)
-    assert (result.returncode, result.stdout, result.stderr) == (0, found, "")
-    result = asked(program, _TYPER_COMPLETE_FISH_ACTION="is-args", **environ)
-    assert (result.returncode, result.stdout, result.stderr) == (files, "", "")
-
-
 def test_the_script_is_for_the_program_however_it_was_started(script: str) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "onnxpad", "--show-completion", "bash"],
@@ -148,9 +95,3 @@ def test_the_script_is_for_the_program_however_it_was_started(script: str) -> No
     assert result.stdout == script
     assert "_ONNXPAD_COMPLETE=complete_bash" in script
     assert script.endswith(" onnxpad\n")
-
-
-@needs_bash
-def test_bash_finds_the_script_once_it_is_installed(program: Path, tmp_path: Path) -> None:
-    result = asked(program, "--install-completion", "bash", HOME=str(tmp_path), **SHOWN)
-    assert (result.returncode, result.stderr) == (0, "")
