@@ -27,25 +27,24 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         """Opens the file, or makes it; raises OutputError where that cannot be."""
         try:
-            self._base = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
-            self._base.execute("PRAGMA synchronous = NORMAL")
-            self._base.execute("CREATE TABLE IF NOT EXISTS outcomes (key PRIMARY KEY, data, files)")
+            self._db = sqlite3.connect(path, 60, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("CREATE TABLE IF NOT EXISTS outcomes (key PRIMARY KEY, data, files)")
         except sqlite3.Error as error:
             raise OutputError(f"{path}: cannot keep outcomes ({error}); name another") from None
 
     def known(self, key: str) -> FileOutcome | None:
         """The outcome by its key, if the files that it wrote are still as they were."""
-        found = self._base.execute("SELECT data, files FROM outcomes WHERE key = ?", (key,))
-        if (row := found.fetchone()) is None:
-            return None
-        outcome = json.decode(row[0], type=FileOutcome)
-        return outcome if row[1] == digest(outcome.written) else None
+        row = self._db.execute("SELECT data, files FROM outcomes WHERE key = ?", (key,)).fetchone()
+        found = json.decode(row[0], type=FileOutcome) if row else None
+        return found if found and row[1] == digest(found.written) else None
 
     def keep(self, key: str, outcome: FileOutcome) -> None:
         """Keeps an outcome, but not of a crash or the like, which the next run need not have."""
         if outcome.text or outcome.outcome in {"model", "usage"}:
             row = key, json.encode(outcome), digest(outcome.written)
-            self._base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", row)
+            with suppress(sqlite3.Error):  # as of a full disk: it is done again
+                self._db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", row)
 
 
 def key_of(asked: object, reads: Iterable[Path]) -> str:
