@@ -40,7 +40,7 @@ ORDER: Final = (
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
     # What a person meets.
-    "doctor", "report", "page", "api", "testing", "cli", "__init__", "__main__",
+    "doctor", "report", "page", "api", "folders", "testing", "cli", "__init__", "__main__",
 )  # fmt: skip
 """Packages and modules of `onnxpad`, each after all that it may import."""
 
@@ -237,7 +237,7 @@ LEAVES: Final = (
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
     "report.ci",
-    "report.diff", "report.manual",
+    "report.diff", "report.manual", "folders",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",
     "targets.toml_file",

@@ -10,6 +10,8 @@ GONE: dict[tuple[str, str], str] = {
     ("fix", "--run-timeout"): "onnxpad.fix(MODEL, run_timeout=SECONDS) in Python",
     ("fix", "--target-only"): "onnxpad.fix(MODEL, target=NAME, target_only=True) in Python",
     ("fix", "--trust-dim-names"): "--trust names",
+    ("fix", "--symmetric-transpose"): "--target onnxruntime-cuda",
+    ("fix", "--inputs"): "onnxpad validate MODEL FIXED --inputs FILE",
     ("check", "--exit-zero"): "|| test $? = 1 behind the command",
     ("check", "--statistics"): "the last line of the report, or --format json",
     ("match", "--external-data"): "onnxpad.match(...).save(FILE, external_data='inline') in Python",

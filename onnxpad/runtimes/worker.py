@@ -12,6 +12,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ DEPLOYED, CPU = native, provider_rows.CPU
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
+
+_MOMENT = 2.0
+"""Seconds for work to clean up once nobody waits for it."""
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -121,6 +125,7 @@ def serve(handle: int) -> None:
             while True:
                 requests.put(connection.recv())
         finally:
+            _interrupt_work()
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -146,6 +151,13 @@ def _reply(
     except Exception as error:  # pickle's own errors share no narrower base class
         what = reply[1] if isinstance(reply[1], Exception) else error
         connection.send((False, EngineError(native.first_line(what))))
+
+
+def _interrupt_work() -> None:
+    """Has work that heeds SIGTERM remove what it has half written, which takes a moment."""
+    if sys.platform != "win32" and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(_MOMENT)
 
 
 def _ignore_signals() -> None:

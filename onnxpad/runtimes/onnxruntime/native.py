@@ -20,6 +20,8 @@ from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA, PROVIDERS, plu
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
+THREADS = "ONNXPAD_THREADS"
+"""The variable that says how many threads a model may use; 0 or none for all cores."""
 
 _ONE_LINE = 300
 _NODES = (
@@ -68,8 +70,7 @@ class Onnxruntime:
         level = runtime.GraphOptimizationLevel
         off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
         options.graph_optimization_level = off if optimisation == "off" else full
-        if threads is not None:
-            options.intra_op_num_threads = threads
+        options.intra_op_num_threads = threads or int(os.environ.get(THREADS, 0))
         if model.folder is not None:
             options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         named = _provider(runtime, provider, options)
