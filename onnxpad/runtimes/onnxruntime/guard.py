@@ -31,6 +31,7 @@ from onnxpad.graph import Graph, Node, Tensor, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import original
+from onnxpad.runtimes.onnxruntime.hidden_shapes import hides
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Claim, Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
@@ -178,13 +179,13 @@ def _correct_claims(context: Context) -> None:
     that is inferred wrongly, or that onnxruntime must not learn: the two contradict each other, and
     onnxruntime believes neither.
     """
-    graph, pools = context.graph, context.blocked_pools
+    graph = context.graph
     claims = list(graph.claims("value_info"))
     wrong = list(lies(claims, context.analysis))
     wrong += _unknown(context, {tensor.name for tensor, _ in claims})
     wrong += _renamed(context, claims)
     for tensor in wrong:
-        if not pools.keeps(tensor):
+        if not context.hidden.keeps(graph, tensor):
             graph.undeclare(tensor)
 
 
@@ -236,12 +237,11 @@ def _name_all_axes(context: Context) -> None:
     if graph.opset < 18 or not graph.version:
         return
     transposes = any(node.op == "Transpose" for node in graph.nodes)
-    pools = context.blocked_pools
     for pad in context.pads():
         node = pad.node
         if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
             continue
-        if pools.hides(node) and pools.behind(node.outputs[0]) is not None:
+        if hides(graph, node) and context.hidden.behind(node.outputs[0]) is not None:
             continue  # it would also let onnxruntime know sizes that do harm
         name = node.name or node.outputs[0].name
         if context.analysis.dtype(node.inputs[_AXES]) == onnx.TensorProto.INT32:

@@ -196,8 +196,9 @@ class Fusion:
                 return () if is_size and graph.is_standard(node) else node.outputs
 
             inputs = graph.inputs if self._given is None else self._given
-            given = list(filter(lambda t: outer is None or outer.is_fed(t.outer), graph.captured()))
-            given += map(graph.tensor, inputs)
+            given = [graph.tensor(name) for name in inputs]
+            captured = ((each, each.outer) for each in graph.captured())
+            given += (t for t, there in captured if not (outer and there) or outer.is_fed(there))
             reached = downstream(given, onward, most=None)
             self._fed = graph.version, {each.name for each in reached if each is not None}
         return tensor.name in self._fed[1]
