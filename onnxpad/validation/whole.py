@@ -601,7 +601,7 @@ def validate_models(
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     if model.random:
-        sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
+        sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
     judgement = Judgement(lab, tolerance or Tolerance(), found.expected, [*notes, *found.notes])
     sites = list[Entered]()

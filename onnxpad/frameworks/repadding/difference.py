@@ -41,7 +41,7 @@ def difference(
     try:
         model = outline(read_proto(sources["rewritten"]))
         if model.random:
-            sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
+            sources = {name: seeded(each) for name, each in sources.items()}
         lab, runs, why = Lab(sources, model, folder, progress), "original", ""
         if inputs is not None or reference is not None:
             given = matched_inputs(model, inputs, None if inputs is not None else reference)
