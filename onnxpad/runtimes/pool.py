@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME, ProviderError, let_through
 from onnxpad.runtimes.runtime import CrashError, LimitError
-from onnxpad.runtimes.worker import Runtime
+from onnxpad.runtimes.worker import DEPLOYED, Runtime
 
 if TYPE_CHECKING:
     import subprocess
@@ -214,7 +214,7 @@ def _started() -> Worker:
     flags += [flag for flag, is_set in wanted.items() if is_set]
     root = Path(__file__).absolute().parents[2]
     paths = [str(Path(path).absolute()) for path in sys.path if path]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, **DEPLOYED.ENVIRONMENT}
     environment.pop("PYTHONINSPECT", None)
     ours, theirs = Pipe()
     handle = theirs.fileno()

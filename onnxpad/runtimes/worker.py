@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME
-from onnxpad.runtimes.onnxruntime import native, provider_rows
+from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 
-DEPLOYED, CPU = native, provider_rows.CPU
+DEPLOYED, CPU = native, native.CPU
 """The runtime that workers run, and its name for the CPU."""
 
 _SHARE = 0.8
