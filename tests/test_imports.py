@@ -32,9 +32,8 @@ ORDER: Final = (
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
-    "runtimes.onnxruntime.departures", "runtimes.onnxruntime.blocked_pools",
-    "runtimes.onnxruntime.pad_fusion", "runtimes.onnxruntime.neighbours",
-    "runtimes.onnxruntime.hidden_shapes",
+    "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
+    "runtimes.onnxruntime.neighbours", "runtimes.onnxruntime.hidden_shapes",
     # Deciding and rewriting.
     "padding", "rewrite.pass_api", "rewrite.scopes", "rewrite.sinking",
     "runtimes.onnxruntime.guard", "passes", "rewrite",

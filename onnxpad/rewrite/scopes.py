@@ -21,7 +21,7 @@ from onnxpad.file.proto_walk import called_in, callers_first, key_of, walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.runtimes.onnxruntime.hidden_shapes import misjudged, runs_otherwise
+from onnxpad.runtimes.onnxruntime.hidden_shapes import why_closed
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.operators import OPERATORS
 
@@ -159,13 +159,8 @@ class _Finder:
         self._add(context)
 
     def _add(self, context: Context) -> None:
-        graph = context.graph
-        if not graph.opset:
-            context.closed = "the function imports no version of ONNX's operators that is known"
-        else:
-            context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(
-                graph, context.analysis
-            )
+        graph, opset = context.graph, self._main.graph.opset
+        context.closed = why_closed(graph, context.analysis, opset)
         self.found.append(context)
         self._enter(context)
 

@@ -1,6 +1,6 @@
 """Shapes that onnxruntime must not learn, and what it would do.
 
-It chooses kernels by them (see `blocked_pools`). It believes onnx's shape inference, which is wrong
+It chooses kernels by them (see `departures`). It believes onnx's shape inference, which is wrong
 about some operators, and allocates what bodies hand on in the shapes that it infers. It runs the
 nodes of a function with the model's opset. And before If 11 it refuses branches of different sizes,
 where it knows these. Downstream of a `Pad` with computed amounts it does not know the shape: a
@@ -32,8 +32,7 @@ from onnxpad.facts.shape_rules import FLOAT
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
-from onnxpad.runtimes.onnxruntime.blocked_pools import BLOCKED, Hazard, hazard_of
-from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.runtimes.onnxruntime.departures import BLOCKED, CHANGED, Hazard, hazard_of
 from onnxpad.semantics.operators import is_transposed, operator_of, read_window
 from onnxpad.semantics.rows import UnreadError
 
@@ -68,14 +67,15 @@ def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Node]:
 
 
 def _is_misinferred(graph: Graph, analysis: Analysis, node: Node) -> bool:
-    result = node.outputs[0]  # positions, where a pool gives them, are as many
-    shape = analysis.shape(result)
+    shape = analysis.shape(node.outputs[0])  # positions, where a pool gives them, are as many
     if shape is None or Unknown in map(type, shape):
         return False
-    sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
-    pairs = zip(sizes or (), _sizes(shape), strict=False)
+    sizes = _inferred(graph, analysis, node)
+    if sizes is None or isinstance(sizes, str):
+        return False
+    pairs = zip(sizes, _sizes(shape), strict=False)
     differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
-    return sizes is not None and (differ or len(sizes) != len(shape))
+    return differ or len(sizes) != len(shape)
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:
@@ -107,12 +107,12 @@ def _sizes(shape: Sequence[object]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] | None:
-    """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> Sizes | str | None:
+    """The sizes of an operator's first output, given the elements or the sizes of its inputs.
 
-    None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
-    would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
-    for an unknown one.
+    None where the rank of an input is unknown, where shape inference would miscount the elements,
+    in int32 or in floats, or where a size is 0, which exporters write for an unknown one. In
+    words, why it refuses them.
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
@@ -121,7 +121,7 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] 
             shape = analysis.shape(tensor)
             sizes = _sizes(shape or ())
             if shape is None or math.prod(filter(None, sizes)) > NMAX:
-                return {}
+                return None
             is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
             value = analysis.value(tensor) if is_short else None
             dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
@@ -129,45 +129,38 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] 
                 dtype = value.dtype
                 data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
             elif 0 in sizes:
-                return {}
+                return None
             types[tensor.name] = make_tensor_type_proto(dtype, sizes)
         schema = onnx.defs.get_schema(node.op, graph.opset, "")
-        found = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
+        told = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
     except Exception as error:  # it raises anything, and complains about types, which are not given
         let_through(error)
-        return None if "[ShapeInferenceError]" in str(error) else {}
-    told = {name: each.tensor_type for name, each in found.items()}
-    return {
-        name: tuple([d.dim_value if d.HasField("dim_value") else None for d in each.shape.dim])
-        for name, each in told.items()
-        if each.HasField("shape")
-    }
+        return str(error) if "[ShapeInferenceError]" in str(error) else None
+    found = told[node.outputs[0].name].tensor_type if node.outputs[0].name in told else None
+    if found is None or not found.HasField("shape"):
+        return None
+    return tuple([d.dim_value if d.HasField("dim_value") else None for d in found.shape.dim])
 
 
-def runs_otherwise(graph: Graph, opset: int) -> str:
-    """Why the runtime computes something else in a function than it says; empty if it does not.
+def why_closed(graph: Graph, analysis: Analysis, opset: int) -> str:
+    """Why nothing in a body or function may be rewritten; empty if it may.
 
-    It runs the nodes of a function with the model's opset, whatever the function imports.
+    The runtime runs the nodes of a function with the model's opset, whatever it imports. When it
+    loads a model, it refuses one with a node that shape inference refuses, such as a Squeeze of an
+    axis of 3, although a branch with it may never be taken: it must not learn more about the shapes
+    there. And it allocates the results of a body in the shapes that are inferred, which is
+    sometimes wrong.
     """
-    for node in graph.nodes if (graph.opset < CHANGED) != (opset < CHANGED) else ():
+    if not graph.opset:
+        return "the function imports no version of ONNX's operators that is known"
+    is_other = (graph.opset < CHANGED) != (opset < CHANGED)
+    for node in graph.nodes if is_other else ():
         if node.op == "AveragePool" and graph.is_standard(node):
-            return (
-                f"its opset is {graph.opset}, and {RUNTIME} runs {node.op} "
-                f"{graph.label(node)!r} in it with the model's, {opset}"
-            )
-    return ""
-
-
-def misjudged(graph: Graph, analysis: Analysis) -> str:
-    """Why the runtime must not learn more about the shapes in a graph; empty if it may.
-
-    When it loads a model, it refuses one with a node that shape inference refuses, such as a
-    Squeeze of an axis of 3, although a branch with it may never be taken. And it allocates the
-    results of a body in the shapes that are inferred, which is sometimes wrong.
-    """
+            runs = f"{RUNTIME} runs {node.op} {graph.label(node)!r} in it with the model's, {opset}"
+            return f"its opset is {graph.opset}, and {runs}"
     with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
         for node in islice(graph.nodes, NODES):
-            if _is_asked(graph, node) and _inferred(graph, analysis, node) is None:
+            if _is_asked(graph, node) and isinstance(_inferred(graph, analysis, node), str):
                 return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
         for node in disagreements(graph, analysis):
             return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
