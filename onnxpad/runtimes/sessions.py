@@ -140,13 +140,6 @@ def answers(
         return [each for source in sources for each in answers([source], outputs, fed)]
 
 
-def evaluated_by_onnx(
-    model: onnx.ModelProto, outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
-) -> list[Answer] | EngineError:
-    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
-    return answers([model], outputs, fed, by_onnx=True)[0]
-
-
 def require_provider(provider: str) -> None:
     """Raises a ProviderError unless `provider` is installed; it names those that are."""
     pool.about(DEPLOYED.require_provider, provider)

@@ -80,22 +80,22 @@ class Evaluator:
         from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
 
         bound_memory()
-        self._run: Any = self._told(lambda: ReferenceEvaluator(model.data)).run
+        self._run: Any = _evaluated(ReferenceEvaluator, model.data).run
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """The outputs named; it takes no time."""
-        return list(self._told(lambda: self._run(list(outputs), dict(feeds)))), 0.0
+        return list(_evaluated(self._run, list(outputs), dict(feeds))), 0.0
 
-    @staticmethod
-    def _told(call: Callable[[], _T]) -> _T:
-        import numpy as np
 
-        try:
-            with np.errstate(all="ignore"):
-                return call()
-        except Exception as error:
-            line = native.first_line(error)
-            raise EngineError(f"the reference evaluator fails: {line}") from None
+def _evaluated(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T:
+    import numpy as np
+
+    try:
+        with np.errstate(all="ignore"):
+            return call(*arguments)
+    except Exception as error:
+        said = f"the reference evaluator fails: {native.first_line(error)}"
+        raise EngineError(said) from None
 
 
 def serve(handle: int) -> None:

@@ -1,15 +1,13 @@
 """Shapes that onnxruntime must not learn, and what it would do.
 
 It chooses kernels by them (see `departures`). It believes onnx's shape inference, which is wrong
-about some operators, and allocates what bodies hand on in the shapes that it infers. It runs the
-nodes of a function with the model's opset. And before If 11 it refuses branches of different sizes,
-where it knows these. Downstream of a `Pad` with computed amounts it does not know the shape: a
-rewrite that makes them constant, or removes the `Pad`, would tell it.
+about some operators, and allocates what bodies hand on in the shapes that it infers. And before
+If 11 it refuses branches of different sizes, where it knows these. Downstream of a `Pad` with
+computed amounts it does not: a rewrite that makes them constant, or removes the `Pad`, would tell.
 
 Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
-disagreement shows at the operator where it begins and not downstream of it, shapes that the model
-declares in between play no part, and no weight is needed. Operators whose result the analysis does
-not know in full are left out, so native code never meets a stride of 0 or a list too short.
+disagreement shows at the operator where it begins, what the model declares in between plays no
+part, and native code never meets a stride of 0 or a list too short.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ NODES = 2_000
 """Only this many operators of a graph are compared, the first ones."""
 
 _SHORT = 16  # elements: longer lists are not shapes, axes or pads
-
 _WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
-
 _UNLIKE_SINCE = 11
 """The first version of If whose branches may give results of different sizes."""
 
@@ -145,11 +140,9 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> Sizes | str | Non
 def why_closed(graph: Graph, analysis: Analysis, opset: int) -> str:
     """Why nothing in a body or function may be rewritten; empty if it may.
 
-    The runtime runs the nodes of a function with the model's opset, whatever it imports. When it
-    loads a model, it refuses one with a node that shape inference refuses, such as a Squeeze of an
-    axis of 3, although a branch with it may never be taken: it must not learn more about the shapes
-    there. And it allocates the results of a body in the shapes that are inferred, which is
-    sometimes wrong.
+    The runtime runs the nodes of a function with the model's opset, whatever it imports. It must
+    not learn more about shapes where inference is wrong, or refuses a node, such as a Squeeze of an
+    axis of 3: then it refuses the model, although a branch with it may never be taken.
     """
     if not graph.opset:
         return "the function imports no version of ONNX's operators that is known"
@@ -217,10 +210,7 @@ class HiddenShapes:
         return tensor in self.missized(graph) or self.behind(tensor) is not None
 
     def in_halves(self, graph: Graph) -> Hazard | None:
-        """What onnxruntime would do to a pool of halves, once it computes that in 32 bits.
-
-        It does so next to a `Pad`, for which it has no kernel, and next to what it computes so.
-        """
+        """What onnxruntime would do to a pool of halves: next to a `Pad` it takes 32 bits."""
         return next((harm for *_, harm in self._blocked(graph, TensorProto.FLOAT16)), None)
 
     def _now(self) -> tuple[int, list[Harmed], list[Harmed]]:

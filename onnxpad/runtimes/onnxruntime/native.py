@@ -46,8 +46,6 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
 ENVIRONMENT: Mapping[str, str] = {"NVIDIA_TF32_OVERRIDE": "0", "OPENBLAS_NUM_THREADS": "1"}
 """Variables that libraries read when they are loaded."""
 
-_PLUGIN = "onnxruntime-ep-"
-"""The beginning of the name of a package with a plugin, whose module knows where its library is."""
 _ONE_LINE = 300
 _NODES = (
     r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
@@ -66,10 +64,8 @@ _PLACES = "session.record_ep_graph_assignment_info"
 class Onnxruntime:
     """onnxruntime in this process, with at most one model open."""
 
-    def __init__(self) -> None:
-        """Starts without a model."""
-        self._session: Any = None
-        self._provider = CPU
+    _session: Any = None
+    _provider = CPU
 
     def open(
         self,
@@ -91,10 +87,9 @@ class Onnxruntime:
         require_provider(provider)
         if provider == CUDA:
             _preload()
-        options = runtime.SessionOptions()
-        level = runtime.GraphOptimizationLevel
-        off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
-        options.graph_optimization_level = off if optimisation == "off" else full
+        options, level = runtime.SessionOptions(), runtime.GraphOptimizationLevel
+        levels = {"off": level.ORT_DISABLE_ALL, "full": level.ORT_ENABLE_ALL}
+        options.graph_optimization_level = levels[optimisation]
         if threads is not None:
             options.intra_op_num_threads = threads
         if model.folder is not None:
@@ -106,8 +101,7 @@ class Onnxruntime:
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
-        started = session.get_providers()
-        if provider not in started:  # a failed start falls back without an exception
+        if provider not in (started := session.get_providers()):  # it fell back, and told nobody
             raise ProviderError(
                 f"{provider} is installed but does not start on this machine (its "
                 f"libraries or its device are missing); use {' or '.join(started)}"
@@ -141,10 +135,10 @@ class Onnxruntime:
         """
         tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         parts: list[Any] = tell() if self._provider != CPU else []
-        nodes = [(node, part.ep_name) for part in parts for node in part.get_nodes()]
+        nodes = enumerate((node, part.ep_name) for part in parts for node in part.get_nodes())
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
-            for number, (node, provider) in enumerate(nodes)
+            for number, (node, provider) in nodes
         }
 
     def close(self) -> None:
@@ -186,17 +180,19 @@ def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
 
 
 def plugins() -> dict[str, str]:
-    """The modules of the installed plugins, by the name to ask for; none is imported."""
+    """The modules of the installed plugins, by the name to ask for; none is imported.
+
+    A plugin is a package `onnxruntime-ep-NAME`, whose module knows the path of a library.
+    """
     from importlib.metadata import distributions
 
     found = {}
     for each in distributions():
         name = (each.name or "").lower().replace("_", "-")
-        module = name.replace("-", "_")
-        if name.startswith(_PLUGIN) and any(
-            file.parts[0] == module for file in each.files or () if file.suffix == ".py"
-        ):
-            found[re.sub(r"^nv-|-cu\d+$", "", name.removeprefix(_PLUGIN))] = module
+        module, files = name.replace("-", "_"), each.files or ()
+        has_code = any(file.suffix == ".py" and file.parts[0] == module for file in files)
+        if name.startswith("onnxruntime-ep-") and has_code:
+            found[re.sub(r"^onnxruntime-ep-(nv-)?|-cu\d+$", "", name)] = module
     return found
 
 

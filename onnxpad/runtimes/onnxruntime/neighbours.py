@@ -97,18 +97,14 @@ class Neighbours:
             yield (first, follows), does
 
     def _pairs(self, first: Node) -> Iterator[Meeting]:
-        """Quantisers one after another, of which pairs are taken out, or become uint8."""
+        """Quantisers one after another, of which a pair is taken out, or becomes uint8."""
         chain = [first]
-        while len(chain) < _FAR:
-            follows = self._only_reader(chain[-1], _DEQUANTISE if len(chain) % 2 else _QUANTISE)
-            if follows is None:
-                break
-            chain.append(follows)
-        for place in range(0, len(chain) - 3, 2):
-            nodes = chain[place : place + 4]
-            scales = {self._scale(each) for each in nodes}
-            if None in scales or len(scales) > 1:
-                yield tuple(nodes), "into one pair, though they saturate differently"
+        for op in (_DEQUANTISE, _QUANTISE, _DEQUANTISE):
+            follows = self._only_reader(chain[-1], op)
+            chain += [] if follows is None else [follows]
+        scales = {self._scale(each) for each in chain}
+        if len(chain) == 4 and (None in scales or len(scales) > 1):
+            yield tuple(chain), "into one pair, though they saturate differently"
         if len(chain) > 1 and first.attrs.get("output_dtype") == TensorProto.INT8:
             yield tuple(chain[:2]), "as uint8, though output_dtype says int8"
 

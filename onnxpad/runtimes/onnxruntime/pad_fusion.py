@@ -14,7 +14,7 @@ and more; `Fusion.certain` only what it does fold. Tried with onnxruntime 1.21 t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -39,10 +39,7 @@ Fold = Callable[[WindowOp, PadOp], WindowOp | str]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
 _FOLDED: Mapping[str, int] = {"Conv": 32, "MaxPool": 31, "AveragePool": 31}
-"""The last version 1.x of onnxruntime that folds `Pad`s into an operator unchecked.
-
-From 1.32 on none is folded into a MaxPool, and into an AveragePool only where that is right.
-"""
+"""The last version 1.x of onnxruntime that folds `Pad`s into an operator unchecked."""
 # Operators that the optimiser removes where they have no effect: copies, sums with 0, products
 # with 1, a Slice of everything, an Expand by ones, casts to the same type, Transposes that cancel.
 _REMOVABLE = frozenset({
@@ -62,12 +59,9 @@ _Read = TypeVar("_Read", PadOp, WindowOp)
 class Exposed(Struct, frozen=True):
     """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
 
-    Attributes:
-        pad: The `Pad`. Where it would be inside a body or function, or further upstream than the
-            search goes: a `Pad` without any facts, whose node is the last one reached.
-        window: The operator that it is folded into, or a node whose body or function holds one.
-        way: The nodes in between, from the window upstream.
-        why: Why the fold is wrong, in words.
+    `window` is the operator that it is folded into, or a node that runs one; `way` has the nodes in
+    between, from there upstream. Where the `Pad` would be inside a body or function, or further
+    upstream than the search goes, nothing is known of it, and its node is the last one reached.
     """
 
     pad: PadOp
@@ -146,11 +140,7 @@ class Fusion:
         return next(self._before(op.node, op.operator, op), None) if _folds(op.operator) else None
 
     def certain(self, node: Node) -> Exposed | None:
-        """The `Pad` that PadFusion folds into a window operator for certain, and must not.
-
-        That is certain only where no other optimiser can interfere: the operator alone reads the
-        `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
-        """
+        """The `Pad` that PadFusion folds into a window operator for certain, and must not."""
         row = self._fused(node)
         for index in () if row is None else (0, row.inputs.weight):
             pad = None if index is None else self.takes(node, index)
@@ -163,7 +153,11 @@ class Fusion:
         return None
 
     def takes(self, window: Node, index: int = 0) -> PadOp | None:
-        """The `Pad` that PadFusion folds into an input of a node for certain, rightly or not."""
+        """The `Pad` that PadFusion folds into an input of a node for certain, rightly or not.
+
+        No other optimiser can interfere: the operator alone reads the `Pad`, directly or through
+        Identities, and its amounts and fill are constants of the model.
+        """
         graph, row = self._graph, self._fused(window)
         tensor = None if row is None or graph.refers(window) else window.operand(index)
         while row and tensor and len(tensor.uses) == 1 and not graph.is_output(tensor):
@@ -219,14 +213,17 @@ class Fusion:
         It needs explicit pads and one output. Own padding that is not counted keeps it away, since
         what is folded would have to be.
         """
-        row = operator_of(self._graph, node)
-        if row is None or not _folds(row) or self._graph.refers(node):
-            return row if row is not None and _folds(row) else None
-        counts = row.counts is None or node.attrs.get(row.counts, 0)
-        pads: Any = node.attrs.get("pads")
-        if not node.inputs or len(node.outputs) > 1 or not (counts or not pads or not any(pads)):
+        row, attrs = operator_of(self._graph, node), node.attrs
+        if row is None or not _folds(row):
             return None
-        return row if node.attrs.get("auto_pad", "") in {"", "NOTSET"} else None
+        if not self._graph.refers(node):
+            counts = (
+                row.counts is None or attrs.get(row.counts, 0) or not any(attrs.get("pads", ()))
+            )
+            is_explicit = attrs.get("auto_pad", "") in {"", "NOTSET"}
+            if not (node.inputs and len(node.outputs) == 1 and counts and is_explicit):
+                return None
+        return row
 
     def _before(self, node: Node, row: Operator, op: WindowOp | None) -> Iterator[Exposed]:
         """The `Pad`s upstream that may be folded wrongly: those of its data, and others.
