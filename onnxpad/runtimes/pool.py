@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 _IDLE = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
-
 _PATIENCE = 2.0
 """Seconds to wait for the exit code of a worker that does not answer any more."""
-
 _LONGEST = 2e6  # seconds that the system can wait
 
 _limit: ContextVar[float | None] = ContextVar("limit", default=None)
@@ -65,6 +63,11 @@ class Worker:
     def __del__(self) -> None:
         """End a worker that was lost, as to an exception between two steps here."""
         self.end()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was not ended."""
+        return self in _everyone
 
     def ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         """The answer to a request, a method of `Runtime`; what it raises is raised here.
@@ -105,8 +108,7 @@ class Worker:
         with suppress(TimeoutExpired):
             self.process.wait(_PATIENCE)
         self.end()
-        code = self.process.returncode
-        if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
+        if (code := self.process.returncode) & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
             raise KeyboardInterrupt
         return CrashError(_how(code))
 
@@ -167,7 +169,7 @@ def borrow() -> Worker:
 def give_back(worker: Worker) -> None:
     """Keep a worker for the next borrower, or end it if there are enough."""
     with _lock:
-        kept = worker in _everyone and len(_idle) < _IDLE
+        kept = worker.alive and len(_idle) < _IDLE
         if kept:
             _idle.append(worker)
     if not kept:
@@ -241,11 +243,7 @@ def _started() -> Worker:
 
 
 def _how(code: int) -> str:
-    """How a process ended, in words.
-
-    >>> _how(-8), _how(0xC0000005)
-    ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (0xC0000005)')
-    """
+    """How a process ended, in words, as `onnxruntime crashed (SIGFPE)` or `(0xC0000005)`."""
     if code == -9:
         return f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
     with suppress(ValueError):  # of codes that are no signals
@@ -257,7 +255,6 @@ def _how(code: int) -> str:
 
 
 def _end_all() -> None:
-    """End every worker of this process."""
     with _lock:
         _idle.clear()
     for worker in [*_everyone]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, TypeVarTuple
+from typing import Any, Self, TypeAlias
 
 import numpy.typing as npt
 import onnx
@@ -27,9 +27,6 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 Answer = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
 
-_T = TypeVar("_T")
-_Ts = TypeVarTuple("_Ts")
-
 
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
@@ -37,10 +34,16 @@ class Session:
     def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
         self._how = model, provider, optimisation
-        self._outputs: Sequence[str] = ()
-        self._worker: pool.Worker | None = None
         self._closed = False
         self._open()
+
+    def _open(self) -> None:
+        self._worker = pool.borrow()
+        try:
+            self._outputs = self._worker.ask(Runtime.open, *self._how)
+        except BaseException:
+            pool.give_back(self._worker)
+            raise
 
     def __enter__(self) -> Self:
         """The session itself."""
@@ -52,12 +55,11 @@ class Session:
 
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
-        self._closed = True
-        worker, self._worker = self._worker, None
-        if worker is not None:
+        if not self._closed:
+            self._closed = True
             with suppress(CrashError):  # all results were already received
-                worker.ask(Runtime.close)
-            pool.give_back(worker)
+                self._worker.ask(Runtime.close)
+            pool.give_back(self._worker)
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
@@ -75,32 +77,15 @@ class Session:
         """As `run`, with the seconds it took."""
         if self._closed:
             raise EngineError("the session is closed")
-        if self._worker is None:
+        if not self._worker.alive:
             self._open()
         names = self._outputs if outputs is None else list(outputs)
-        values, seconds = self._ask(Runtime.run, dict(feeds), names)
+        values, seconds = self._worker.ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
 
     def ran_on(self) -> dict[str, str]:
         """The provider of each node; nothing on the CPU."""
-        return {} if self._worker is None else self._ask(Runtime.places)
-
-    def _open(self) -> None:
-        worker = pool.borrow()
-        try:
-            self._outputs = worker.ask(Runtime.open, *self._how)
-        except BaseException:
-            pool.give_back(worker)
-            raise
-        self._worker = worker
-
-    def _ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
-        assert self._worker is not None
-        try:
-            return self._worker.ask(call, *arguments)
-        except CrashError:
-            self._worker = None
-            raise
+        return self._worker.ask(Runtime.places) if self._worker.alive else {}
 
 
 def open_session(
