@@ -56,7 +56,7 @@ class Worker:
     def __init__(self, process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
         """Takes over a process and the connection to it."""
         self.process = process
-        self._connection = connection
+        self.connection = connection
         self._ready = False
         _everyone.add(self)
 
@@ -93,13 +93,13 @@ class Worker:
     def _exchanged(self, request: object) -> Any:
         """What comes back for a request."""
         limit = _limit.get()
-        self._connection.send(request)
+        self.connection.send(request)
         if not self._ready:  # its imports are no part of a run
-            self._connection.recv()
+            self.connection.recv()
             self._ready = True
-        if limit is not None and not self._connection.poll(min(limit, _LONGEST)):
+        if limit is not None and not self.connection.poll(min(limit, _LONGEST)):
             raise LimitError(f"did not end within {limit:g} s (run_timeout)")
-        return self._connection.recv()
+        return self.connection.recv()
 
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
@@ -115,16 +115,11 @@ class Worker:
     def end(self) -> None:
         """End at once; the worker cannot be used any more."""
         with suppress(OSError):
-            self._connection.close()
+            self.connection.close()
         with suppress(OSError):
             self.process.kill()
         self.process.wait()
         _everyone.discard(self)
-
-    def forget(self) -> None:
-        """Leave the worker to the parent, after this process was forked."""
-        self._connection.close()
-        self.process.returncode = 0
 
 
 _everyone: weakref.WeakSet[Worker] = weakref.WeakSet()
@@ -216,8 +211,7 @@ def _started() -> Worker:
     flags += [flag for flag, is_set in wanted.items() if is_set]
     root = Path(__file__).absolute().parents[2]
     paths = [str(Path(path).absolute()) for path in sys.path if path]
-    environment = {**os.environ, **DEPLOYED.ENVIRONMENT}
-    environment.pop("PYTHONINSPECT", None)
+    environment = {**os.environ, **DEPLOYED.ENVIRONMENT, "PYTHONINSPECT": ""}
     ours, theirs = Pipe()
     handle = theirs.fileno()
     inherited: dict[str, Any] = {"pass_fds": [handle]}
@@ -266,7 +260,8 @@ def _forget_all() -> None:
     global _lock
     _lock = threading.Lock()
     for worker in _everyone:
-        worker.forget()
+        worker.connection.close()
+        worker.process.returncode = 0
     _everyone.clear()
     _idle.clear()
 

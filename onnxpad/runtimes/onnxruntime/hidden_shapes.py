@@ -16,7 +16,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Protocol
 
 import onnx
@@ -41,9 +40,6 @@ Place = tuple[Graph, Tensor]
 Harmed = tuple[Graph, Tensor, Hazard]
 """A place, with what onnxruntime would do, or does."""
 
-NODES = 2_000
-"""Only this many operators of a graph are compared, the first ones."""
-
 _SHORT = 16  # elements: longer lists are not shapes, axes or pads
 _WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _UNLIKE_SINCE = 11
@@ -53,9 +49,9 @@ _UNLIKE_SINCE = 11
 def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Node]:
     """The operators for which shape inference gives another output size than the analysis derives.
 
-    Of the first `NODES` of the graph, in file order.
+    They come in file order.
     """
-    for node in islice(graph.nodes, NODES):
+    for node in graph.nodes:
         is_doubtful = _is_asked(graph, node) and _is_doubtful(analysis, node)
         if is_doubtful and _is_misinferred(graph, analysis, node):
             yield node
@@ -152,7 +148,7 @@ def why_closed(graph: Graph, analysis: Analysis, opset: int) -> str:
             runs = f"{RUNTIME} runs {node.op} {graph.label(node)!r} in it with the model's, {opset}"
             return f"its opset is {graph.opset}, and {runs}"
     with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-        for node in islice(graph.nodes, NODES):
+        for node in graph.nodes:
             if _is_asked(graph, node) and isinstance(_inferred(graph, analysis, node), str):
                 return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
         for node in disagreements(graph, analysis):
