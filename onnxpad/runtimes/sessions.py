@@ -122,7 +122,8 @@ def answers(
     except CrashError as error:
         if len(sources) == 1:
             return [error]
-        return [each for source in sources for each in answers([source], outputs, fed)]
+        one_by_one = (answers([each], outputs, fed, by_onnx=by_onnx) for each in sources)
+        return [found for (found,) in one_by_one]
 
 
 def require_provider(provider: str) -> None:
