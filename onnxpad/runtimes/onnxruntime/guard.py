@@ -128,8 +128,7 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = original(context)
     fusion = before.sites.fusion
-    exposed = fusion.exposed({each.ends[1] for each in found})
-    known = {_place(before, each): each.window for each in exposed}
+    known = {_place(before, each): each.window for each in fusion.exposed()}
 
     def is_like(each: Exposed) -> bool:
         window = known.get(_place(context, each))

@@ -115,29 +115,16 @@ class Fusion:
             return not self._graph.is_main
         return owner.op == "If" and outer._is_opened(owner)
 
-    def exposed(self, windows: Collection[str] | None = None) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it is folded into.
-
-        `windows` are the names of what the operators asked about give; without it, all are.
-        """
-        graph, nodes, found = self._graph, list(self._graph.nodes), list[Exposed]()
+    def exposed(self) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
+        graph, nodes = self._graph, list(self._graph.nodes)
         if not graph.running() and all(node.op != "Pad" for node in nodes):
-            return found
-        for node in nodes:
-            if windows is not None and (not node.outputs or node.outputs[0].name not in windows):
-                continue
-            row = self._fused(node)
-            if row is not None:
-                found += self._before(node, row, self._read(read_window, node))
-            elif self._is_opened(node) and _FOLDED.keys() & graph.inner_operators(node):
-                why = f"{node.op} contains an operator that it may be folded into"
-                reached = self._reached(graph.sources(node))
-                found += (Exposed(pad, node, way, why) for pad, way in reached)
-        return found
+            return []
+        return [each for node in nodes for each in self._before(node)]
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
         """A `Pad` that may wrongly be folded into an operator as a rewrite would leave it."""
-        return next(self._before(op.node, op.operator, op), None) if _folds(op.operator) else None
+        return next(self._before(op.node, op), None) if _folds(op.operator) else None
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not."""
@@ -225,18 +212,26 @@ class Fusion:
                 return None
         return row
 
-    def _before(self, node: Node, row: Operator, op: WindowOp | None) -> Iterator[Exposed]:
+    def _before(self, node: Node, op: WindowOp | None = None) -> Iterator[Exposed]:
         """The `Pad`s upstream that may be folded wrongly: those of its data, and others.
 
-        `op` is the operator as it is read; None where it is not.
+        `op` is the operator as it is to be read, if it is another one than now.
         """
+        graph, row = self._graph, self._fused(node) if op is None else op.operator
+        if row is None:
+            runs = self._is_opened(node) and _FOLDED.keys() & graph.inner_operators(node)
+            for pad, way in self._reached(graph.sources(node)) if runs else ():
+                why = f"{node.op} contains an operator that it may be folded into"
+                yield Exposed(pad, node, way, why)
+            return
         for pad, way in self._reached(node.inputs[:1]):
-            wrong: WindowOp | str | None = None
             is_straight = _STRAIGHT.issuperset(each.op for each in way)
             if is_straight and not _is_spatial(row, pad):
                 continue
+            wrong: WindowOp | str | None = None
             if row.is_choosy:
-                is_clear = op is not None and is_straight and pad.node.op == "Pad"
+                op = op or self._read(read_window, node)
+                is_clear = is_straight and pad.node.op == "Pad"
                 wrong = self._fold(op, pad) if op and is_clear else "what is between is not known"
             if not isinstance(wrong, str) and pad.node.op == "Pad" and self._is_copied(pad.data):
                 wrong = f"{pad.data.name!r}, which it reads, is copied to a graph output"
@@ -315,11 +310,11 @@ class Fusion:
             return pad.value == 0
         fill = node.operand(_VALUE)
         if fill is None:
-            is_zero = len(node.inputs) <= _VALUE or self.drops_empty
+            is_kept = len(node.inputs) > _VALUE and not self.drops_empty
         else:
-            is_zero = not self.is_fed(fill) if pad.value is None else is_plain_zero(pad.value)
-        if not is_zero or len(node.inputs) > _AXES or pad.constant_amounts is not None:
-            return is_zero and len(node.inputs) <= _AXES
+            is_kept = self.is_fed(fill) if pad.value is None else not is_plain_zero(pad.value)
+        if is_kept or len(node.inputs) > _AXES or pad.constant_amounts is not None:
+            return not is_kept and len(node.inputs) <= _AXES
         if any(isinstance(n, Size) for n in amounts):
             # Where declared shapes contradict the operators, onnxruntime believes the shapes.
             return any(lies(graph.claims("value_info", "output", "input"), self._analysis))
