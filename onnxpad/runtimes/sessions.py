@@ -17,7 +17,7 @@ from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 from onnxpad.runtimes.worker import CPU as CPU
-from onnxpad.runtimes.worker import DEPLOYED, Runtime
+from onnxpad.runtimes.worker import DEPLOYED, REFERENCE, Runtime
 
 Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array = npt.NDArray[Any]
@@ -31,9 +31,15 @@ Answer = dict[str, Value] | EngineError
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
-    def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
+    def __init__(
+        self,
+        model: ModelFile,
+        provider: str,
+        optimisation: Optimisation,
+        threads: int | None = None,
+    ) -> None:
         """Open the model."""
-        self._how = model, provider, optimisation
+        self._how = model, provider, optimisation, threads
         self._closed = False
         self._open()
 
@@ -83,6 +89,14 @@ class Session:
         values, seconds = self._worker.ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
 
+    def each(self, fed: Sequence[Mapping[str, Array]], outputs: Sequence[str]) -> list[Answer]:
+        """The outputs named, or an error, for each set of inputs, in one request."""
+        found = self._worker.ask(Runtime.each, [dict(feeds) for feeds in fed], list(outputs))
+        return [
+            each if isinstance(each, EngineError) else dict(zip(outputs, each, strict=True))
+            for each in found
+        ]
+
     def ran_on(self) -> dict[str, str]:
         """The provider of each node; nothing on the CPU."""
         return self._worker.ask(Runtime.places) if self._worker.alive else {}
@@ -110,20 +124,20 @@ def answers(
     *,
     by_onnx: bool = False,
 ) -> list[list[Answer] | EngineError]:
-    """The outputs, or an error, of several small models for each set of inputs, in one request.
+    """The outputs, or an error, of several small models for each set of inputs.
 
     There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
     reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
     the size of a model.
     """
-    models, inputs = [_file(source) for source in sources], [dict(feeds) for feeds in fed]
-    try:
-        return pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
-    except CrashError as error:
-        if len(sources) == 1:
-            return [error]
-        one_by_one = (answers([each], outputs, fed, by_onnx=by_onnx) for each in sources)
-        return [found for (found,) in one_by_one]
+    provider, found = REFERENCE if by_onnx else CPU, list[list[Answer] | EngineError]()
+    for source in sources:
+        try:
+            with Session(_file(source), provider, "off", 1) as session:
+                found.append(session.each(fed, outputs))
+        except EngineError as error:
+            found.append(error)
+    return found
 
 
 def require_provider(provider: str) -> None:
