@@ -157,7 +157,7 @@ def why_closed(graph: Graph, analysis: Analysis, opset: int) -> str:
 
 
 class Scope(Protocol):
-    """A graph of a model, its analysis, and why nothing in it is rewritten; empty for most."""
+    """A graph, its analysis, and why nothing in it is rewritten; empty for most."""
 
     graph: Graph
     analysis: Analysis
