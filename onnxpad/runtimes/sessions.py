@@ -149,17 +149,16 @@ def read_proto(source: Source) -> onnx.ModelProto:
     """The model without its external data; a ModelError says why it cannot be read."""
     if isinstance(source, onnx.ModelProto):
         return source
-    if isinstance(source, InFolder):
-        source = source.data
+    data = payload(source)
+    where = "the bytes given" if isinstance(data, bytes) else repr(data)
     try:
-        if isinstance(source, bytes):
-            return onnx.load_model_from_string(source)
-        return onnx.load(source, load_external_data=False)
+        if isinstance(data, bytes):
+            return onnx.load_model_from_string(data)
+        return onnx.load(data, load_external_data=False)
     except OSError as error:
         let_through(error)
-        raise ModelError(f"{os.fspath(source)!r} cannot be read: {error.strerror}") from None
+        raise ModelError(f"{where} cannot be read: {error.strerror}") from None
     except DecodeError:
-        where = "the bytes given" if isinstance(source, bytes) else repr(os.fspath(source))
         raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
 
 
