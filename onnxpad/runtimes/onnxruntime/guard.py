@@ -33,16 +33,11 @@ from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Claim, Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 
-_VALUE = 2
-_AXES = 3
+_VALUE, _AXES = 2, 3
 
 
 def shield(context: Context) -> list[Exposed]:
-    """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot.
-
-    Every fold counts that PadFusion may make, except those that it may equally make in the original
-    graph.
-    """
+    """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot."""
     _name_all_axes(context)
     _correct_claims(context)
     left = []
