@@ -128,13 +128,13 @@ class Fusion:
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not."""
-        row = self._fused(node)
-        for index in () if row is None else (0, row.inputs.weight):
-            pad = None if index is None else self.takes(node, index)
-            if row is None or pad is None or not self.is_fed(pad.data):
+        for index in (0, 1):  # data and weight
+            pad = self.takes(node, index)
+            if pad is None or not self.is_fed(pad.data):
                 continue
-            op = self._read(read_window, node) if row.is_choosy and not index else None
-            why = f"it feeds the weight of {node.op}" if index else op and self._fold(op, pad)
+            op = None if index else self._read(read_window, node)
+            wrong = self._fold(op, pad) if op and op.operator.is_choosy else None
+            why = f"it feeds the weight of {node.op}" if index else wrong
             if isinstance(why, str):
                 return Exposed(pad, node, (), why)
         return None
@@ -203,14 +203,13 @@ class Fusion:
         row, attrs = operator_of(self._graph, node), node.attrs
         if row is None or not _folds(row):
             return None
-        if not self._graph.refers(node):
-            counts = (
-                row.counts is None or attrs.get(row.counts, 0) or not any(attrs.get("pads", ()))
-            )
-            is_explicit = attrs.get("auto_pad", "") in {"", "NOTSET"}
-            if not (node.inputs and len(node.outputs) == 1 and counts and is_explicit):
-                return None
-        return row
+        if self._graph.refers(node):
+            return row
+        is_explicit = attrs.get("auto_pad", "") in {"", "NOTSET"}
+        is_uncounted = row.counts is not None and not attrs.get(row.counts, 0)
+        if not node.inputs or len(node.outputs) > 1 or not is_explicit:
+            return None
+        return None if is_uncounted and any(attrs.get("pads", ())) else row
 
     def _before(self, node: Node, op: WindowOp | None = None) -> Iterator[Exposed]:
         """The `Pad`s upstream that may be folded wrongly: those of its data, and others.
