@@ -312,12 +312,12 @@ class Fusion:
             is_kept = len(node.inputs) > _VALUE and not self.drops_empty
         else:
             is_kept = self.is_fed(fill) if pad.value is None else not is_plain_zero(pad.value)
-        if is_kept or len(node.inputs) > _AXES or pad.constant_amounts is not None:
-            return not is_kept and len(node.inputs) <= _AXES
+        if is_kept or len(node.inputs) > _AXES:
+            return False
         if any(isinstance(n, Size) for n in amounts):
             # Where declared shapes contradict the operators, onnxruntime believes the shapes.
             return any(lies(graph.claims("value_info", "output", "input"), self._analysis))
-        return not self.is_fed(node.inputs[_AMOUNTS])
+        return pad.constant_amounts is not None or not self.is_fed(node.inputs[_AMOUNTS])
 
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
@@ -344,13 +344,9 @@ def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
     """The tensors whose declared shape (`value_info` or graph output) contradicts the analysis."""
     for tensor, claimed in claims:
         shape = analysis.shape(tensor)
-        if shape is not None and (
-            len(shape) != len(claimed)
-            or any(
-                isinstance(claim, int) and isinstance(size, int | Size) and size != claim
-                for claim, size in zip(claimed, shape, strict=True)
-            )
-        ):
+        pairs = zip(claimed, shape or (), strict=False)
+        differ = any(isinstance(a, int) and isinstance(b, int | Size) and a != b for a, b in pairs)
+        if shape is not None and (differ or len(shape) != len(claimed)):
             yield tensor
 
 
