@@ -269,17 +269,21 @@ class HiddenShapes:
         over data of which not all sizes are known may lose axes. Of what else is not known, only
         bodies, and calls of functions, need to know the sizes.
         """
-        graph, analysis, attrs = scope.graph, scope.analysis, node.attrs
+        graph, analysis = scope.graph, scope.analysis
         if node.op in _WITH_BODIES and graph.is_standard(node):
             return node not in self._inside or (node.op == "If" and graph.opset < _UNLIKE_SINCE)
-        if graph.refers(node):
-            return graph.is_standard(node) and _is_doubtful(analysis, node)
+        if graph.refers(node) and graph.is_standard(node) and _is_doubtful(analysis, node):
+            return True
         with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
             if node.op == "Pad" and (axes := node.operand(3)) is not None:
                 value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
                 if value is None or not is_constant(value):
                     return True
                 return len({int(axis) % (rank or NMAX) for axis in value.flat}) < len(value.flat)
+            if "output_shape" in node.attrs and is_transposed(graph, node):
+                data = analysis.shape(node.inputs[0])
+                if data is None or Unknown in map(type, data):
+                    return True
             doubtful = _is_asked(graph, node) and _is_doubtful(analysis, node)
             if not doubtful and operator_of(graph, node) is None:
                 return False
@@ -289,8 +293,6 @@ class HiddenShapes:
                 return True
             if shape is not None and not unknown:
                 return doubtful and _is_misinferred(graph, analysis, node)
-            if "output_shape" in attrs and is_transposed(graph, node):
-                return True
             return doubtful and (not graph.is_main or bool(graph.running()))
         return False
 
