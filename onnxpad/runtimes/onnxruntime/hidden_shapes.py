@@ -352,7 +352,7 @@ def _reached(
     harmed: Sequence[Harmed], onward: Callable[[Graph, Tensor], Iterator[Place]]
 ) -> list[Harmed]:
     """The tensors that are reached from some, these included, each once with a harm."""
-    found, seen, pending = list[Harmed](), set[Tensor](), [*harmed]
+    found, seen, pending = list[Harmed](), set[Tensor](), [*reversed(harmed)]
     while pending:
         graph, tensor, harm = pending.pop()
         if tensor.name and tensor not in seen:
