@@ -31,15 +31,9 @@ Answer = dict[str, Value] | EngineError
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
-    def __init__(
-        self,
-        model: ModelFile,
-        provider: str,
-        optimisation: Optimisation,
-        threads: int | None = None,
-    ) -> None:
+    def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
-        self._how = model, provider, optimisation, threads
+        self._how = model, provider, optimisation
         self._closed = False
         self._open()
 
@@ -89,14 +83,6 @@ class Session:
         values, seconds = self._worker.ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
 
-    def each(self, fed: Sequence[Mapping[str, Array]], outputs: Sequence[str]) -> list[Answer]:
-        """The outputs named, or an error, for each set of inputs, in one request."""
-        found = self._worker.ask(Runtime.each, [dict(feeds) for feeds in fed], list(outputs))
-        return [
-            each if isinstance(each, EngineError) else dict(zip(outputs, each, strict=True))
-            for each in found
-        ]
-
     def ran_on(self) -> dict[str, str]:
         """The provider of each node; nothing on the CPU."""
         return self._worker.ask(Runtime.places) if self._worker.alive else {}
@@ -130,11 +116,11 @@ def answers(
     reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
     the size of a model.
     """
-    provider, found = REFERENCE if by_onnx else CPU, list[list[Answer] | EngineError]()
+    provider, inputs = REFERENCE if by_onnx else CPU, [dict(feeds) for feeds in fed]
+    found = list[list[Answer] | EngineError]()
     for source in sources:
         try:
-            with Session(_file(source), provider, "off", 1) as session:
-                found.append(session.each(fed, outputs))
+            found.append(pool.ask(Runtime.each, _file(source), provider, inputs, list(outputs)))
         except EngineError as error:
             found.append(error)
     return found

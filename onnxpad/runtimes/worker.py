@@ -54,16 +54,21 @@ class Runtime(native.Onnxruntime):
         return ()
 
     def each(
-        self, fed: Sequence[Mapping[str, Any]], outputs: Sequence[str]
-    ) -> list[list[Any] | EngineError]:
-        """The outputs named, or an error, for each set of inputs."""
+        self,
+        model: ModelFile,
+        provider: str,
+        fed: Sequence[Mapping[str, Any]],
+        outputs: Sequence[str],
+    ) -> list[dict[str, Any] | EngineError]:
+        """The outputs by name, or an error, of a small model for each set of inputs."""
 
-        def run(feeds: Mapping[str, Any]) -> list[Any] | EngineError:
+        def run(feeds: Mapping[str, Any]) -> dict[str, Any] | EngineError:
             try:
-                return self.run(feeds, outputs)[0]
+                return dict(zip(outputs, self.run(feeds, outputs)[0], strict=True))
             except EngineError as error:
                 return error
 
+        self.open(model, provider, threads=1)
         return [run(feeds) for feeds in fed]
 
     def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
