@@ -33,10 +33,10 @@ ORDER: Final = (
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
-    "runtimes.onnxruntime.neighbours",
+    "runtimes.onnxruntime.neighbours", "runtimes.onnxruntime.hidden_shapes",
     # Deciding and rewriting.
-    "padding", "rewrite.pass_api", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
-    "rewrite.sinking", "runtimes.onnxruntime.guard", "passes", "rewrite",
+    "padding", "rewrite.pass_api", "rewrite.scopes", "rewrite.sinking",
+    "runtimes.onnxruntime.guard", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
     # What a person meets.
