@@ -24,10 +24,11 @@ def rule(codes: list[str] | None = None, form: Format = Format.TEXT) -> int:
     def text() -> str:
         from onnxpad.report.documents import rule_documents as made
 
-        told = made.rule_document if codes else made.rules_document
-        documents = [told(chosen)] * bool(chosen or not words)
-        documents += [made.words_document(words)] * bool(words)
-        return "\n".join(map(document_text, documents))
+        if not codes:
+            return document_text(made.rules_document(chosen))
+        told = [f"{each.code}  {each.severity}  {each.text}\n" for each in chosen]
+        told += [document_text(made.words_document(words))] * bool(words)
+        return "\n".join(told)
 
     write_report(RulePages(chosen, dict(words)), form, text)
     return 0
@@ -122,7 +123,7 @@ def docs(page: str | None = None, schema: bool = False) -> int:
 
     Exit codes: 0 shown, 2 no page of that name.
     """
-    from onnxpad.report.manual import page_names, page_text, without_links
+    from onnxpad.report.manual import INDEX, page_names, page_text, without_links
 
     if schema:
         if page not in {None, "json"}:
@@ -130,17 +131,12 @@ def docs(page: str | None = None, schema: bool = False) -> int:
         from onnxpad.report.json_schema import schema_json
 
         write(schema_json())
-    elif page is None:
-        from onnxpad.report.documents.rule_documents import index_document
-        from onnxpad.report.manual import index
-
-        write(document_text(index_document(index())))
     else:
-        name = page.lower().removesuffix(".md")
+        name = (page or INDEX).lower().removesuffix(".md")
         if name not in page_names():
-            told = f"{page!r} is no page of the manual, which onnxpad docs lists"
+            told = f"{name!r} is no page of the manual, which onnxpad docs lists"
             if name.startswith("pad") and name[3:].isdigit():
                 raise UsageError(f"{told}; onnxpad rule {name.upper()} explains a code")
-            raise UsageError(f"{told}{meant(page, page_names())}")
+            raise UsageError(f"{told}{meant(name, page_names())}")
         write(without_links(page_text(name)))
     return 0

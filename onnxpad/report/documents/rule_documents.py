@@ -1,63 +1,30 @@
-"""The documents of `rule`, `docs` and `doctor`."""
+"""The documents of `rule` and `doctor`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.finding import Page
-from onnxpad.report.documents import Block, Document, Group, Pairs, Table, document_of
-from onnxpad.report.layout import UNBREAKABLE, marked
+from onnxpad.report.documents import Document, Pairs, document_of
+from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-
-_UNIT = re.compile(r"^(?:## .*| .*|- .*(?:\n  \S.*)*|\S.*(?:\n(?!## |- )\S.*)*|)$", re.MULTILINE)
-"""A heading, a line of an example, an item of a list, a paragraph, or an empty line."""
 
 
 def rules_document(pages: Iterable[Page]) -> Document:
     """The catalogue, one line for each code: code, severity, title."""
-    return document_of("rule", "rule", [_title(page, 7) for page in pages])
-
-
-def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
-    """The pages of the manual by part: the name of each, and what it is about."""
-    groups = [Group(title, [Pairs([*pages.items()])]) for title, pages in parts.items()]
-    return Document("docs", "docs", [*groups, Group("", ["onnxpad docs PAGE shows one"])])
+    lines = []
+    for page in pages:
+        severity = marked(f"{page.severity:7}", page.severity)
+        lines.append(f"{marked(page.code, 'strong')}  {severity}  {page.title}")
+    return document_of("rule", "rule", lines)
 
 
 def words_document(entries: Iterable[tuple[str, str]]) -> Document:
-    """Entries of the glossary: the word in bold, the text indented below it."""
-    return Document("rule", "rule", [Group(word, [_prose(text)]) for word, text in entries])
-
-
-def rule_document(pages: Iterable[Page]) -> Document:
-    """Pages of the catalogue: headings in bold, the text indented below them."""
-    return document_of("rule", "rule", *([_title(page), *_page(page)] for page in pages))
-
-
-def _title(page: Page, width: int = 0) -> str:
-    severity = marked(f"{page.severity:{width}}", page.severity)
-    return f"{marked(page.code, 'strong')}  {severity}  {page.title}"
-
-
-def _page(page: Page) -> Iterator[Block]:
-    """The text of a page, with the lines of one paragraph or one item of a list joined."""
-    _, _, text = page.text.partition("\n")
-    for unit in _UNIT.findall(text):
-        joined = " ".join(unit.split())
-        if unit.startswith("## "):
-            yield marked(unit.removeprefix("## "), "strong")
-        elif unit.startswith(" "):
-            yield f"  {unit.replace(' ', UNBREAKABLE)}"  # an example stays as it is
-        else:
-            yield f"  {joined}" if unit.startswith("- ") else _prose(joined) if unit else ""
-
-
-def _prose(text: str) -> Table:
-    """A paragraph, whose lines are indented alike."""
-    return Table([""], [[text]])
+    """Entries of the glossary: each word in bold, with its text."""
+    words = Pairs([(marked(word, "strong"), text) for word, text in entries])
+    return document_of("rule", "rule", [words])
 
 
 def doctor_document(found: Diagnosis) -> Document:
