@@ -60,10 +60,8 @@ def fix(
     if diff:
         from onnxpad.report.diff import painted, unified_diff
 
-        fold = not (verbose or form is Format.JSON)
-        difference = unified_diff(
-            *result.outlines(), (str(model), str(named)), result.functions(), fold=fold
-        )
+        names = str(model), str(named)
+        difference = unified_diff(*result.outlines(), names, result.functions())
     report = delivered(
         result,
         target,

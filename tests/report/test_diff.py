@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
@@ -15,7 +14,7 @@ import onnxpad
 from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import marked
 from tests.strategies import examples
-from tests.support import MODELS, one
+from tests.support import one
 from tests.support.rows import each_row
 
 NAMES = ("a.onnx", "b.onnx")
@@ -203,51 +202,6 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
         '-c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)',
         "+c = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
     ]
-
-
-def test_what_merely_went_away_is_counted() -> None:
-    result = onnxpad.fix(MODELS / "timm_same_torchscript.onnx", dynamic="auto-pad", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
-    assert len(whole) > 300
-    assert len(lines) == 2 + 4 * 5  # the heading, the count, the Pad, its reader before and after
-    counted = [line for line in lines if "that nothing reads" in line]
-    assert counted == [f"-({many} nodes that nothing reads)" for many in (86, 86, 86, 82)]
-    assert set(lines) - set(counted) <= set(whole)
-    assert [line for line in lines if line[:2] == "@@"] == [x for x in whole if x[:2] == "@@"]
-
-
-@pytest.mark.parametrize(
-    ("name", "operators"),
-    [
-        ("crops_torchscript", {"Relu"}),
-        ("channels_last_dynamo", {"Relu", "Split", "Concat", "Transpose"}),
-    ],
-)
-def test_nodes_that_data_passes_through_have_their_lines(name: str, operators: set[str]) -> None:
-    result = onnxpad.fix(MODELS / f"{name}.onnx", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
-    kept = {(line[0], line.split(" = ")[1].split()[0]) for line in lines if " = " in line}
-    assert {("-", each) for each in operators} <= kept
-    assert [line for line in lines if line[0] == "+"] == [x for x in whole if x[0] == "+"]
-
-
-def test_a_crop_that_goes_away_has_its_line() -> None:
-    model = onnx.parser.parse_model("""
-        <ir_version: 9, opset_import: ["" : 17]>
-        g (float[1, 1, 5] x, float[1, 1, 4] w) => (float[1, 1, 10] y) {
-            t = ConvTranspose <strides = [2]> (x, w)
-            b = Constant <value_ints = [1]> ()
-            e = Constant <value_ints = [11]> ()
-            a = Constant <value_ints = [2]> ()
-            c = Slice (t, b, e, a)
-            y = Relu (c)
-        }
-    """)
-    result = onnxpad.fix(model, validate=False)
-    lines = unified_diff(*result.outlines(), NAMES, fold=True).splitlines()
-    assert any(line.startswith("-c = Slice (t, b = [1], e = [11], a = [2])") for line in lines)
 
 
 def test_a_node_of_which_only_a_body_changed_has_no_line() -> None:
