@@ -44,8 +44,7 @@ def validated(
     """
     verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:
-        nothing = _nothing(run, "no change was kept") if outcome.undone else None
-        return outcome, nothing, ()
+        return outcome, None, ()
     found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
         return why

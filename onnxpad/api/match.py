@@ -11,7 +11,7 @@ from onnxpad.arguments import ModelSource, Progress, require_positive, require_t
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.graph import Graph
-from onnxpad.report import IN_MEMORY, MatchReport
+from onnxpad.report import MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
@@ -136,7 +136,6 @@ def match(
         matching=found,
         seconds=time.perf_counter() - start,
         partial=partial,
-        delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
     )

@@ -92,7 +92,7 @@ def check(
         fail_on,
         tuple(files),
         convention or "",
-        str(html or ""),
+        html=str(html or ""),
         fix_command=fix_command(files, words, sizes),
     )
     if html is not None:

@@ -71,7 +71,6 @@ def fix(
         quiet=quiet,
         check=diff,
         diff=difference,
-        html=str(html or ""),
     )
 
     def text() -> str:

@@ -437,6 +437,7 @@ def told(
     """
     if html is not None:
         write_page(html, report.to_html())
+        report = replace(report, html=str(html))
     if form == "json" or not (quiet and report.is_quiet_success):
         write_report(report, form, text)
         if form == "text":

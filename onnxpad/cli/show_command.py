@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from onnxpad.cli.options import Format, options_given, takes
 from onnxpad.cli.output import called, require_page, text_of, told
 from onnxpad.process import gc_paused_for_good
@@ -37,6 +35,5 @@ def show(
     typed = options_given(options)
     told_of = {**typed, "select": (), "ignore": ()}  # these are of fix: all padding is shown
     result = called(api.show, model, node or (), typed=typed, configured=told_of)
-    report = replace(result, html=str(html or ""))
-    told(report, form, lambda: text_of(report), html=html)
+    told(result, form, lambda: text_of(result), html=html)
     return 0

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from onnxpad.cli.options import Format, options_given, takes
 from onnxpad.cli.output import called, require_page, text_of, told, with_bar
 
@@ -55,15 +53,14 @@ def validate(
         rtol=rtol,
         atol=atol,
     )
-    report = replace(result, html=str(html or ""))
-    what = "validation failed: " if report.outcome == "failed" else ""
+    what = "validation failed: " if result.outcome == "failed" else ""
     error = "" if result.ok else f"{what}{result.failure}"
     told(
-        report,
+        result,
         form,
-        lambda: text_of(report, verbose=verbose),
+        lambda: text_of(result, verbose=verbose),
         quiet=quiet,
         html=html,
         error=error,
     )
-    return report.exit_code
+    return result.exit_code

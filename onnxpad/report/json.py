@@ -77,8 +77,8 @@ VIEWS: Mapping[str, str] = {
     "FixReport": "model=name *options outcome written=delivery.written? older=delivery.older? "
     "data=delivery.data check=delivery.check counts.before=counts.0 counts.after=counts.1 "
     "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
-    "diff=delivery.diff changes findings undone barred validation=compared notes warnings "
-    "html=delivery.html? next ~config",
+    "diff=delivery.diff changes findings undone barred validation notes warnings "
+    "html? next ~config",
     "Options": "... ~target ~target_only - shapes dims trust_dim_names strict target target_only",
     "Change": "code node op_type before after certificate removed probe forms amounts repairs",
     "Certificate": "statement sizes assumptions facts within assumption_codes",

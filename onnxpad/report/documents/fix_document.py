@@ -44,10 +44,10 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     undone = {(each.code, each.node, each.reason) for each in report.undone}
     kept = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
     validation: list[Group] = []
-    if report.compared and (is_full or report.outcome is Outcome.INVALID):
+    if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
 
-        validation = validation_groups(report.compared, view)
+        validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     code = pieces.explained(kept or (report.changes if is_full else ()))
     reasons = _reasons if is_full else _short_reasons
@@ -68,7 +68,7 @@ def headline(report: FixReport) -> str:
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
     if report.changes:
-        found, why = report.compared, ""
+        found, why = report.validation, ""
         if found is not None and found.outcome in _UNCOMPARED:
             why = f"; {_UNCOMPARED[found.outcome]}: {shown(found.reason)}"
         would = " would be made" * report.delivery.check
@@ -155,7 +155,7 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
-    if (found := report.compared) is None:
+    if (found := report.validation) is None:
         if report.changes and not report.validate:
             yield marked("Not validated (--no-validate)", "warning")
         return
