@@ -225,7 +225,7 @@ def _checked(
             yield FileReport(str(place), error=_about(place, failure))
         if not models and not failures:
             why = f"{argument}: no .onnx file in this folder"
-            yield FileReport(str(argument), error=why, is_missing=True)
+            yield FileReport(str(argument), error=why)
         for model in models:
             if model.absolute() in seen:
                 continue
@@ -233,8 +233,7 @@ def _checked(
             try:
                 result = ask(model)
             except (ModelError, MismatchError, OSError) as error:
-                is_missing = not os.path.lexists(model)
-                yield FileReport(str(model), error=_about(model, error), is_missing=is_missing)
+                yield FileReport(str(model), error=_about(model, error))
             else:
                 yield result
 

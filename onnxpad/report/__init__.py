@@ -217,13 +217,11 @@ class FileReport(Noted, frozen=True):
         findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
             order of the graph.
         error: Why the file could not be read, in one line; empty if it could.
-        is_missing: Whether that is because no model is there: an empty folder, or no such path.
     """
 
     path: str = "model"
     findings: tuple[Finding, ...] = ()
     error: str = ""
-    is_missing: bool = False
 
     @property
     def remarks(self) -> list[tuple[Severity, str]]:

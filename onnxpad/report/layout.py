@@ -10,11 +10,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
+from operator import gt
 from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.errors import few
 from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
@@ -32,8 +32,6 @@ UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _LEAST = 24
 """Columns that the last cell of a row has at least."""
-_NAMES = 3
-"""Names of nodes in a cell."""
 
 
 def plain(text: str, role: str) -> str:
@@ -143,31 +141,24 @@ class Screen(Struct, frozen=True):
         told: list[Sequence[Any]] = [*rows]
         if any(heads):
             told.insert(0, [each and marked(each, "faint") for each in heads])
-        lasts = [cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
+        lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(map(cells, column)) for column in columns]
         least = [_longest_word(column) + 2 for column in columns]
-        needed = max([_LEAST, *(_longest_word(each) for each in lasts if len(heads) > 2)])
-        room = (self.width or sys.maxsize) - 2 * len(heads) - needed
+        room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below = sum(map(min, widths, least)) > room
-        while sum(widths) > room and not is_below:
+        room += _LEAST * is_below
+        while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
-        hang = "  " * (len(heads) > 2)
-        drawn = [
-            [wrapped(text, self.width and width, "", hang) for text in column]
-            for column, width in zip(columns, widths, strict=True)
-        ]
-        widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
         final = max((cells(text) for texts in lasts for text in texts), default=0)
+        hang = "  " * (len(heads) > 2)
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
-        for place, (*_, last) in enumerate(told):
-            names = last.names if isinstance(last, NodeNames) else ()
-            lines = [*lasts[place], *([_first_of(names, limit)] if names else [])]
+        for (*firsts, _), lines in zip(told, lasts, strict=True):
+            row = [wrapped(*each, "", hang) for each in zip(firsts, widths, strict=True)]
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
-            row = [column[place] for column in drawn] + [below] * (not is_below)
-            for parts in zip_longest(*row, fillvalue=""):
+            for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
                 padded = map(_padded, parts, [*widths, final])
                 yield "".join(f"  {each}" for each in padded).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
@@ -201,9 +192,3 @@ def _padded(text: str, width: int) -> str:
 
 UNBROKEN = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
-
-
-def _first_of(names: Sequence[str], room: int | None) -> str:
-    """As many of the first names as fit one line, at least one, and how many more there are."""
-    lines = [few(names, many) for many in range(min(_NAMES, len(names)), 0, -1)]
-    return next((each for each in lines if room is None or cells(each) <= room), lines[-1])

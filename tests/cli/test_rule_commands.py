@@ -62,10 +62,7 @@ class TestRule:
         result = onnxpad_runs("rule", code.lower())
         assert result.exit_code == 0
         page = catalogue()[code]
-        words = page.text.replace("\n## ", "\n").split()
-        assert result.stdout.split() == [code, page.severity, *words]
-        headings = re.findall(r"^## (.*)$", page.text, re.MULTILINE)
-        assert re.findall(r"^[A-Z][a-z].*$", result.stdout, re.MULTILINE) == headings
+        assert result.stdout.split() == [code, page.severity, *page.text.split()]
 
     def test_several_codes_and_beginnings(self) -> None:
         several = onnxpad_runs("rule", "pad201", "PAD101,PAD102,PAD103").stdout

@@ -14,7 +14,7 @@ from onnxpad import __version__
 from onnxpad.errors import place_in
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import relative, without_folders
+from onnxpad.report.ci import relative
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.text import labelled, shown
 from onnxpad.rewrite.registry import catalogue
@@ -80,7 +80,7 @@ def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
 
 def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
     for severity, text in file.remarks:
-        message = _message(shown(without_folders(text, file.path)))
+        message = _message(shown(text.replace(file.path, relative(file.path))))
         yield {"level": _LEVELS[severity], "message": message, "locations": [_location(file)]}
 
 

@@ -35,11 +35,12 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     for; else it is counted.
     """
     files, is_full = report.files, view == "full"
-    count = sum(not file.is_missing for file in files)
     failing = [each for file in files for each in file.failing(report.fail_on)]
     found = [each for file in files for each in file.findings]
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [f"{counted(count, 'file')}{for_targets(report.options.targets)}: {severities(report)}"]
+    said = [
+        f"{counted(len(files), 'file')}{for_targets(report.options.targets)}: {severities(report)}"
+    ]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
     said += [marked(explained(failing or found), "faint")] * bool(found)
     if fixable := sum(each.fixable for each in found):
@@ -47,7 +48,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
     of_all = Group("", [*configurations(each.config for each in files), "; ".join(said)])
-    title = files[0].path if len(files) == 1 else f"{count:,} models"
+    title = files[0].path if len(files) == 1 else f"{len(files):,} models"
     return Document("check", title, [*findings_groups(shorter), *errors, of_all])
 
 
@@ -87,12 +88,10 @@ def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str
 
 def severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
-    missing = sum(file.is_missing for file in report.files)
-    unreadable = sum(bool(file.error) for file in report.files) - missing
+    unreadable = sum(bool(file.error) for file in report.files)
     found = {each: report.count(each) for each in reversed(Severity)}
     told = [marked(counted(count, each), each) for each, count in found.items() if count]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
-    told += [marked(f"{counted(missing, 'path')} without a model", "error")] * bool(missing)
     return ", ".join(told or [marked("nothing found", "good")])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import add
 from typing import TYPE_CHECKING
 
 from onnxpad.errors import RUNTIME, and_list, without_names
@@ -50,13 +51,14 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
     code = pieces.explained(kept or (report.changes if is_full else ()))
-    reasons = _reasons if is_full else _short_reasons
+    taken_back = (*report.undone, *report.barred * is_full)
+    stays = [*_reasons(kept, is_full=is_full)]
     groups = [
         Group("", [*_headline(report), *notes]),
         Group("", [*_trust(report), *_assumptions(report.changes)]),
-        Group("Changes", [*_proofs(report.changes)]) if is_full else Group("", _changes(report)),
-        Group("UNDONE, as it was before", [*reasons((*report.undone, *report.barred * is_full))]),
-        Group(f"Stays as it is: {len({each.node for each in kept}):,}", [*reasons(kept)]),
+        Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
+        Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
+        Group(f"Stays as it is: {len({each.node for each in kept}):,}", stays),
         *validation,
         Group("", [*_ending(report, code, view)]),
     ]
@@ -96,40 +98,53 @@ def _headline(report: FixReport) -> Iterator[str]:
         yield f"Holds for {shown(report.ranges)} only, as the result's metadata records"
 
 
-def _changes(report: FixReport) -> list[Block]:
-    """The forms of padding that became others, with how much and where, in a table."""
-    groups = pieces.change_groups(report.changes)
+def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
+    """Changes that look alike, with where they are; in full with the proof of each."""
+
+    def variety(change: Change) -> tuple[object, ...]:
+        made = change.certificate
+        proved = without_names(made.statement), made.assumptions, made.limited_to
+        return change.code, *change.told, *proved * is_full
+
+    groups = sorted(grouped(changes, variety), key=len, reverse=True)
     rows: list[Sequence[Cell]] = []
-    for group in groups[:GROUPS]:
-        (was, now), first = group[0].forms, group[0]
-        if first.told[0] != first.before:  # both read alike
-            was = first.told[0]
-        amounts = [*filter(None, [pieces.amounts_in_words(group)])]
-        names = NodeNames([shown(each.node) for each in group], amounts)
-        was = shown(was) + " (does not run)" * first.repairs
-        rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
-    heads = ["", "was", "is now", "begin+end by axis, where"]
-    return [Table(heads, rows), *more(groups, GROUPS, "--verbose")] if rows else []
+    for place, group in enumerate(groups):
+        first, proof = group[0], group[0].certificate
+        was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
+        names = NodeNames([shown(each.node) for each in group])
+        rows.append([f"{len(group):,}", was, now or "removed", names])
+        if is_full:
+            said = proof.statement if len(group) == 1 else without_names(proof.statement)
+            said = f"{said}{proof.limited_to and f', for {proof.limited_to}'}"
+            inside: list[Block] = [f"{marked('proved', 'good')} {shown(said)}"]
+            inside += [f"{marked('assumes', 'warning')} {shown(e)}" for e in proof.assumptions]
+            inside += [Picture(first)] * (place < _DRAWN)
+            sizes = [f"exact for {shown(each.certificate.sizes)}" for each in group]
+            probes = [f"; probe: {shown(each.probe)}" * bool(each.probe) for each in group]
+            inside.append(Pairs([*zip(map(labelled, group), map(add, sizes, probes), strict=True)]))
+            title = f"{len(group):,} x {was} becomes {now or 'nothing'} {first.code}"
+            yield Group(title, inside)
+    if rows and not is_full:
+        yield Table(["", "was", "is now", "where"], rows[:GROUPS])
+        yield from more(rows, GROUPS, "--verbose")
 
 
-def _short_reasons(findings: Sequence[Finding]) -> Iterator[Block]:
+def _reasons(findings: Sequence[Finding], *, is_full: bool) -> Iterator[Block]:
     """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
-    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
+
+    def reason(finding: Finding) -> str:
+        return (is_full and finding.reason) or short_reason(finding)
+
+    groups = grouped(findings, lambda each: (each.code, reason(each)))
+    most = len(groups) if is_full else GROUPS
     rows: list[Sequence[Cell]] = []
-    for group in groups[:GROUPS]:
+    for group in groups[:most]:
         names = list(dict.fromkeys(shown(each.node) for each in group))
-        where = NodeNames(names, [shown(short_reason(group[0]))])
+        where = NodeNames(names, [shown(reason(group[0]))])
         rows.append([f"{len(names):,}", group[0].code, where])
     if rows:
         yield Table([""] * 3, rows)
-        yield from more(groups, GROUPS, "--verbose")
-
-
-def _reasons(findings: Sequence[Finding]) -> Iterator[Block]:
-    """Each finding below its reason."""
-    for group in grouped(findings, lambda each: (each.code, each.reason)):
-        yield f"{group[0].code} {shown(group[0].reason or group[0].message)}"
-        yield Pairs([(labelled(each), shown(each.message)) for each in group])
+        yield from more(groups, most, "--verbose")
 
 
 def short_reason(finding: Finding) -> str:
@@ -190,15 +205,13 @@ def _compared(found: Validation) -> str:
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
-    said = []
-    for group in grouped(runs, lambda run: run.optimisation):
-        apart = [each.max_rel for run in group for each in run.comparisons if not each.equal]
-        worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
-        how = "within rounding" if worst != worst else f"to {worst:.0e}"
-        is_off = "off" if group[0].optimisation == "off" else "on"
-        said.append(f"{how if apart else 'bit for bit'} with its optimiser {is_off}")
-    many = counted(len(runs), "comparison")
-    return f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}"
+    apart = [e.max_rel for run in runs for e in run.comparisons if not e.equal]
+    alike = sum(each.equal for run in runs for each in run.comparisons)
+    worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
+    how = "within rounding" if worst != worst else f"to {worst:.0e}"
+    said = f"{alike:,} bit for bit, the others {how}" if apart else "all bit for bit"
+    many = counted(alike + len(apart), "comparison")
+    return f"outputs are equal in {RUNTIME} ({shown(where)}): {many}, {said}"
 
 
 def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
@@ -211,28 +224,3 @@ def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
     is_brief = view == "brief" and (report.changes or report.findings or report.undone)
     if said := [f"{where} each proof and reason"] * bool(is_brief) + [code] * bool(code):
         yield marked("; ".join(said), "faint")
-
-
-def _proofs(changes: Sequence[Change]) -> Iterator[Block]:
-    """All changes with their proofs, those that look and are proved alike together."""
-
-    def variety(change: Change) -> tuple[object, ...]:
-        made = change.certificate
-        proved = without_names(made.statement), made.assumptions, made.limited_to
-        return change.code, change.before, change.after, *proved
-
-    for place, group in enumerate(sorted(grouped(changes, variety), key=len, reverse=True)):
-        first, proof = group[0], group[0].certificate
-        said = proof.statement if len(group) == 1 else without_names(proof.statement)
-        said = f"{said}{proof.limited_to and f', for {proof.limited_to}'}"
-        inside: list[Block] = [f"{marked('proved', 'good')} {shown(said)}"]
-        inside += [f"{marked('assumes', 'warning')} {shown(each)}" for each in proof.assumptions]
-        inside += [Picture(first)] * (place < _DRAWN)
-        rows = []
-        for each in group:
-            probe = f"; probe: {shown(each.probe)}" * bool(each.probe)
-            rows.append((labelled(each), f"exact for {shown(each.certificate.sizes)}{probe}"))
-        was, now = map(shown, first.told)
-        repair = f"{marked('repair', 'warning')} " * first.repairs
-        title = f"{len(group):,} x {was} becomes {now or 'nothing'} {repair}{first.code}"
-        yield Group(title, [*inside, Pairs(rows)])

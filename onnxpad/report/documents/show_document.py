@@ -36,7 +36,7 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     elif result.sites:
         sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
         if view == "full":
-            sections += [_form(group, result) for _, group in _forms(result.sites)]
+            sections += [_form(group, result) for group in _forms(result.sites)]
     code = pieces.explained(found for site in result.sites for found in site.findings)
     ends = [marked(code, "faint")] * bool(code and (result.asked or view == "full"))
     head = [headline(result), *pieces.remarks(result)]
@@ -56,30 +56,29 @@ def headline(result: ShowReport) -> str:
     return told + "s" * (padded == 1)
 
 
-def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:
-    """The forms of padding by operator, the most frequent first, each with its sites.
+def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
+    """The sites that pad alike, with the same fate; those that are written first."""
 
-    The operator is told with the first of its forms.
-    """
-    for of_kind in grouped(sites, lambda site: (site.kind == "pad", site.op_type)):
-        forms = grouped(
-            of_kind, lambda site: (site.written, site.amounts, site.convention, _fate(site))
-        )
-        forms.sort(key=lambda group: (not group[0].written, -len(group)))
-        for place, group in enumerate(forms):
-            name = f"{group[0].op_type}{' alone' * (group[0].kind == 'pad')}"
-            yield name * (place == 0), group
+    def form(site: PaddingSite) -> tuple[str, ...]:
+        return _operator(site), site.written, str(site.amounts), site.convention, _fate(site)
+
+    return sorted(grouped(sites, form), key=lambda group: (not group[0].written, -len(group)))
+
+
+def _operator(site: PaddingSite) -> str:
+    return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')}"
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
     """Two lines for each form of padding: how much and how many, and which operators."""
     rows: list[Sequence[Cell]] = []
-    for name, group in _forms(sites):
+    for group in _forms(sites):
         site = group[0]
         fits = (shown(site.convention) or "-") * bool(site.written)
         said = [*filter(None, ["; ".join(filter(None, [fits, _fate(site)]))])]
         names = NodeNames([shown(each.node) for each in group] * bool(said), said)
-        rows.append([shown(name), _amounts(site), shown(site.written), f"x {len(group):,}", names])
+        told = _operator(site), _amounts(site), shown(site.written), f"x {len(group):,}", names
+        rows.append(told)
     return Table(["operator", "padding", "written as", "", "fits, where"], rows)
 
 
