@@ -82,16 +82,11 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
 
 
 def _input_text(value: onnx.ValueInfoProto) -> str:
-    """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
-    held = value.type.tensor_type
-    sizes = [
-        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
-        for dim in held.shape.dim
-    ]
-    shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
-    is_tensor = value.type.HasField("tensor_type")
-    kind = f"{_type(held.elem_type)}{shape}" if is_tensor else value.type.WhichOneof("value") or "?"
-    return shown(f"input {value.name}: {kind}")
+    """The declaration of an input, such as `input x[FLOAT, 1x3xheightx?]`."""
+    try:
+        return shown(f"input {onnx.helper.printable_value_info(value)[1:]}")
+    except ValueError:  # a type that this onnx does not know
+        return shown(f"input {value.name}[?]")
 
 
 def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:

@@ -135,16 +135,18 @@ def test_inputs() -> None:
         info("c", onnx.TensorProto.FLOAT16, None),
         onnx.ValueInfoProto(name="d"),
         helper.make_tensor_sequence_value_info("e", onnx.TensorProto.FLOAT, None),
+        helper.make_tensor_value_info("f", 99, []),
         info("weight", onnx.TensorProto.FLOAT, [3]),
     ]
     held = graph([], weight=np.zeros(3, np.float32))
     held.input.extend(inputs)
     assert shown(held) == [
-        "input a: float[1, height, ?]",
-        "input b: int64[]",
-        "input c: float16",
-        "input d: ?",
-        "input e: sequence_type",
+        "input a[FLOAT, 1xheightx?]",
+        "input b[INT64, scalar]",
+        "input c[FLOAT16]",
+        "input d[]",
+        "input e[Unknown type sequence_type]",
+        "input f[?]",
     ]
 
 

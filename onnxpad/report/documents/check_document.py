@@ -6,25 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.errors import few, without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
-    NODES_A_REASON,
     configurations,
     counted,
     explained,
     for_targets,
-    grouped,
     labelled,
     remarks,
     shown,
 )
 
-LINES_A_GROUP = 20
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 
@@ -60,23 +56,14 @@ def _brief(file: FileReport, report: CheckReport) -> FileReport:
 
 
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
-    """The findings of each file, errors before warnings, and remarks at last.
-
-    Each has a line; those that stay for one reason share one.
-    """
+    """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
         found = sorted(file.findings, key=lambda each: -each.severity.rank)
-        lines = list[str]()
-        for group in grouped(found, lambda e: (e.severity, e.code, without_names(e.reason))):
-            first, rest = group[0], len(group) - LINES_A_GROUP
-            label = f"{marked(first.severity, first.severity)} {marked(first.code, 'strong')}"
-            told = [f"{labelled(each)}: {finding_text(each)}" for each in group[:LINES_A_GROUP]]
-            told += [f"and {rest:,} more like these; --format json lists all"] * (rest > 0)
-            if len(group) > 1 and first.reason and first.reason_code not in _ABOUT_CONVENTIONS:
-                alike = shown(without_names(first.reason))
-                names = few((shown(each.node) for each in group), NODES_A_REASON)
-                told = [f"{len(group):,} nodes ({names}); each stays: {alike}"]
-            lines += [f"{label} {each}" for each in told]
+        lines = [
+            f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')} "
+            f"{labelled(each)}: {finding_text(each)}"
+            for each in found
+        ]
         if lines := [*lines, *remarks(file)]:
             yield Group(shown(file.path), lines)
 

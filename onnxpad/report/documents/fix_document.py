@@ -180,10 +180,7 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Validation FAILED', 'error')}: {failure(found)}"
     elif found.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(found)}"
-    # What the headline says already is not said again.
-    told = f"not compared: {found.reason}" if report.changes else ""
-    warned = [each for each in found.warnings if each != told]
-    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
+    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in found.warnings)
 
 
 def _proved(report: FixReport) -> str:
