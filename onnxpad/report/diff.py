@@ -119,7 +119,7 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _attribute(item: onnx.AttributeProto) -> str:
-    """The value of an attribute; only the kind of long tensors and bodies."""
+    """The value of an attribute in ONNX's text format; only the kind of what is long."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
     try:
@@ -129,23 +129,15 @@ def _attribute(item: onnx.AttributeProto) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value in ONNX's text format, long lists cut; only the type of long tensors and all else."""
-    match value:
-        case onnx.TensorProto():
-            return _short(value) or f"{_type(value.data_type)}{[*value.dims] if value.dims else ''}"
-        case onnx.GraphProto():
-            return f"{{{len(value.node)} nodes}}"
-        case bytes():
-            return json.dumps(value.decode(errors="backslashreplace"), ensure_ascii=False)
-        case float():
-            return str(np.float32(value))
-        case int() | np.generic():
-            return str(value)
-        case [*_] | np.ndarray():
-            items = [_written(item) for item in value[:MOST_ELEMENTS]]
-            more = [f"... {len(value):,} in all"] if len(value) > MOST_ELEMENTS else []
-            return f"[{', '.join(items + more)}]"
-    return f"a {type(value).__name__}"
+    if isinstance(value, bytes):
+        return json.dumps(value.decode(errors="backslashreplace"), ensure_ascii=False)
+    if isinstance(value, list):
+        more = f", ... {len(value):,} in all" * (len(value) > MOST_ELEMENTS)
+        return f"[{', '.join(map(_written, value[:MOST_ELEMENTS]))}{more}]"
+    if isinstance(value, int | float):
+        return str(value if isinstance(value, int) else np.float32(value))
+    is_tensor = isinstance(value, onnx.TensorProto)
+    return (_short(value) if is_tensor else "") or f"a {type(value).__name__}"
 
 
 def _short(tensor: onnx.TensorProto) -> str:
@@ -157,10 +149,4 @@ def _short(tensor: onnx.TensorProto) -> str:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor
         return ""
-    is_told = array.size == 1 or array.dtype.kind in "biu"
-    return _written(array if array.ndim else array[()]) if is_told else ""
-
-
-def _type(number: int) -> str:
-    names = onnx.TensorProto.DataType
-    return names.Name(number).lower() if number in names.values() else str(number)
+    return _written(array.tolist()) if array.size == 1 or array.dtype.kind in "biu" else ""

@@ -112,11 +112,13 @@ def test_a_constant_with_another_value_changes_what_reads_it() -> None:
         ({"alpha": 0.1, "many": list(range(17))}, "<alpha = 0.1, many = ["),
         ({"many": list(range(17))}, "15, ... 17 in all]>"),
         ({"floats": [0.1, float("nan")]}, "<floats = [0.1, nan]>"),
-        ({"value": numpy_helper.from_array(np.ones((2, 3), np.float32))}, "= float[2, 3]>"),
+        (
+            {"value": numpy_helper.from_array(np.ones((2, 3), np.float32))},
+            "<value = a TensorProto>",
+        ),
         ({"value": numpy_helper.from_array(np.array([3, 4]))}, "= [3, 4]>"),
-        ({"value": onnx.TensorProto(data_type=7, dims=[4])}, "= int64[4]>"),
-        ({"value": onnx.TensorProto(data_type=99, dims=[4])}, "= 99[4]>"),
-        ({"body": graph([relu("a"), relu("b")])}, "<body = {2 nodes}>"),
+        ({"value": onnx.TensorProto(data_type=99, dims=[4])}, "= a TensorProto>"),
+        ({"body": graph([relu("a"), relu("b")])}, "<body = a GraphProto>"),
     ],
 )
 def test_attributes(attributes: dict[str, Any], text: str) -> None:
@@ -194,8 +196,7 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
     """)
     result = onnxpad.fix(model, validate=False)
     diff = unified_diff(*result.outlines(), NAMES, result.functions())
-    assert diff.splitlines()[4:] == [
-        "+if: y = If <else_branch = {1 nodes}, then_branch = {1 nodes}> (on)",
+    assert diff.splitlines()[2:] == [
         "@@ -1,2 +1 @@ If 'if' > then_branch",
         "-q = Pad (k, p = [0, 0, 1, 1, 0, 0, 1, 1])",
         "-z = Conv (q, w)",
