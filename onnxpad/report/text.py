@@ -114,15 +114,6 @@ def labelled(item: Finding | Change) -> str:
     return f"{shown(item.node)} ({shown(item.op_type)})"
 
 
-def explained(items: Iterable[Finding | Change]) -> str:
-    """The command that explains the code of the first of some items; empty without any.
-
-    A report says it once, at its end.
-    """
-    first = next(iter(items), None)
-    return "" if first is None else f"onnxpad rule {first.code} explains a code"
-
-
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
     return f"<{type(result).__name__}: {shorten(shown(unmarked(text)), 150)}>"

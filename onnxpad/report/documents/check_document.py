@@ -14,7 +14,6 @@ from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
     configurations,
     counted,
-    explained,
     for_targets,
     labelled,
     remarks,
@@ -31,14 +30,12 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     for; else it is counted.
     """
     files, is_full = report.files, view == "full"
-    failing = [each for file in files for each in file.failing(report.fail_on)]
     found = [each for file in files for each in file.findings]
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
     said = [
         f"{counted(len(files), 'file')}{for_targets(report.options.targets)}: {severities(report)}"
     ]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
-    said += [marked(explained(failing or found), "faint")] * bool(found)
     if fixable := sum(each.fixable for each in found):
         with_what = report.fix_command or "onnxpad.fix and the same options"
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")

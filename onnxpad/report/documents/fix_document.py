@@ -50,7 +50,6 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
 
         validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
-    code = pieces.explained(kept or (report.changes if is_full else ()))
     taken_back = (*report.undone, *report.barred * is_full)
     stays = [*_reasons(kept, is_full=is_full)]
     groups = [
@@ -60,7 +59,7 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
         Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
         Group(f"Stays as it is: {len({each.node for each in kept}):,}", stays),
         *validation,
-        Group("", [*_ending(report, code, view)]),
+        Group("", [*_ending(report, view)]),
     ]
     return Document("fix", report.name, [each for each in groups if each.blocks])
 
@@ -211,13 +210,12 @@ def _compared(found: Validation) -> str:
     return f"outputs are equal in {RUNTIME} ({shown(where)}): {many}, {said}"
 
 
-def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
-    in_memory, invalid = report.delivery.in_memory, report.outcome is Outcome.INVALID
+def _ending(report: FixReport, view: View) -> Iterator[str]:
     if found := report.next:
         yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
-    changed = report.changed
-    yield pieces.delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)
-    where = "result.changes and result.findings have" if in_memory else "--verbose has"
-    is_brief = view == "brief" and (report.changes or report.findings or report.undone)
-    if said := [f"{where} each proof and reason"] * bool(is_brief) + [code] * bool(code):
-        yield marked("; ".join(said), "faint")
+    invalid = report.outcome is Outcome.INVALID
+    yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
+    if view == "brief" and (report.changes or report.findings or report.undone):
+        in_memory = report.delivery.in_memory
+        where = "result.changes and result.findings have" if in_memory else "--verbose has"
+        yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")
