@@ -7,7 +7,6 @@ from onnxpad.cli.options import CHOSEN, HOW, Format, options_given, takes
 from onnxpad.cli.output import (
     called,
     delivered,
-    painter,
     require_apart,
     require_page,
     target_of,
@@ -58,7 +57,7 @@ def fix(
     named = model if in_place else target
     difference = None
     if diff:
-        from onnxpad.report.diff import painted, unified_diff
+        from onnxpad.report.diff import unified_diff
 
         names = str(model), str(named)
         difference = unified_diff(*result.outlines(), names, result.functions())
@@ -74,9 +73,7 @@ def fix(
     )
 
     def text() -> str:
-        if difference is None:
-            return text_of(report, verbose=verbose)
-        return painted(difference, painter())
+        return text_of(report, verbose=verbose) if difference is None else difference
 
     what = "the rewritten model does not compute what the original computes"
     error = f"validation failed: {what}" if fails else ""

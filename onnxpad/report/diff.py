@@ -18,7 +18,7 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import function_label, named_bodies, qualified
-from onnxpad.report.text import Paint, shown
+from onnxpad.report.text import shown
 
 MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
@@ -55,15 +55,6 @@ def unified_diff(
                 hunks += (line + told * (line[0] == "@") for line in islice(found, 2, None))
     heading = f"--- {shown(names[0])}", f"+++ {shown(names[1])}"
     return "\n".join((*heading, *hunks, "")) if hunks else ""
-
-
-def painted(diff: str, paint: Paint) -> str:
-    """A diff in the usual colours."""
-    roles = {"-": "error", "+": "good", "@": "info"}
-    return "".join(
-        f"{paint(line, roles[line[0]]) if line[0] in roles else line}\n"
-        for line in diff.splitlines()
-    )
 
 
 def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:

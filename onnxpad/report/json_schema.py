@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from importlib import import_module
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -13,23 +14,17 @@ from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
 from onnxpad import __version__
-from onnxpad.doctor.diagnosis import Diagnosis
-from onnxpad.frameworks.conventions.by_size import Survey
-from onnxpad.frameworks.conventions.explanation import ExplainReport
-from onnxpad.frameworks.conventions.reaching import Reach
-from onnxpad.frameworks.repadding.changes import Difference
-from onnxpad.frameworks.repadding.verdict import Matching
-from onnxpad.inventory import PaddingSite
-from onnxpad.report import FixReport
-from onnxpad.report.json import COMMANDS, SCHEMA, RulePages, keys_of
-from onnxpad.targets.known_targets import Standing
-from onnxpad.validation.result import Validation
+from onnxpad.report.json import COMMANDS, SCHEMA, keys_of
 
-_KNOWN = (PaddingSite, Diagnosis, Survey, ExplainReport, Reach, Difference, Matching, Standing)
 _NAMES = {
     name: value
-    for record in (*_KNOWN, Validation, FixReport, RulePages)
-    for name, value in vars(sys.modules[record.__module__]).items()
+    for module in (
+        *("doctor.diagnosis", "frameworks.conventions.by_size", "frameworks.conventions.reaching"),
+        *("frameworks.conventions.explanation", "frameworks.repadding.changes", "inventory"),
+        *("frameworks.repadding.verdict", "targets.known_targets", "validation.result"),
+        *("report", "report.json"),
+    )
+    for name, value in vars(import_module(f"onnxpad.{module}")).items()
 }
 """What annotations name, also those of modules that do not import it."""
 _PARTS = {

@@ -151,7 +151,6 @@ class Screen(Struct, frozen=True):
         while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
-        final = max((cells(text) for texts in lasts for text in texts), default=0)
         hang = "  " * (len(heads) > 2)
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
@@ -159,8 +158,8 @@ class Screen(Struct, frozen=True):
             row = [wrapped(*each, "", hang) for each in zip(firsts, widths, strict=True)]
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
             for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
-                padded = map(_padded, parts, [*widths, final])
-                yield "".join(f"  {each}" for each in padded).rstrip()
+                spaces = (" " * (n - cells(each)) for n, each in zip(widths, parts, strict=False))
+                yield "".join(map("  {}{}".format, parts, [*spaces, ""])).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 
@@ -182,12 +181,6 @@ def by_path(group: Group, screen: Screen) -> str:
 
 def _longest_word(texts: Iterable[str]) -> int:
     return max((cells(word) for text in texts for word in text.split(" ")), default=0)
-
-
-def _padded(text: str, width: int) -> str:
-    """A text with spaces to a width: in front of a number, else behind."""
-    space = " " * (width - cells(text))
-    return f"{space}{text}" if text.replace(",", "").isdecimal() else f"{text}{space}"
 
 
 UNBROKEN = Screen(width=None)

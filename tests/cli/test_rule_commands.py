@@ -142,8 +142,8 @@ class TestDiff:
         assert result.exit_code == 1
         assert result.stdout.splitlines()[2:] == [
             "@@ -1 +1 @@",
-            "-input x: float[1, 2, height, 8]",
-            "+input x: float[1, 2, 9, 8]",
+            "-input x[FLOAT, 1x2xheightx8]",
+            "+input x[FLOAT, 1x2x9x8]",
         ]
 
     def test_json_has_it_where_it_was_asked_for(self, padded: Path) -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.report.diff import node_text, painted, unified_diff
-from onnxpad.report.text import marked
+from onnxpad.report.diff import node_text, unified_diff
 from tests.strategies import examples
 from tests.support import one
 from tests.support.rows import each_row
@@ -157,13 +156,6 @@ def test_names_cannot_forge_lines() -> None:
     diff = unified_diff(before, onnx.GraphProto(), ("m\nn", "o"))
     assert len(diff.splitlines()) == 4
     assert "\x1b" not in diff
-
-
-def test_colours_change_nothing_but_colour() -> None:
-    diff = unified_diff(graph([relu("a")]), graph([relu("b")]), NAMES)
-    bare = re.sub(r"\x1b\[[\d;]*m", "", painted(diff, marked))
-    assert bare == diff
-    assert painted(diff, marked).count("\x1b[") == 2 * len(diff.splitlines())
 
 
 def test_many_nodes_and_long_weights() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from operator import add
 from typing import TYPE_CHECKING
 
-from onnxpad.errors import RUNTIME, and_list, without_names
+from onnxpad.errors import RUNTIME, and_list, few, without_names
 from onnxpad.finding import Change, Finding
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
@@ -164,9 +164,8 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 def _trust(report: FixReport) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
-        makes = "1 change makes" if repaired == 1 else f"{repaired:,} changes make"
-        said = f"{RUNTIME} does not run the model as it was; {makes} it run"
-        yield f"{marked('Repaired', 'good')}: {said}"
+        said = f"{RUNTIME} does not run the model as it was"
+        yield f"{marked('Repaired', 'good')}: {said}; {counted(repaired, 'change')} for that"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
     if (found := report.validation) is None:
@@ -186,14 +185,8 @@ def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
     many = len({change.node for change in report.changes})
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
-    proofs = [change.certificate for change in report.changes]
-    limits = and_list(dict.fromkeys(shown(each.limited_to) for each in proofs if each.limited_to))
-    where = [f"at {limits} only"] * bool(limits)
-    if rest := [each for each in proofs if not each.limited_to]:
-        is_open = " and every size of what stays open" * any(each.is_open for each in rest)
-        sizes = f"at the input sizes declared or given{is_open}"
-        where.insert(0, "at every input size" if all(e.is_universal for e in rest) else sizes)
-    return f"{reads} the same values as before, {', others '.join(where)}"
+    sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
+    return f"{reads} the same values as before, for {few(sizes, 3, '; ')}"
 
 
 def _compared(found: Validation) -> str:

@@ -6,19 +6,9 @@ from collections.abc import Iterable
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
-from onnxpad.finding import Page
 from onnxpad.report.documents import Document, Pairs, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-
-
-def rules_document(pages: Iterable[Page]) -> Document:
-    """The catalogue, one line for each code: code, severity, title."""
-    lines = []
-    for page in pages:
-        severity = marked(f"{page.severity:7}", page.severity)
-        lines.append(f"{marked(page.code, 'strong')}  {severity}  {page.title}")
-    return document_of("rule", "rule", lines)
 
 
 def words_document(entries: Iterable[tuple[str, str]]) -> Document:
