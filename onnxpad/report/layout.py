@@ -54,18 +54,8 @@ def unmarked(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """The number of terminal cells of a text: two for wide characters, none for combining ones.
-
-    >>> cells("pads"), cells("畳み"), cells(marked("pads", "good"))
-    (4, 4, 4)
-    """
-    text = unmarked(text)
-    if text.isascii():
-        return len(text)
-    import unicodedata  # which takes longer to load than most reports to lay out
-
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+    """The number of characters of a text, which are taken to be equally wide."""
+    return len(unmarked(text))
 
 
 def here(paint: Paint) -> Screen:

@@ -19,32 +19,29 @@ def words_document(entries: Iterable[tuple[str, str]]) -> Document:
 
 def doctor_document(found: Diagnosis) -> Document:
     """The report of `doctor`: packages, providers, driver, libraries, problems with their cure."""
-    first, *others = found.packages
-    lacking, missing = marked("not installed", "error"), marked("missing", "warning")
+    (first, *others), usable = found.packages, [each for each in found.providers if each.usable]
     works, fails = marked("works", "good"), marked("no", "warning")
-    providers, usable = [], []
-    for each in found.providers:
-        name = shown(each.name).removesuffix("ExecutionProvider")
-        providers.append((name, works if each.usable else f"{fails}: {shown(each.trouble)}"))
-        usable += [name] * each.usable
+    lacking, missing = marked("not installed", "error"), marked("missing", "warning")
+    providers = [
+        (shown(each.name), works if each.usable else f"{fails}: {shown(each.trouble)}")
+        for each in found.providers
+    ]
     problems = []
     for problem in found.problems:
         label = marked("error", "error") if problem.broken else marked("warning", "warning")
         problems.append(f"{label}: {shown(problem.what)}")
         problems += [f"  cure: {shown(problem.cure)}"] * bool(problem.cure)
-    works_on = f"onnxpad works; it can validate on {and_list(usable)}"
+    works_on = f"onnxpad works; it can validate on {and_list(shown(e.name) for e in usable)}"
     problems += [marked(works_on, "good")] * found.ok
     packages = Pairs([(each.name, shown(each.version) or lacking) for each in others])
     libraries = Pairs([(each.file, shown(each.place) or missing) for each in found.libraries])
-    tried = f"Providers of {RUNTIME}, tried with a model of one node"
-    cuda = f"for CUDA {shown(found.cuda)}" if found.cuda else "without CUDA"
+    built = f"built for CUDA {shown(found.cuda)}" if found.cuda else "built without CUDA"
     return document_of(
         "doctor",
         "doctor",
         [f"{first.name} {first.version}, Python {found.python}, {found.platform}", packages],
-        [tried, Pairs(providers)] if providers else [],
-        [f"NVIDIA driver: {_gpus(found.driver)}"],
-        [f"This {RUNTIME} is built {cuda}", libraries] if providers else [],
+        [f"Providers of {RUNTIME}, {built}", Pairs(providers)] if providers else [],
+        [f"NVIDIA driver: {_gpus(found.driver)}", *[libraries] * bool(providers)],
         problems,
     )
 
@@ -52,6 +49,6 @@ def doctor_document(found: Diagnosis) -> Document:
 def _gpus(driver: Driver) -> str:
     if not driver.present:
         return "none, so CUDA cannot run here"
-    devices = ", ".join(map(shown, driver.devices)) or "no device seen"
-    loads = "" if driver.library else f", {marked('its library does not load', 'warning')}"
-    return f"{shown(driver.version) or 'version unknown'}, {devices}{loads}"
+    loads = "" if driver.library else marked("its library does not load", "warning")
+    devices = map(shown, driver.devices) if driver.devices else ["no device seen"]
+    return ", ".join(filter(None, [shown(driver.version), *devices, loads]))
