@@ -1,6 +1,7 @@
 """`onnxpad rule`, `targets`, `doctor` and `docs`."""
 
 from collections.abc import Collection, Sequence
+from textwrap import fill
 
 from onnxpad.cli.options import Format, expand_codes, takes
 from onnxpad.cli.output import document_text, write, write_report
@@ -22,12 +23,10 @@ def rule(codes: list[str] | None = None, form: Format = Format.TEXT) -> int:
     from onnxpad.report.json import RulePages
 
     def text() -> str:
-        from onnxpad.report.documents import rule_documents as made
-
         if not codes:
             return "".join(f"{e.code}  {e.severity:7}  {e.title}\n" for e in chosen)
         told = [f"{each.code}  {each.severity}  {each.text}\n" for each in chosen]
-        told += [document_text(made.words_document(words))] * bool(words)
+        told += [fill(f"{word}: {text}", 80) + "\n" for word, text in words]
         return "\n".join(told)
 
     write_report(RulePages(chosen, dict(words)), form, text)
@@ -109,7 +108,7 @@ def doctor(form: Format = Format.TEXT) -> int:
     code = int(not found.ok)
 
     def text() -> str:
-        from onnxpad.report.documents.rule_documents import doctor_document
+        from onnxpad.report.documents.doctor_document import doctor_document
 
         return document_text(doctor_document(found))
 

@@ -58,12 +58,7 @@ def unified_diff(
 
 
 def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:
-    """A node in one line, such as `Conv_12: y = Conv <pads = [0, 0, 1, 1]> (x, w)`.
-
-    Args:
-        node: The node.
-        constants: Values to show for its inputs, by name.
-    """
+    """A node in one line, such as `y = Conv <pads = [0, 1]> (x, w)`, with constants by value."""
     known = constants or {}
     given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
     read = ", ".join(f"{name} = {known[name]}" if name in known else name for name in node.input)

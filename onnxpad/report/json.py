@@ -59,13 +59,8 @@ class Failed(Struct, frozen=True):
 
 
 COMMANDS = {
-    "FixReport": "fix",
-    "CheckReport": "check",
-    "ValidateReport": "validate",
-    "MatchReport": "match",
-    "RepadReport": "repad",
-    "ShowReport": "show",
-    "ExplainReport": "explain",
+    **{f"{command.title()}Report": command for command in ("fix", "check", "validate", "match")},
+    **{f"{command.title()}Report": command for command in ("repad", "show", "explain")},
     "RulePages": "rule",
     "Diagnosis": "doctor",
     "TargetList": "targets",
@@ -150,8 +145,7 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
     own = explanation.about and explanation.about.own
     if not own:
         return None
-    same = explanation.same_as_model
-    return {**_way(explanation, own), "output": own.output, "same": same}
+    return {**_way(explanation, own), "output": own.output, "same": explanation.same_as_model}
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:

@@ -57,16 +57,9 @@ def schema() -> dict[str, Any]:
 
 
 def _object(name: str, keys: Mapping[str, Any], module: str = __name__) -> type[Struct]:
-    """A record with keys of these types; those with a dot are in records of their own."""
-    fields: dict[str, Any] = {}
-    for key, kind in keys.items():
-        outer, _, inner = key.rpartition(".")
-        if outer:
-            fields.setdefault(outer, {})[inner] = kind
-        else:
-            fields[key] = kind
+    """A record with keys of these types."""
     told: list[tuple[Any, ...]] = []
-    for key, kind in fields.items():
+    for key, kind in keys.items():
         kind = _object(f"{name}.{key}", kind) if isinstance(kind, dict) else kind
         told.append((key, kind, *[UNSET] * (UnsetType in get_args(kind))))
     return defstruct(name, told, kw_only=True, module=module)
@@ -85,7 +78,9 @@ def _keys(record: Any) -> dict[str, Any]:
         if "#" in marks:
             kind = list[int | None] if origin is list else int | None
         kind = _of(kind) | None if "?" in marks else _of(kind)
-        found[name] = kind | UnsetType if "~" in marks else kind
+        outer, _, key = name.rpartition(".")
+        place = found.setdefault(outer, {}) if outer else found
+        place[key] = kind | UnsetType if "~" in marks else kind
     return found
 
 

@@ -55,7 +55,7 @@ def test_a_word_has_its_entry(word: str) -> None:
 def test_rule_answers_words_too() -> None:
     result = onnxpad_runs("rule", "finite-data", "PAD204,guarded")
     assert result.exit_code == 0
-    assert re.findall(r"^  (finite data|guarded) ", result.stdout, re.M) == [
+    assert re.findall(r"^(finite data|guarded): ", result.stdout, re.M) == [
         "finite data",
         "guarded",
     ]

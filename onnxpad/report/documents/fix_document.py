@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from operator import add
 from typing import TYPE_CHECKING
 
 from onnxpad.errors import RUNTIME, and_list, few, without_names
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
-_DRAWN = 250
-"""Kinds of changes that have pictures on one page; further ones are told in words."""
 _UNCOMPARED = {"nothing compared": "not validated", "repaired": "a repair"}
 
 
@@ -78,7 +75,6 @@ def headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-        said += "; see Next" if report.next else ""
     untaken = len({each.node for each in report.untaken})
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     return f"{left * bool(untaken)}{said}"
@@ -87,10 +83,10 @@ def headline(report: FixReport) -> str:
 def _headline(report: FixReport) -> Iterator[str]:
     yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
     told = []
-    for name in ("pads", "auto_pads", "ceil_modes", "nodes"):
+    titles = {"pads": "Pad", "auto_pads": "auto_pad", "ceil_modes": "ceil_mode", "nodes": "nodes"}
+    for name, title in titles.items():
         was, now = (getattr(each, name) for each in report.counts)
-        if name == "nodes" or was != now or (was and name != "ceil_modes"):
-            title = {"pads": "Pad", "nodes": "nodes"}.get(name, name.removesuffix("s"))
+        if was or now:
             told.append(f"{title} {was:,} -> {now:,}" if was != now else f"{title} {now:,}")
     yield f"  {marked(', '.join(told), 'strong')}"
     if any(made.certificate.within for made in report.changes):
@@ -101,26 +97,24 @@ def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
     """Changes that look alike, with where they are; in full with the proof of each."""
 
     def variety(change: Change) -> tuple[object, ...]:
-        made = change.certificate
-        proved = without_names(made.statement), made.assumptions, made.limited_to
+        proof = change.certificate
+        proved = without_names(proof.statement), proof.assumptions
         return change.code, *change.told, *proved * is_full
 
     groups = sorted(grouped(changes, variety), key=len, reverse=True)
     rows: list[Sequence[Cell]] = []
-    for place, group in enumerate(groups):
+    for group in groups:
         first, proof = group[0], group[0].certificate
         was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
         names = NodeNames([shown(each.node) for each in group])
         rows.append([f"{len(group):,}", was, now or "removed", names])
         if is_full:
             said = proof.statement if len(group) == 1 else without_names(proof.statement)
-            said = f"{said}{proof.limited_to and f', for {proof.limited_to}'}"
-            inside: list[Block] = [f"{marked('proved', 'good')} {shown(said)}"]
+            inside: list[Block] = [Picture(first), f"{marked('proved', 'good')} {shown(said)}"]
             inside += [f"{marked('assumes', 'warning')} {shown(e)}" for e in proof.assumptions]
-            inside += [Picture(first)] * (place < _DRAWN)
-            sizes = [f"exact for {shown(each.certificate.sizes)}" for each in group]
-            probes = [f"; probe: {shown(each.probe)}" * bool(each.probe) for each in group]
-            inside.append(Pairs([*zip(map(labelled, group), map(add, sizes, probes), strict=True)]))
+            proofs = [(e.certificate.sizes, e.probe and f"; probe: {e.probe}") for e in group]
+            rest = (f"exact for {shown(sizes)}{shown(probe)}" for sizes, probe in proofs)
+            inside.append(Pairs([*zip(map(labelled, group), rest, strict=True)]))
             title = f"{len(group):,} x {was} becomes {now or 'nothing'} {first.code}"
             yield Group(title, inside)
     if rows and not is_full:

@@ -1,20 +1,12 @@
-"""The documents of `rule` and `doctor`."""
+"""The document of `doctor`: what is installed, what works, and what mends the rest."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver
 from onnxpad.errors import RUNTIME, and_list
 from onnxpad.report.documents import Document, Pairs, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-
-
-def words_document(entries: Iterable[tuple[str, str]]) -> Document:
-    """Entries of the glossary: each word in bold, with its text."""
-    words = Pairs([(marked(word, "strong"), text) for word, text in entries])
-    return document_of("rule", "rule", [words])
 
 
 def doctor_document(found: Diagnosis) -> Document:
