@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from onnxpad.report.documents import Document
-    from onnxpad.report.layout import Screen
-    from onnxpad.report.text import Paint
+    from onnxpad.report.layout import Paint, Screen
 
 R = TypeVar("R", bound=Any)
 _PAGE = b"<!doctype html"
@@ -144,7 +143,7 @@ def screen() -> Screen:
 
 def painter() -> Paint:
     """Colours if stdout is a terminal and they are not turned off."""
-    from onnxpad.report.text import marked, plain
+    from onnxpad.report.layout import marked, plain
 
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return marked if wanted and sys.stdout and sys.stdout.isatty() else plain

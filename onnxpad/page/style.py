@@ -14,7 +14,6 @@ STYLE = """
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 .page { max-width: 66rem; margin: 0 auto; padding: 1.5rem 1.25rem 4rem; overflow-wrap: anywhere; }
-:focus-visible { outline: 3px solid var(--accent); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; border-bottom: 1px solid var(--line); }
 h3, h4 { margin: 0 0 .5rem; font-size: 1rem; }

@@ -55,9 +55,6 @@ class Delivery(Struct, frozen=True):
     diff: str | None = None
 
 
-IN_MEMORY = Delivery(in_memory=True)
-
-
 class Configured(Struct, frozen=True):
     """The part of a configuration file that held for one model.
 
@@ -119,7 +116,7 @@ class Noted(Struct, Report, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     config: Configured | None = None
     html: str = ""
-    delivery: Delivery = IN_MEMORY
+    delivery: Delivery = Delivery(in_memory=True)
 
     @property
     def is_quiet_success(self) -> bool:

@@ -142,14 +142,19 @@ class Screen(Struct, frozen=True):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
         hang = "  " * (len(heads) > 2)
+        drawn = [
+            [wrapped(text, width, "", hang) for text in column]
+            for column, width in zip(columns, widths, strict=True)
+        ]
+        widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
-        for (*firsts, _), lines in zip(told, lasts, strict=True):
-            row = [wrapped(*each, "", hang) for each in zip(firsts, widths, strict=True)]
+        for place, lines in enumerate(lasts):
+            row = [column[place] for column in drawn]
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
             for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
-                spaces = (" " * (n - cells(each)) for n, each in zip(widths, parts, strict=False))
-                yield "".join(map("  {}{}".format, parts, [*spaces, ""])).rstrip()
+                room_of = zip(parts, [*widths, 0], strict=False)
+                yield "".join(f"  {e}{' ' * (n - cells(e))}" for e, n in room_of).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 

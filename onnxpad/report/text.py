@@ -11,10 +11,7 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.layout import Paint as Paint
-from onnxpad.report.layout import marked as marked
-from onnxpad.report.layout import plain as plain
-from onnxpad.report.layout import unmarked
+from onnxpad.report.layout import marked, unmarked
 
 NODES_A_REASON = 8
 

@@ -20,7 +20,7 @@ from onnxpad.cli.output import (
     write,
 )
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.report.text import marked, plain
+from onnxpad.report.layout import marked, plain
 from tests.support.rows import each_row
 
 

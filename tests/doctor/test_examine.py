@@ -17,8 +17,7 @@ from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import UNBROKEN, Screen, text_of
-from onnxpad.report.text import marked
+from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from tests.support import ROOT

@@ -14,8 +14,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, Site
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import Screen
-from onnxpad.report.text import Paint, marked, plain
+from onnxpad.report.layout import Paint, Screen, marked, plain
 from onnxpad.validation.result import (
     Comparison,
     Divergence,

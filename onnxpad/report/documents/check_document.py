@@ -47,8 +47,8 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:
     """A file without padding that merely stays, unless that fails."""
-    told = {*map(id, file.failing(report.fail_on))}
-    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in told)
+    failing = {*map(id, file.failing(report.fail_on))}
+    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
     return replace(file, findings=tuple(listed))
 
 

@@ -162,9 +162,8 @@ def _step(step: PathNode) -> str:
 def _window(site: PaddingSite) -> str:
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
-        numbers = [getattr(each, name) for each in site.windows]
-        sizes = (str(each) if isinstance(each, int) else "?" for each in numbers)
-        said += [f"{name} {'x'.join(sizes)}"] * (name != "dilation" or {*numbers} != {1})
+        sizes = (getattr(each, name) for each in site.windows)
+        said.append(f"{name} {'x'.join(str(n) if isinstance(n, int) else '?' for n in sizes)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 
