@@ -17,7 +17,7 @@ from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph, counts_of
 from onnxpad.options import OptionKeywords, Options
 from onnxpad.process import gc_paused
-from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
+from onnxpad.report import UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import AtLast, Barred, Run
@@ -197,7 +197,6 @@ def fix(
         dims={name: range(e.first, e.last + 1, e.step) for name, e in run.domain.given.items()},
         notes=run.notes,
         warnings=run.warnings,
-        delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
         _contexts=[*run.left],

@@ -35,7 +35,7 @@ def validated(
     """
     verdict = partial(_verdict, run, source, progress, inputs)
     if not run.graph.model.changed:
-        return outcome, verdict(outcome) if outcome.undone else None, ()
+        return outcome, None, ()
     found, barred = verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed":
         if run.domain.declared and (why := _not_loaded(run, source)):

@@ -12,7 +12,7 @@ from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.results import Matching
 from onnxpad.graph import Graph
-from onnxpad.report import IN_MEMORY, MatchReport
+from onnxpad.report import MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
@@ -125,7 +125,6 @@ def match(
         matching=found,
         seconds=time.perf_counter() - start,
         partial=partial,
-        delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
     )

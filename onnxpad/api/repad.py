@@ -22,7 +22,7 @@ from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
 from onnxpad.options import check_choice
-from onnxpad.report import IN_MEMORY, RepadReport
+from onnxpad.report import RepadReport
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
@@ -144,7 +144,6 @@ def repad(
         notes=notes,
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
-        delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
     )

@@ -36,16 +36,6 @@ class ValidationResult(ValidateReport, Paged, kinds.Judged, frozen=True):
         return one_line(self, f"{self.outcome}, {counted(len(self.validation.runs), 'run')}{why}")
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Remarks on things that are not the rewrite's fault, a line each."""
-        return self.validation.warnings
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """How the models were compared: providers, settings, arrays matched by order or aligned."""
-        return self.validation.notes
-
-    @property
     def failure(self) -> str:
         """Why it is not `ok`, in one line; else empty."""
         unproven, outcome = "; ".join(self.unproven), self.validation.outcome
@@ -165,6 +155,8 @@ def validate(
         unproven,
         perf_counter() - start,
         following,
+        notes=found.notes,
+        warnings=found.warnings,
     )
 
 

@@ -67,8 +67,7 @@ def check(asked: Asked) -> int:
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError):  # it has the names
                 lacking.append({})
-            is_missing = error is _EMPTY or not os.path.lexists(path)
-            files.append(FileReport(str(path), error=_about(path, error), is_missing=is_missing))
+            files.append(FileReport(str(path), error=_about(path, error)))
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
@@ -78,7 +77,7 @@ def check(asked: Asked) -> int:
         asked.fail_on or Severity.WARNING,
         tuple(files),
         asked.convention or "",
-        str(asked.html or ""),
+        html=str(asked.html or ""),
         fix_command=_command(files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
     if asked.html is not None:

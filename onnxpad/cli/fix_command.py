@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, Format, takes
-from onnxpad.cli.output import called, deliver, is_many, options_for, painter, saved, target_of
+from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, takes
+from onnxpad.cli.output import called, deliver, is_many, options_for, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
@@ -36,14 +36,12 @@ def fix(asked: Asked) -> int:
 
     result = called(asked, api.fix, model, validate=not asked.no_validate, **options)
     fails = result.outcome is Outcome.INVALID
-    difference, text = None, None
+    difference = None
     if asked.diff:
-        from onnxpad.report.diff import painted, unified_diff
+        from onnxpad.report.diff import unified_diff
 
         names = str(model), str(model if asked.in_place else target)
-        fold = not (asked.verbose or asked.form is Format.JSON)
-        difference = unified_diff(*result.outlines(), names, result.functions(), fold=fold)
-        text = painted(difference, painter()).__str__
+        difference = unified_diff(*result.outlines(), names, result.functions())
     report = saved(
         asked,
         replace(result, config=config),
@@ -51,7 +49,7 @@ def fix(asked: Asked) -> int:
         writes=not (asked.diff or fails) and (result.changed or asked.output is not None),
         check=asked.diff,
         diff=difference,
-        html=str(asked.html or ""),
     )
     what = "the rewritten model does not compute what the original computes"
+    text = None if difference is None else difference.__str__
     return deliver(asked, report, text=text, error=f"validation failed: {what}" if fails else "")

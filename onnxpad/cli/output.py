@@ -29,8 +29,7 @@ from onnxpad.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from onnxpad.report import Configured
     from onnxpad.report.documents import Document
-    from onnxpad.report.layout import Screen
-    from onnxpad.report.text import Paint
+    from onnxpad.report.layout import Paint, Screen
 
 R = TypeVar("R", bound=Any)
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -96,7 +95,7 @@ def screen() -> Screen:
 
 def painter() -> Paint:
     """Colours if stdout is a terminal and they are not turned off."""
-    from onnxpad.report.text import marked, plain
+    from onnxpad.report.layout import marked, plain
 
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return marked if wanted and sys.stdout and sys.stdout.isatty() else plain
@@ -229,6 +228,7 @@ def deliver(
     """
     if asked.html is not None:
         write_page(asked.html, report.to_html())
+        report = replace(report, html=str(asked.html))
     if asked.form == "json":
         from onnxpad.report.json import json_of
 

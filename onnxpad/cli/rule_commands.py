@@ -1,5 +1,7 @@
 """`onnxpad rule`, `targets`, `doctor` and `docs`."""
 
+from textwrap import fill
+
 from onnxpad.cli.options import Asked, takes
 from onnxpad.cli.output import deliver, document_text, write
 from onnxpad.errors import UsageError, meant
@@ -12,7 +14,6 @@ def rule(asked: Asked) -> int:
     Without any, all codes are listed. What is no code is looked up in the glossary of the manual,
     which onnxpad docs glossary shows.
     """
-    from onnxpad.report.documents import rule_documents as made
     from onnxpad.report.json import RulePages
     from onnxpad.report.manual import entry_of, glossary, slug
     from onnxpad.rewrite.registry import catalogue
@@ -30,10 +31,11 @@ def rule(asked: Asked) -> int:
     chosen = [page for code, page in pages.items() if code in codes]
 
     def text() -> str:
-        told = made.rule_document if asked.codes else made.rules_document
-        documents = [told(chosen)] * bool(chosen)
-        documents += [made.words_document([*words.items()])] * bool(words)
-        return "\n".join(map(document_text, documents))
+        if not asked.codes:
+            return "".join(f"{e.code}  {e.severity:7}  {e.title}\n" for e in chosen)
+        told = [f"{each.code}  {each.severity}  {each.text}\n" for each in chosen]
+        told += [fill(f"{word}: {text}", 80) + "\n" for word, text in words.items()]
+        return "\n".join(told)
 
     return deliver(asked, RulePages(chosen, words), text=text, code=0)
 
@@ -67,7 +69,7 @@ def doctor(asked: Asked) -> int:
     Exit codes: 0 onnxpad works, at least on the CPU; 1 it does not, and each cause has a cure.
     """
     from onnxpad.doctor.examine import examine
-    from onnxpad.report.documents.rule_documents import doctor_document
+    from onnxpad.report.documents.doctor_document import doctor_document
 
     found = examine()
     code = int(not found.ok)
@@ -80,17 +82,13 @@ def docs(asked: Asked) -> int:
 
     Exit codes: 0 shown, 2 no page of that name.
     """
-    from onnxpad.report.manual import index, page_names, page_text, without_links
+    from onnxpad.report.manual import INDEX, page_names, page_text, without_links
 
     if asked.schema:
         from onnxpad.report.json_schema import schema_json
 
         write(schema_json())
-    elif asked.page is None:
-        from onnxpad.report.documents.rule_documents import index_document
-
-        write(document_text(index_document(index())))
-    elif (name := asked.page.lower().removesuffix(".md")) in page_names():
+    elif (name := (asked.page or INDEX).lower().removesuffix(".md")) in page_names():
         write(without_links(page_text(name)))
     else:
         told = f"{asked.page!r} is no page of the manual, which onnxpad docs lists"

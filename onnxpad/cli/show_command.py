@@ -21,4 +21,4 @@ def show(asked: Asked) -> int:
         from onnxpad.api import show as api
 
     result = called(asked, api.show, asked.model, asked.nodes or (), **options)
-    return deliver(asked, replace(result, config=config, html=str(asked.html or "")))
+    return deliver(asked, replace(result, config=config))

@@ -1,7 +1,5 @@
 """`onnxpad validate`."""
 
-from msgspec.structs import replace
-
 from onnxpad.cli.options import MANY, Asked, options_given, takes
 from onnxpad.cli.output import called, deliver, is_many, require_page
 
@@ -42,5 +40,4 @@ def validate(asked: Asked) -> int:
         **options,
     )
     what = "validation failed: " if result.outcome == "failed" else ""
-    report = replace(result, html=str(asked.html or ""))
-    return deliver(asked, report, error="" if result.ok else f"{what}{result.failure}")
+    return deliver(asked, result, error="" if result.ok else f"{what}{result.failure}")

@@ -8,29 +8,25 @@ from collections.abc import Iterable, Iterator
 
 from onnxpad import __version__
 from onnxpad.page.axis_pictures import axis_pictures
-from onnxpad.page.markup import NOTHING, Html, el, esc, join, names, table
+from onnxpad.page.markup import Html, el, esc, join, names, table
 from onnxpad.page.style import STYLE
 from onnxpad.report.documents import Block, Cell, Document, Group, Picture, Table
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE
 
 
 def page_of(document: Document) -> str:
-    """A page that loads nothing; sections without a title stand before its contents."""
+    """A page that loads nothing; sections without a title stand in its header."""
     head = [_blocks(group.blocks, 2) for group in document.groups if not group.title]
-    parts = [(f"part-{at}", each) for at, each in enumerate(document.groups) if each.title]
-    links = [el("li", el("a", _text(each.title), href=f"#{anchor}")) for anchor, each in parts]
-    sections = []
-    for anchor, each in parts:
-        content = el("h2", _text(each.title), id=anchor), _blocks(each.blocks, 3)
-        sections.append(el("section", *content, aria_labelledby=anchor))
-    nav = el("nav", el("ul", *links), aria_label="Contents") if len(parts) > 1 else NOTHING
+    sections = [
+        el("section", el("h2", _text(each.title)), _blocks(each.blocks, 3))
+        for each in document.groups
+        if each.title
+    ]
     kicker = el("p", esc(f"onnxpad {document.command}"), class_="kicker")
-    header = el("header", kicker, el("h1", esc(document.title)), *head, nav)
+    header = el("header", kicker, el("h1", esc(document.title)), *head)
     foot = f"Made by onnxpad {__version__}. In pictures, dashed cells are padding, a bar is a "
     foot += "window, its dots what it reads. This page loads nothing and runs no script."
-    main = el("main", join(sections), id="report", tabindex=-1)
-    page = el("div", header, main, el("footer", el("p", esc(foot))), class_="page")
-    skip = el("a", esc("Skip to the report"), class_="skip", href="#report")
+    page = el("div", header, el("main", *sections), el("footer", esc(foot)), class_="page")
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     return f"""<!DOCTYPE html>
@@ -46,7 +42,7 @@ def page_of(document: Document) -> str:
 <title>{esc(f"{document.title} - onnxpad {document.command}")}</title>
 <style>{STYLE}</style>
 </head>
-{el("body", skip, page)}
+{el("body", page)}
 </html>
 """
 

@@ -11,8 +11,6 @@ from onnxpad.report.text import counted, shown
 Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
-NOTHING = Html("")
-
 
 def esc(text: object) -> Html:
     """A text as markup: names in models may hold any character, and may be a megabyte long.
@@ -54,15 +52,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
         el("tr", el("th", first, scope="row"), *(el("td", cell) for cell in rest))
         for first, *rest in rows
     )
-    top = el("thead", titles) if any(head) else NOTHING
-    content = el("table", top, el("tbody", join(body)))
+    content = el("table", *[el("thead", titles)] * any(head), el("tbody", join(body)))
     # Focusable, so that it scrolls by keyboard too.
     return el("div", content, class_="scroll", tabindex=0, role="region", aria_label="A table")
 
 
-def names(items: Sequence[str], *, most: int = 3) -> Html:
+def names(items: Sequence[str]) -> Html:
     """Names of operators: a few as they are, more in a list that opens."""
-    if len(items) <= most:
+    if len(items) <= 3:
         return join((el("code", esc(item)) for item in items), ", ")
     listed = (el("li", el("code", esc(item))) for item in items)
     summary = el("summary", esc(counted(len(items), "operator")))

@@ -46,7 +46,6 @@ class Delivery(Struct, frozen=True):
         older: Path of an older file in the place of a result that was not written; else empty.
         data: Paths of the external data written beside the file.
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
-        html: Path of the page written; empty if none was asked for.
     """
 
     in_memory: bool = False
@@ -55,10 +54,6 @@ class Delivery(Struct, frozen=True):
     older: str = ""
     data: tuple[str, ...] = ()
     diff: str | None = None
-    html: str = ""
-
-
-IN_MEMORY = Delivery(in_memory=True)
 
 
 class Configured(Struct, frozen=True):
@@ -86,6 +81,11 @@ class Report:
     __slots__ = ()
     command: ClassVar[str]
 
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with; 0 if it can only fail without a report."""
+        return 0
+
     def document(self, view: View = "brief") -> Document:
         """The report in blocks: what fits a screen, or all that there is."""
         name = f"{self.command}_document"
@@ -104,22 +104,34 @@ class Report:
         return self.text().rstrip("\n")
 
 
-class Noted(Struct, frozen=True, kw_only=True):
-    """What every report on one model may have beside its result.
+class Noted(Struct, Report, frozen=True, kw_only=True):
+    """What every report on models may have beside its result.
 
     Attributes:
         notes: The sizes that were taken from the model's metadata as they are, in one line; of
-            `repad` also the repairs without which the original does not run.
+            `repad` also the repairs without which the original does not run; of `validate` how the
+            models were compared.
         warnings: What could not be used or worked out, in one line each.
         config: The configuration that held; None for a call, or if there is none.
+        html: Path of the page written; empty if none was asked for.
+        delivery: What was done with the result.
     """
 
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     config: Configured | None = None
+    html: str = ""
+    delivery: Delivery = Delivery(in_memory=True)
+
+    @property
+    def is_quiet_success(self) -> bool:
+        """Whether nothing needs attention, so that `--quiet` leaves the report out."""
+        verdict: Validation | None = getattr(self, "validation", None)
+        warned = self.warnings or (verdict is not None and verdict.warnings)
+        return not (self.exit_code or warned or self.delivery.older)
 
 
-class FixReport(Noted, Report, frozen=True):
+class FixReport(Noted, frozen=True):
     """The result of `fix` for one model.
 
     Attributes:
@@ -130,7 +142,7 @@ class FixReport(Noted, Report, frozen=True):
         changes: Every rewrite made, in order.
         findings: Padding that stays as it is, each with its reason.
         undone: Rewrites that were undone because they could not be proved or their probe differed.
-        validation: The result of running both models; None without validation.
+        validation: The result of running both models; None without, and if nothing was changed.
         counts: The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after.
         seconds: Wall time.
         barred: Rewrites that were taken back because the whole model failed the validation with
@@ -140,7 +152,6 @@ class FixReport(Noted, Report, frozen=True):
             needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
             from then on.
         dims: The same by name of the dimension, as ranges.
-        delivery: What was done with the result.
     """
 
     command = "fix"
@@ -158,7 +169,6 @@ class FixReport(Noted, Report, frozen=True):
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
-    delivery: Delivery = Delivery()
 
     @property
     def outcome(self) -> Outcome:
@@ -187,20 +197,13 @@ class FixReport(Noted, Report, frozen=True):
             return int(self.outcome is Outcome.FIXABLE)
         if self.untaken:
             return 1
-        verdict = self.compared.outcome if self.compared else ""
+        verdict = self.validation.outcome if self.validation else ""
         return 5 if verdict == "nothing compared" and (self.changes or self.declared) else 0
 
     @property
     def is_quiet_success(self) -> bool:
-        """Whether nothing needs attention, so that `--quiet` leaves the report out."""
-        warnings = self.warnings or (self.compared is not None and self.compared.warnings)
-        attention = warnings or self.barred or self.delivery.older
-        return not (self.exit_code or attention)
-
-    @property
-    def compared(self) -> Validation | None:
-        """The verdict on a model that differs, or would have; None without validation."""
-        return self.validation if self.changed or self.barred else None
+        """As for every report; what was taken back needs attention, too."""
+        return super().is_quiet_success and not self.barred
 
     @property
     def next(self) -> NextOption | None:
@@ -216,13 +219,11 @@ class FileReport(Noted, frozen=True):
         findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
             order of the graph.
         error: Why the file could not be read, in one line; empty if it could.
-        is_missing: Whether that is because no model is there: an empty folder, or no such path.
     """
 
     path: str = "model"
     findings: tuple[Finding, ...] = ()
     error: str = ""
-    is_missing: bool = False
 
     @property
     def remarks(self) -> list[tuple[Severity, str]]:
@@ -243,7 +244,7 @@ class FileReport(Noted, frozen=True):
         return tuple(each for each in told if each.severity.rank >= least)
 
 
-class CheckReport(Struct, Report, frozen=True):
+class CheckReport(Noted, frozen=True):
     """The result of `check` for all files.
 
     Attributes:
@@ -251,7 +252,6 @@ class CheckReport(Struct, Report, frozen=True):
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
-        html: Path of the page written; empty if none was asked for.
         fix_command: What to type for the rewrites that `fix` would make; empty if there are none,
             and of a call from a program.
     """
@@ -261,7 +261,6 @@ class CheckReport(Struct, Report, frozen=True):
     fail_on: Severity
     files: tuple[FileReport, ...]
     convention: str = ""
-    html: str = ""
     fix_command: str = ""
 
     def text(self, screen: Screen | None = None, view: View = "brief") -> str:
@@ -345,7 +344,7 @@ class FolderReport(Struct, Report, frozen=True):
         return dict(sorted(counts.items()))
 
 
-class MatchReport(Struct, Report, frozen=True):
+class MatchReport(Noted, frozen=True):
     """The result of `match`.
 
     Attributes:
@@ -355,7 +354,6 @@ class MatchReport(Struct, Report, frozen=True):
         matching: The verdict with all that was found and tried.
         seconds: Wall time.
         partial: Whether a padding that explains a part was asked for.
-        delivery: What was done with the result.
     """
 
     command = "match"
@@ -365,20 +363,14 @@ class MatchReport(Struct, Report, frozen=True):
     matching: Matching
     seconds: float
     partial: bool = False
-    delivery: Delivery = Delivery()
 
     @property
     def exit_code(self) -> int:
         """0 if the model reproduces the reference, as it was or as changed, else 3."""
         return 0 if self.matching.outcome in {"matched", "matches already"} else 3
 
-    @property
-    def is_quiet_success(self) -> bool:
-        """As for `FixReport`."""
-        return not self.exit_code
 
-
-class RepadReport(Noted, Report, frozen=True):
+class RepadReport(Noted, frozen=True):
     """The result of `repad`.
 
     Attributes:
@@ -392,7 +384,6 @@ class RepadReport(Noted, Report, frozen=True):
         validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
-        delivery: What was done with the result.
     """
 
     command = "repad"
@@ -406,7 +397,6 @@ class RepadReport(Noted, Report, frozen=True):
     validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
-    delivery: Delivery = Delivery()
 
     @property
     def failure(self) -> str:
@@ -417,10 +407,7 @@ class RepadReport(Noted, Report, frozen=True):
             return f"with this padding the model does not run: {self.difference.fails}"
         if self.validation is None or self.validation.ok:
             return ""
-        compared = (each for run in self.validation.runs for each in run.comparisons)
-        wrong = next((each for each in compared if not each.ok), None)
-        why = f"output {wrong.output!r}: {wrong.detail}" if wrong else why_not(self.validation)
-        return f"the reference is not reproduced: {why}"
+        return f"the reference is not reproduced: {why_not(self.validation)}"
 
     @property
     def outcome(self) -> str:
@@ -434,14 +421,8 @@ class RepadReport(Noted, Report, frozen=True):
         """0, or 3 if it is invalid."""
         return 3 if self.failure else 0
 
-    @property
-    def is_quiet_success(self) -> bool:
-        """As for `FixReport`."""
-        warnings = self.warnings or (self.validation is not None and self.validation.warnings)
-        return not (self.exit_code or warnings or self.delivery.older)
 
-
-class ValidateReport(Struct, Report, frozen=True):
+class ValidateReport(Noted, frozen=True):
     """The result of `validate`.
 
     Attributes:
@@ -455,8 +436,6 @@ class ValidateReport(Struct, Report, frozen=True):
         seconds: Wall time.
         next: The command that looks for the padding with which the original reproduces the
             reference; empty if it does, or if it has no operator with a padding that could differ.
-        html: Path of the page written; empty if none was asked for.
-        config: The configuration that held; None for a call, or if there is none.
     """
 
     command = "validate"
@@ -469,8 +448,6 @@ class ValidateReport(Struct, Report, frozen=True):
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
-    html: str = ""
-    config: Configured | None = None
 
     @property
     def ok(self) -> bool:
@@ -488,13 +465,8 @@ class ValidateReport(Struct, Report, frozen=True):
         """0 if everything was compared and agrees, 3 if it failed, 5 if too little was compared."""
         return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
 
-    @property
-    def is_quiet_success(self) -> bool:
-        """As for `FixReport`."""
-        return not (self.exit_code or self.validation.warnings)
 
-
-class ShowReport(Noted, Report, frozen=True):
+class ShowReport(Noted, frozen=True):
     """The result of `show`: every padding of a model, or those that were asked for.
 
     Attributes:
@@ -507,7 +479,6 @@ class ShowReport(Noted, Report, frozen=True):
         is_checked: Whether `check` could read the model, so that findings say what `fix` does.
         model: Path of the model as given; empty if it was given in memory.
         targets: The targets asked for.
-        html: Path of the page written; empty if none was asked for.
     """
 
     command = "show"
@@ -519,4 +490,3 @@ class ShowReport(Noted, Report, frozen=True):
     is_checked: bool
     model: str
     targets: tuple[str, ...] = ()
-    html: str = ""

@@ -9,16 +9,16 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import function_label, named_bodies, qualified
-from onnxpad.report.text import Paint, counted, shown
+from onnxpad.report.text import shown
 
 MOST_ELEMENTS = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
@@ -26,24 +26,11 @@ MOST_ELEMENTS = 16
 Held = onnx.GraphProto | onnx.FunctionProto
 
 
-class _Line(NamedTuple):
-    """A line with the node's first output, and whether it computes amounts.
-
-    A node computes amounts if it depends on no data, only on sizes, constants and initializers.
-    """
-
-    text: str
-    output: str = ""
-    is_amount: bool = False
-
-
 def unified_diff(
     before: onnx.GraphProto,
     after: onnx.GraphProto,
     names: tuple[str, str],
     functions: Iterable[tuple[onnx.FunctionProto, onnx.FunctionProto]] = (),
-    *,
-    fold: bool = False,
 ) -> str:
     """A unified diff without context lines; empty if nothing differs.
 
@@ -55,8 +42,6 @@ def unified_diff(
         after: The graph as it is.
         names: Names of both for the heading.
         functions: The functions of the model, as they were and as they are.
-        fold: Whether nodes that went away and no data passed through, such as those that computed
-            the amounts of a `Pad`, are counted in place of a line each.
     """
     hunks: list[str] = []
     held: list[tuple[str, Held, Held]] = [("", before, after)]
@@ -65,27 +50,15 @@ def unified_diff(
         after_it = dict(_lines(place, now, {}))
         for where, lines in _lines(place, was, {}):
             if where in after_it:  # else its node has a line
-                hunks += _hunks(lines, after_it[where], shown(where), fold=fold)
+                found = difflib.unified_diff(lines, after_it[where], n=0, lineterm="")
+                told = f" {shown(where)}" * bool(where)
+                hunks += (line + told * (line[0] == "@") for line in islice(found, 2, None))
     heading = f"--- {shown(names[0])}", f"+++ {shown(names[1])}"
     return "\n".join((*heading, *hunks, "")) if hunks else ""
 
 
-def painted(diff: str, paint: Paint) -> str:
-    """A diff in the usual colours."""
-    roles = {"-": "error", "+": "good", "@": "info"}
-    return "".join(
-        f"{paint(line, roles[line[0]]) if line[0] in roles else line}\n"
-        for line in diff.splitlines()
-    )
-
-
 def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:
-    """A node in one line, such as `Conv_12: y = Conv <pads = [0, 0, 1, 1]> (x, w)`.
-
-    Args:
-        node: The node.
-        constants: Values to show for its inputs, by name.
-    """
+    """A node in one line, such as `y = Conv <pads = [0, 1]> (x, w)`, with constants by value."""
     known = constants or {}
     given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
     read = ", ".join(f"{name} = {known[name]}" if name in known else name for name in node.input)
@@ -95,19 +68,14 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
 
 
 def _input_text(value: onnx.ValueInfoProto) -> str:
-    """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
-    held = value.type.tensor_type
-    sizes = [
-        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
-        for dim in held.shape.dim
-    ]
-    shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
-    is_tensor = value.type.HasField("tensor_type")
-    kind = f"{_type(held.elem_type)}{shape}" if is_tensor else value.type.WhichOneof("value") or "?"
-    return shown(f"input {value.name}: {kind}")
+    """The declaration of an input, such as `input x[FLOAT, 1x3xheightx?]`."""
+    try:
+        return shown(f"input {onnx.helper.printable_value_info(value)[1:]}")
+    except ValueError:  # a type that this onnx does not know
+        return shown(f"input {value.name}[?]")
 
 
-def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[_Line]]]:
+def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
     """The lines of a graph and of the bodies in it, by where they are: inputs, then nodes.
 
     Args:
@@ -115,51 +83,29 @@ def _lines(place: str, graph: Held, outer: Mapping[str, str]) -> Iterator[tuple[
         graph: The graph.
         outer: The constants of the graph around it.
     """
-    lines, inside, constants = list[_Line](), list[tuple[str, Held]](), dict(outer)
-    amounts: set[str] = set()  # tensors that depend on no data; what comes from outside may be data
+    lines, inside, constants = list[str](), list[tuple[str, Held]](), dict(outer)
     if isinstance(graph, onnx.GraphProto):
         held = {item.name: item for item in graph.initializer}
         constants |= {name: text for name, item in held.items() if (text := _short(item))}
-        amounts = held.keys() - {each.name for each in graph.input}
-        lines += [_Line(_input_text(each)) for each in graph.input if each.name not in held]
+        lines += [_input_text(each) for each in graph.input if each.name not in held]
     for node in graph.node:
-        outputs = [*filter(None, node.output)]
-        output = next(iter(outputs), "")
+        output = next(filter(None, node.output), "")
         if node.op_type == "Constant" and len(node.attribute) == 1:
             (value,) = node.attribute
             is_integer = value.name in {"value_int", "value_ints"}
             if text := _attribute(value) if is_integer else _short(value.t):
                 constants[output] = text
-        parts = [*named_bodies(node.attribute)]
-        is_size = node.op_type in {"Shape", "Size"}
-        if is_size or (amounts.issuperset(filter(None, node.input)) and not parts):
-            amounts.update(outputs)
-        is_amount = node.op_type != "Pad" and amounts.issuperset(outputs)
-        lines.append(_Line(node_text(node, constants), output, is_amount))
+        lines.append(node_text(node, constants))
         above = f"{place} > " * bool(place)
-        label = node.name or f"<{output or node.op_type}>"
-        inside += [(f"{above}{node.op_type} {label!r} > {name}", body) for name, body in parts]
+        label = f"{above}{node.op_type} {node.name or f'<{output or node.op_type}>'!r}"
+        inside += [(f"{label} > {name}", body) for name, body in named_bodies(node.attribute)]
     yield place, lines
     for where, body in inside:
         yield from _lines(where, body, constants)
 
 
-def _hunks(
-    before: Sequence[_Line], after: Sequence[_Line], place: str, *, fold: bool
-) -> Iterator[str]:
-    """The hunks of a graph; if `fold`, neighbouring nodes that computed amounts are one line."""
-    left = {each.output for each in after}
-    gone = {f"-{e.text}" for e in before if fold and e.is_amount and e.output not in left}
-    was, now = ([each.text for each in lines] for lines in (before, after))
-    found = islice(difflib.unified_diff(was, now, n=0, lineterm=""), 2, None)
-    for is_gone, run in groupby(found, gone.__contains__):
-        lines = [f"{line} {place}".rstrip() if line[0] == "@" else line for line in run]
-        is_folded = is_gone and len(lines) > 1
-        yield from [f"-({counted(len(lines), 'node')} that nothing reads)"] * is_folded or lines
-
-
 def _attribute(item: onnx.AttributeProto) -> str:
-    """The value of an attribute; only the kind of long tensors and bodies."""
+    """The value of an attribute in ONNX's text format; only the kind of what is long."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
     try:
@@ -169,21 +115,15 @@ def _attribute(item: onnx.AttributeProto) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value in ONNX's text format, long lists cut; only the type of long tensors and all else."""
-    if isinstance(value, onnx.TensorProto):
-        return _short(value) or f"{_type(value.data_type)}{[*value.dims] if value.dims else ''}"
-    if isinstance(value, onnx.GraphProto):
-        return f"{{{len(value.node)} nodes}}"
-    if isinstance(value, bytes | str):
-        text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
-        return json.dumps(text, ensure_ascii=False)
-    if isinstance(value, Sequence | np.ndarray):
-        items = [_written(item) for item in value[:MOST_ELEMENTS]]
-        more = [f"... {len(value):,} in all"] if len(value) > MOST_ELEMENTS else []
-        return f"[{', '.join(items + more)}]"
-    if isinstance(value, float):
-        return str(np.float32(value))
-    return str(value) if isinstance(value, int | np.generic) else f"a {type(value).__name__}"
+    if isinstance(value, bytes):
+        return json.dumps(value.decode(errors="backslashreplace"), ensure_ascii=False)
+    if isinstance(value, list):
+        more = f", ... {len(value):,} in all" * (len(value) > MOST_ELEMENTS)
+        return f"[{', '.join(map(_written, value[:MOST_ELEMENTS]))}{more}]"
+    if isinstance(value, int | float):
+        return str(value if isinstance(value, int) else np.float32(value))
+    is_tensor = isinstance(value, onnx.TensorProto)
+    return (_short(value) if is_tensor else "") or f"a {type(value).__name__}"
 
 
 def _short(tensor: onnx.TensorProto) -> str:
@@ -195,10 +135,4 @@ def _short(tensor: onnx.TensorProto) -> str:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor
         return ""
-    is_told = array.size == 1 or array.dtype.kind in "biu"
-    return _written(array if array.ndim else array[()]) if is_told else ""
-
-
-def _type(number: int) -> str:
-    names = onnx.TensorProto.DataType
-    return names.Name(number).lower() if number in names.values() else str(number)
+    return _written(array.tolist()) if array.size == 1 or array.dtype.kind in "biu" else ""

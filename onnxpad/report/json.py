@@ -58,14 +58,8 @@ class Failed(Struct, frozen=True):
 
 
 COMMANDS = {
-    "FixReport": "fix",
-    "CheckReport": "check",
-    "ValidateReport": "validate",
-    "MatchReport": "match",
-    "RepadReport": "repad",
-    "ShowReport": "show",
-    "FolderReport": "folder",
-    "ExplainReport": "explain",
+    **{f"{command.title()}Report": command for command in ("fix", "check", "validate", "match")},
+    **{f"{command.title()}Report": command for command in ("repad", "show", "explain", "folder")},
     "RulePages": "rule",
     "Diagnosis": "doctor",
     "TargetList": "targets",
@@ -77,9 +71,9 @@ VIEWS: Mapping[str, str] = {
     "FixReport": "model=name *options outcome written=delivery.written? older=delivery.older? "
     "data=delivery.data check=delivery.check counts.before=counts.0 counts.after=counts.1 "
     "nodes_before=counts.0.nodes nodes_after=counts.1.nodes seconds declared ranges dims "
-    "diff=delivery.diff changes findings undone barred validation=compared notes warnings "
-    "html=delivery.html? next ~config",
-    "Options": "... ~target ~target_only - shapes dims trust_dim_names strict target target_only",
+    "diff=delivery.diff changes findings undone barred validation notes warnings "
+    "html? next ~config",
+    "Options": "... ~target? ~target_only - shapes dims trust_dim_names strict target target_only",
     "Change": "code node op_type before after certificate removed probe forms amounts repairs",
     "Certificate": "statement sizes assumptions facts within assumption_codes",
     "Finding": "... fixable asked? - brief",
@@ -151,8 +145,7 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
     own = explanation.about and explanation.about.own
     if not own:
         return None
-    same = explanation.same_as_model
-    return {**_way(explanation, own), "output": own.output, "same": same}
+    return {**_way(explanation, own), "output": own.output, "same": explanation.same_as_model}
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
@@ -240,7 +233,6 @@ COMPUTED: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
         list[str],
         lambda it: [each.code for each in it.assumptions if isinstance(each, Assumption)],
     ),
-    "Options.target": (None, lambda it: it.target if it.is_for_targets else None),
     "Options.target_only": (None, lambda it: it.target_only if it.is_for_targets else None),
     "NextOption.text": (str, lambda it: f"{it.option} would {it.gain}"),
     "CheckReport.files": (None, _files),
@@ -339,15 +331,10 @@ def _number(value: object) -> object:
 def _plain(value: Any) -> object:
     """A value converted to JSON's types; evidence may hold values of any type."""
     match value:
-        case None | bool():
+        case None | bool() | int() | str():
             return value
-        case str():
-            return str(value)
-        case int():
-            return int(value)
         case float():
-            is_told = math.isinf(value)
-            return None if math.isnan(value) else str(float(value)) if is_told else float(value)
+            return None if math.isnan(value) else str(value) if math.isinf(value) else float(value)
         case Mapping():
             return {str(key): _plain(item) for key, item in value.items()}
         case Struct():

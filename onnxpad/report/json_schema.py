@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from importlib import import_module
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -13,21 +14,17 @@ from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
 from onnxpad import __version__
-from onnxpad.doctor.diagnosis import Diagnosis
-from onnxpad.frameworks.conventions.explanation import ExplainReport, Survey
-from onnxpad.frameworks.conventions.reaching import Reach
-from onnxpad.frameworks.repadding.results import Difference, Matching
-from onnxpad.inventory import PaddingSite
-from onnxpad.report import FixReport
-from onnxpad.report.json import COMMANDS, SCHEMA, RulePages, keys_of
-from onnxpad.targets.target import Standing
-from onnxpad.validation.result import Validation
+from onnxpad.report.json import COMMANDS, SCHEMA, keys_of
 
-_KNOWN = (PaddingSite, Diagnosis, Survey, ExplainReport, Reach, Difference, Matching, Standing)
 _NAMES = {
     name: value
-    for record in (*_KNOWN, Validation, FixReport, RulePages)
-    for name, value in vars(sys.modules[record.__module__]).items()
+    for module in (
+        *("doctor.diagnosis", "frameworks.conventions.reaching"),
+        *("frameworks.conventions.explanation", "frameworks.repadding.results", "inventory"),
+        *("targets.target", "validation.result"),
+        *("report", "report.json"),
+    )
+    for name, value in vars(import_module(f"onnxpad.{module}")).items()
 }
 """What annotations name, also those of modules that do not import it."""
 _PARTS = {
@@ -60,16 +57,9 @@ def schema() -> dict[str, Any]:
 
 
 def _object(name: str, keys: Mapping[str, Any], module: str = __name__) -> type[Struct]:
-    """A record with keys of these types; those with a dot are in records of their own."""
-    fields: dict[str, Any] = {}
-    for key, kind in keys.items():
-        outer, _, inner = key.rpartition(".")
-        if outer:
-            fields.setdefault(outer, {})[inner] = kind
-        else:
-            fields[key] = kind
+    """A record with keys of these types."""
     told: list[tuple[Any, ...]] = []
-    for key, kind in fields.items():
+    for key, kind in keys.items():
         kind = _object(f"{name}.{key}", kind) if isinstance(kind, dict) else kind
         told.append((key, kind, *[UNSET] * (UnsetType in get_args(kind))))
     return defstruct(name, told, kw_only=True, module=module)
@@ -88,7 +78,9 @@ def _keys(record: Any) -> dict[str, Any]:
         if "#" in marks:
             kind = list[int | None] if origin is list else int | None
         kind = _of(kind) | None if "?" in marks else _of(kind)
-        found[name] = kind | UnsetType if "~" in marks else kind
+        outer, _, key = name.rpartition(".")
+        place = found.setdefault(outer, {}) if outer else found
+        place[key] = kind | UnsetType if "~" in marks else kind
     return found
 
 

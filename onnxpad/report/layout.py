@@ -10,11 +10,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
+from operator import gt
 from typing import Any
 
 from msgspec import Struct
 
-from onnxpad.errors import few
 from onnxpad.report.documents import Block, Cell, Document, Group, NodeNames, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
@@ -32,8 +32,6 @@ UNBREAKABLE = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _LEAST = 24
 """Columns that the last cell of a row has at least."""
-_NAMES = 3
-"""Names of nodes in a cell."""
 
 
 def plain(text: str, role: str) -> str:
@@ -56,18 +54,8 @@ def unmarked(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """The number of terminal cells of a text: two for wide characters, none for combining ones.
-
-    >>> cells("pads"), cells("畳み"), cells(marked("pads", "good"))
-    (4, 4, 4)
-    """
-    text = unmarked(text)
-    if text.isascii():
-        return len(text)
-    import unicodedata  # which takes longer to load than most reports to lay out
-
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+    """The number of characters of a text, which are taken to be equally wide."""
+    return len(unmarked(text))
 
 
 def here(paint: Paint) -> Screen:
@@ -143,33 +131,30 @@ class Screen(Struct, frozen=True):
         told: list[Sequence[Any]] = [*rows]
         if any(heads):
             told.insert(0, [each and marked(each, "faint") for each in heads])
-        lasts = [cell.above if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
+        lasts = [cell.lines if isinstance(cell, NodeNames) else [cell] for *_, cell in told]
         columns = [*zip(*(row[:-1] for row in told), strict=True)]
         widths = [max(map(cells, column)) for column in columns]
         least = [_longest_word(column) + 2 for column in columns]
-        needed = max([_LEAST, *(_longest_word(each) for each in lasts if len(heads) > 2)])
-        room = (self.width or sys.maxsize) - 2 * len(heads) - needed
+        room = (self.width or sys.maxsize) - 2 * len(heads) - _LEAST
         is_below = sum(map(min, widths, least)) > room
-        while sum(widths) > room and not is_below:
+        room += _LEAST * is_below
+        while sum(widths) > room and any(map(gt, widths, least)):
             broad = (at for at, width in enumerate(widths) if width > least[at])
             widths[max(broad, key=widths.__getitem__)] -= 1
         hang = "  " * (len(heads) > 2)
         drawn = [
-            [wrapped(text, self.width and width, "", hang) for text in column]
+            [wrapped(text, width, "", hang) for text in column]
             for column, width in zip(columns, widths, strict=True)
         ]
         widths = [max(cells(line) for lines in column for line in lines) for column in drawn]
-        final = max((cells(text) for texts in lasts for text in texts), default=0)
         indent = 6 if is_below else sum(widths) + 2 * len(heads)
         limit = self.width and self.width - indent
-        for place, (*_, last) in enumerate(told):
-            names = last.names if isinstance(last, NodeNames) else ()
-            lines = [*lasts[place], *([_first_of(names, limit)] if names else [])]
+        for place, lines in enumerate(lasts):
+            row = [column[place] for column in drawn]
             below = [part for each in lines for part in wrapped(each, limit, "", hang)]
-            row = [column[place] for column in drawn] + [below] * (not is_below)
-            for parts in zip_longest(*row, fillvalue=""):
-                padded = map(_padded, parts, [*widths, final])
-                yield "".join(f"  {each}" for each in padded).rstrip()
+            for parts in zip_longest(*row, *[below] * (not is_below), fillvalue=""):
+                room_of = zip(parts, [*widths, 0], strict=False)
+                yield "".join(f"  {e}{' ' * (n - cells(e))}" for e, n in room_of).rstrip()
             yield from (f"{' ' * indent}{each}" for each in below if is_below)
 
 
@@ -193,17 +178,5 @@ def _longest_word(texts: Iterable[str]) -> int:
     return max((cells(word) for text in texts for word in text.split(" ")), default=0)
 
 
-def _padded(text: str, width: int) -> str:
-    """A text with spaces to a width: in front of a number, else behind."""
-    space = " " * (width - cells(text))
-    return f"{space}{text}" if text.replace(",", "").isdecimal() else f"{text}{space}"
-
-
 UNBROKEN = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
-
-
-def _first_of(names: Sequence[str], room: int | None) -> str:
-    """As many of the first names as fit one line, at least one, and how many more there are."""
-    lines = [few(names, many) for many in range(min(_NAMES, len(names)), 0, -1)]
-    return next((each for each in lines if room is None or cells(each) <= room), lines[-1])

@@ -15,18 +15,9 @@ _DOCS = files("onnxpad") / "docs"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
 
 
-def index() -> dict[str, dict[str, str]]:
-    """The pages by the part that they are in: their names, each with what it is about."""
-    found: dict[str, dict[str, str]] = {}
-    for part in re.split(r"^## ", page_text(INDEX), flags=re.MULTILINE)[1:]:
-        title, _, lines = part.partition("\n")
-        found[title] = dict(re.findall(r"^- \[[\w-]+\]\(([\w-]+)\.md\): (.*)$", lines, re.M))
-    return found
-
-
 def page_names() -> list[str]:
     """The names of all pages, in the order of the index, which is a page too."""
-    return [INDEX, *(name for part in index().values() for name in part)]
+    return [INDEX, *re.findall(r"^- \[[\w-]+\]\(([\w-]+)\.md\): ", page_text(INDEX), re.M)]
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from textwrap import shorten
@@ -12,10 +11,7 @@ from onnxpad.errors import UsageError, and_list, few, shortened
 from onnxpad.errors import counted as counted
 from onnxpad.finding import Change, Finding
 from onnxpad.report import Configured, Delivery, FileReport, Noted
-from onnxpad.report.layout import UNBREAKABLE, unmarked
-from onnxpad.report.layout import Paint as Paint
-from onnxpad.report.layout import marked as marked
-from onnxpad.report.layout import plain as plain
+from onnxpad.report.layout import marked, unmarked
 
 NODES_A_REASON = 8
 
@@ -115,39 +111,12 @@ def labelled(item: Finding | Change) -> str:
     return f"{shown(item.node)} ({shown(item.op_type)})"
 
 
-def explained(items: Iterable[Finding | Change]) -> str:
-    """The command that explains the code of the first of some items; empty without any.
-
-    A report says it once, at its end.
-    """
-    first = next(iter(items), None)
-    return "" if first is None else f"onnxpad rule {first.code} explains a code"
-
-
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
     return f"<{type(result).__name__}: {shorten(shown(unmarked(text)), 150)}>"
 
 
 _T = TypeVar("_T")
-_VARIANTS = 4
-"""How many different amounts of a group are listed."""
-
-
-def change_groups(changes: Iterable[Change]) -> list[list[Change]]:
-    """The changes of one rule that write one form as one other, the greatest group first."""
-    groups = grouped(changes, lambda each: (each.code, each.op_type, each.forms, each.repairs))
-    return sorted(groups, key=len, reverse=True)
-
-
-def amounts_in_words(changes: Iterable[Change]) -> str:
-    """The most frequent amounts of some changes, and how many have each."""
-    counts = Counter(change.now.amounts or change.was.amounts for change in changes).most_common()
-    only = counts[0][0]
-    told = [f"{n:,}x {(each.by_axis or each.written) if each else 'none'}" for each, n in counts]
-    if len(counts) == 1:
-        told = ["   ".join(filter(None, (only.by_axis, only.written)))] if only else []
-    return few((each.replace(" ", UNBREAKABLE) for each in told), _VARIANTS, "; ")
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

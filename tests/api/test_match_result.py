@@ -8,7 +8,6 @@ import pytest
 
 from onnxpad.api.match import MatchResult
 from onnxpad.errors import ValidationError
-from onnxpad.report import IN_MEMORY
 from tests.support.rows import each_row
 
 
@@ -49,7 +48,7 @@ def test_a_result_by_its_outcome(outcome: str, partial: bool, ok: bool, changed:
     graph: Any = Graph()
     result = MatchResult(
         name="m", reference="r", inputs="", matching=found, seconds=1.0, partial=partial,
-        delivery=IN_MEMORY, _graph=graph, _same_kind=graph.to_proto,
+        _graph=graph, _same_kind=graph.to_proto,
     )  # fmt: skip
     assert (result.ok, result.is_changed) == (ok, changed)
     assert (result.changes, result.matching.distinguishable, result.matching.tried) == changes

@@ -551,7 +551,7 @@ def test_a_reference_of_another_framework_is_not_reproduced() -> None:
     path = MISCONVERTED / "strided_conv2d.onnx"
     result = repad(path, "pytorch", reference=path.with_suffix(".npz"))
     assert not result.changes
-    assert "'output'" in result.failure
+    assert ": output: " in result.failure
 
 
 def test_the_output_that_is_not_reproduced_is_named() -> None:
@@ -560,7 +560,7 @@ def test_the_output_that_is_not_reproduced_is_named() -> None:
     x = np.ones((1, 1, 8, 8), np.float32)
     z, y = run(before, {"x": x})
     result = repad(before, "tensorflow", reference={"x": x, "z": z, "y": y})
-    assert "'y'" in result.failure
+    assert ": y: " in result.failure
 
 
 def test_what_does_not_run_is_not_said_to_differ_from_the_reference() -> None:

@@ -128,5 +128,5 @@ def test_a_page_counts_the_operators_that_pad_as_the_text_does() -> None:
     nothing = f"int64[8] p = {{{', '.join('0' * 8)}}}"
     inputs = "float[1, 2, 8, 8] x"
     found = onnxpad.show(one(body + "y = Relu (c)", inputs=inputs, initializers=nothing))
-    assert "3 operators that can pad, of which 1 pads" in repr(found)
-    assert "of which 1 pads" in found.to_html()
+    assert "3 operators that can pad; padded: 1" in repr(found)
+    assert "padded: 1" in found.to_html()

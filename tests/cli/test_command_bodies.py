@@ -218,7 +218,8 @@ def test_validate(
     )
     if html is not None:
         assert html.read_text() == "PAGE\n"
-        assert {each.html for each in calls.reports} <= {str(html)}
+        if form is Format.JSON:  # a text has a line of its own
+            assert {each.html for each in calls.reports} <= {str(html)}
     if told.startswith("TEXT") and page:
         assert out.startswith(told)
         assert str(html) in out.removeprefix(told)

@@ -7,7 +7,7 @@ import pytest
 
 from onnxpad.finding import Assumption
 from onnxpad.reasons import Reason
-from onnxpad.report.manual import entry_of, glossary, index, page_names, page_text
+from onnxpad.report.manual import entry_of, glossary, page_names, page_text
 from tests.support import onnxpad_runs
 from tests.support.manual import pages
 from tests.support.rows import each_row
@@ -16,11 +16,8 @@ from tests.support.rows import each_row
 def test_the_list_names_every_page() -> None:
     result = onnxpad_runs("docs")
     assert result.exit_code == 0
-    told = " ".join(result.stdout.split())
-    for part, names in index().items():
-        assert re.search(rf"^{part}$", result.stdout, re.MULTILINE)
-        assert all(f"{name} {about}" in told for name, about in names.items())
-    assert {"index", *(name for part in index().values() for name in part)} == {*page_names()}
+    listed = re.findall(r"^- `onnxpad docs ([\w-]+)`: ", result.stdout, re.MULTILINE)
+    assert ["index", *listed] == page_names()
     assert {*page_names()} == pages().keys() - {"README"}
 
 
@@ -58,9 +55,11 @@ def test_a_word_has_its_entry(word: str) -> None:
 def test_rule_answers_words_too() -> None:
     result = onnxpad_runs("rule", "finite-data", "PAD204,guarded")
     assert result.exit_code == 0
-    assert re.findall(r"^(?=\w)(?!PAD)[a-z].*$", result.stdout, re.M) == ["finite data", "guarded"]
+    assert re.findall(r"^(finite data|guarded): ", result.stdout, re.M) == [
+        "finite data",
+        "guarded",
+    ]
     assert result.stdout.startswith("PAD204 ")
-    assert onnxpad_runs("rule", "finite data").stdout in result.stdout
 
 
 def test_words_as_json() -> None:

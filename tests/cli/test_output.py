@@ -13,7 +13,7 @@ import typer
 from onnxpad.cli.failures import explained, report_failure, wants_json
 from onnxpad.cli.output import painter, report_error, write
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.report.text import marked, plain
+from onnxpad.report.layout import marked, plain
 from tests.support.rows import each_row
 
 

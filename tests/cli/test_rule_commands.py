@@ -62,10 +62,7 @@ class TestRule:
         result = onnxpad_runs("rule", code.lower())
         assert result.exit_code == 0
         page = catalogue()[code]
-        words = page.text.replace("\n## ", "\n").split()
-        assert result.stdout.split() == [code, page.severity, *words]
-        headings = re.findall(r"^## (.*)$", page.text, re.MULTILINE)
-        assert re.findall(r"^[A-Z][a-z].*$", result.stdout, re.MULTILINE) == headings
+        assert result.stdout.split() == [code, page.severity, *page.text.split()]
 
     def test_several_codes_and_beginnings(self) -> None:
         several = onnxpad_runs("rule", "pad201", "PAD101,PAD102,PAD103").stdout
@@ -145,8 +142,8 @@ class TestDiff:
         assert result.exit_code == 1
         assert result.stdout.splitlines()[2:] == [
             "@@ -1 +1 @@",
-            "-input x: float[1, 2, height, 8]",
-            "+input x: float[1, 2, 9, 8]",
+            "-input x[FLOAT, 1x2xheightx8]",
+            "+input x[FLOAT, 1x2x9x8]",
         ]
 
     def test_json_has_it_where_it_was_asked_for(self, padded: Path) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from onnxpad.api.show import show
-from onnxpad.report.layout import Screen
-from onnxpad.report.text import marked
+from onnxpad.report.layout import Screen, marked
 from tests.support import ROOT, onnxpad_runs
 
 MODEL = ROOT / "models" / "zeropad_dynamo.onnx"

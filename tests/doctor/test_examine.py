@@ -15,10 +15,9 @@ import pytest
 from onnxpad.doctor.diagnosis import Diagnosis, Problem
 from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
-from onnxpad.report.documents.rule_documents import doctor_document
+from onnxpad.report.documents.doctor_document import doctor_document
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import UNBROKEN, Screen, text_of
-from onnxpad.report.text import marked
+from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from tests.support import ROOT

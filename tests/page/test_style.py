@@ -6,15 +6,16 @@ import pytest
 
 from onnxpad.page.style import STYLE
 
-LIGHT, DARK = (
-    dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
-    for block in re.findall(r":root \{(.*?)\}", STYLE, re.S)[:2]
-)
+FOUND = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", STYLE)
+LIGHT, DARK = ({name: colours[place] for name, *colours in FOUND} for place in (0, 1))
 
 PAIRS = [
-    *((text, ground) for text in ("ink", "faint", "accent") for ground in ("paper", "card")),
-    *((kind, f"{kind}-ground") for kind in ("good", "warn", "bad")),
-    *(("ink", ground) for ground in ("plain-ground", "good-ground", "bad-ground", "data", "pad")),
+    *(
+        (text, ground)
+        for text in ("ink", "faint", "accent", "good", "warn", "bad")
+        for ground in ("paper", "card")
+    ),
+    *(("ink", ground) for ground in ("data", "pad")),
 ]
 
 
@@ -37,7 +38,6 @@ def contrast(one: str, other: str) -> float:
 def test_text_stands_out(colours: dict[str, str]) -> None:
     found = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in PAIRS}
     assert {pair: value for pair, value in found.items() if value < 4.5} == {}
-    assert contrast(colours["window"], colours["paper"]) >= 3
 
 
 def test_nothing_is_loaded() -> None:

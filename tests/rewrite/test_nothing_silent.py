@@ -318,22 +318,6 @@ def test_bodies_of_custom_operators_are_told_of() -> None:
     assert finding.evidence["scope"] == "Run '<y>' > body"
 
 
-def test_many_are_one_line() -> None:
-    body = " ".join(
-        f"[p{i}] a{i} = Pad (x{i}, p) [r{i}] b{i} = Exp (a{i}) x{i + 1} = Conv (b{i}, v)"
-        for i in range(40)
-    )
-    model = one(
-        f"x0 = Neg (x) {body} y = Neg (x40)",
-        initializers=f"{PADS}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}",
-    )
-    result = onnxpad.check(model)
-    assert len(result.findings) == 40
-    text = findings_text([FileReport("m", result.findings)])
-    assert text.count("\n") == 1
-    assert "40 nodes (p0, p1" in text
-
-
 def test_a_name_is_no_reason_to_keep_silent() -> None:
     """Nodes may share a name: each is told of."""
     model = one(

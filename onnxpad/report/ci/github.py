@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.errors import and_list, counted
 from onnxpad.finding import Severity
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import relative, without_folders
+from onnxpad.report.ci import relative
 from onnxpad.report.documents.check_document import finding_text
 from onnxpad.report.text import labelled, shown
 
@@ -19,20 +19,16 @@ MOST = 10
 def check_github(report: CheckReport, *, quiet: bool = False) -> str:
     """Workflow commands, errors first, and one line with the number of those that do not fit.
 
-    The models take turns, so that each is seen.
-
     Args:
         report: The report.
         quiet: Whether only what fails the check is told.
     """
-    files = [[*_annotations(file, report, quiet=quiet)] for file in report.files]
+    told = [each for file in report.files for each in _annotations(file, report, quiet=quiet)]
     lines, left = list[str](), list[str]()
     for level, command in _COMMANDS.items():
-        by_file = ([text for severity, text in told if severity is level] for told in files)
-        found = [each for told in by_file for each in enumerate(told)]
-        in_turn = [text for _, text in sorted(found, key=lambda each: each[0])]
-        lines += (f"::{command} {text}" for text in in_turn[:MOST])
-        left += [counted(len(in_turn) - MOST, level)] * (len(in_turn) > MOST)
+        found = [text for severity, text in told if severity is level]
+        lines += (f"::{command} {text}" for text in found[:MOST])
+        left += [counted(len(found) - MOST, level)] * (len(found) > MOST)
     if left:
         lines.append(f"GitHub shows {MOST} of each level a step; not shown: {and_list(left)}")
     return "".join(f"{line}\n" for line in lines)
@@ -45,7 +41,7 @@ def _annotations(
     place = f"file={_property(shown(relative(file.path)))}"
     for level, text in file.remarks:
         if level is not Severity.INFO:
-            yield level, f"{place}::{_data(shown(without_folders(text, file.path)))}"
+            yield level, f"{place}::{_data(shown(text.replace(file.path, relative(file.path))))}"
     for each in file.failing(report.fail_on) if quiet else file.findings:
         title = _property(f"{each.code} {labelled(each)}")
         yield each.severity, f"{place},title={title}::{_data(finding_text(each))}"

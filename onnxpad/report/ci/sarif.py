@@ -14,10 +14,8 @@ from onnxpad import __version__
 from onnxpad.errors import place_in
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import relative, without_folders
+from onnxpad.report.ci import relative
 from onnxpad.report.documents.check_document import finding_text
-from onnxpad.report.documents.rule_documents import rule_document
-from onnxpad.report.layout import UNBROKEN, text_of
 from onnxpad.report.text import labelled, shown
 from onnxpad.rewrite.registry import catalogue
 
@@ -58,7 +56,7 @@ def _rule(code: str, page: Page | None) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": page.title[:_LONGEST]},
         "fullDescription": {"text": (" ".join(lines) or page.title)[:_LONGEST]},
-        "help": {"text": text_of(rule_document([page]), UNBROKEN), "markdown": page.text},
+        "help": {"text": re.sub("^#+ ", "", page.text, flags=re.M), "markdown": page.text},
         "defaultConfiguration": {"level": _LEVELS[page.severity]},
     }
 
@@ -82,7 +80,7 @@ def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
 
 def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
     for severity, text in file.remarks:
-        message = _message(shown(without_folders(text, file.path)))
+        message = _message(shown(text.replace(file.path, relative(file.path))))
         yield {"level": _LEVELS[severity], "message": message, "locations": [_location(file)]}
 
 

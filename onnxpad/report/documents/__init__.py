@@ -12,12 +12,14 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from onnxpad.errors import few
+
 View: TypeAlias = Literal["brief", "full"]
 """How much a builder tells: what fits a screen, or all of it, as on pages."""
 
 
 class NodeNames(Struct, frozen=True):
-    """Names of nodes: as many of the first ones as there is room for, and the number of others.
+    """Names of nodes, of which texts have the first ones and the number of others.
 
     Attributes:
         names: All of them.
@@ -26,6 +28,11 @@ class NodeNames(Struct, frozen=True):
 
     names: Sequence[str]
     above: Sequence[str] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """What a text has of them."""
+        return [*self.above, *filter(None, [few(self.names, 3)])]
 
 
 Cell = str | NodeNames

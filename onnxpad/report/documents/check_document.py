@@ -6,25 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from onnxpad.errors import few, without_names
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Document, Group, View
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
-    NODES_A_REASON,
     configurations,
     counted,
-    explained,
     for_targets,
-    grouped,
     labelled,
     remarks,
     shown,
 )
 
-LINES_A_GROUP = 20
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 
@@ -35,47 +30,37 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     for; else it is counted.
     """
     files, is_full = report.files, view == "full"
-    count = sum(not file.is_missing for file in files)
-    failing = [each for file in files for each in file.failing(report.fail_on)]
     found = [each for file in files for each in file.findings]
     shorter = files if is_full or report.options.select else [_brief(e, report) for e in files]
-    said = [f"{counted(count, 'file')}{for_targets(report.options.targets)}: {severities(report)}"]
+    said = [
+        f"{counted(len(files), 'file')}{for_targets(report.options.targets)}: {severities(report)}"
+    ]
     said += ["--verbose lists what stays"] * ([*shorter] != [*files])
-    said += [marked(explained(failing or found), "faint")] * bool(found)
     if fixable := sum(each.fixable for each in found):
         with_what = report.fix_command or "onnxpad.fix and the same options"
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
     errors = [Group(shown(e.path), [shown(e.error)]) for e in files if e.error and is_full]
     of_all = Group("", [*configurations(each.config for each in files), "; ".join(said)])
-    title = files[0].path if len(files) == 1 else f"{count:,} models"
+    title = files[0].path if len(files) == 1 else f"{len(files):,} models"
     return Document("check", title, [*findings_groups(shorter), *errors, of_all])
 
 
 def _brief(file: FileReport, report: CheckReport) -> FileReport:
     """A file without padding that merely stays, unless that fails."""
-    told = {*map(id, file.failing(report.fail_on))}
-    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in told)
+    failing = {*map(id, file.failing(report.fail_on))}
+    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in failing)
     return replace(file, findings=tuple(listed))
 
 
 def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
-    """The findings of each file, errors before warnings, and remarks at last.
-
-    Each has a line; those that stay for one reason share one.
-    """
+    """The findings of each file, errors before warnings, and remarks at last."""
     for file in files:
         found = sorted(file.findings, key=lambda each: -each.severity.rank)
-        lines = list[str]()
-        for group in grouped(found, lambda e: (e.severity, e.code, without_names(e.reason))):
-            first, rest = group[0], len(group) - LINES_A_GROUP
-            label = f"{marked(first.severity, first.severity)} {marked(first.code, 'strong')}"
-            told = [f"{labelled(each)}: {finding_text(each)}" for each in group[:LINES_A_GROUP]]
-            told += [f"and {rest:,} more like these; --format json lists all"] * (rest > 0)
-            if len(group) > 1 and first.reason and first.reason_code not in _ABOUT_CONVENTIONS:
-                alike = shown(without_names(first.reason))
-                names = few((shown(each.node) for each in group), NODES_A_REASON)
-                told = [f"{len(group):,} nodes ({names}); each stays: {alike}"]
-            lines += [f"{label} {each}" for each in told]
+        lines = [
+            f"{marked(each.severity, each.severity)} {marked(each.code, 'strong')} "
+            f"{labelled(each)}: {finding_text(each)}"
+            for each in found
+        ]
         if lines := [*lines, *remarks(file)]:
             yield Group(shown(file.path), lines)
 
@@ -87,12 +72,10 @@ def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str
 
 def severities(report: CheckReport) -> str:
     """The number of findings of each severity, such as `2 warnings, 1 info`."""
-    missing = sum(file.is_missing for file in report.files)
-    unreadable = sum(bool(file.error) for file in report.files) - missing
+    unreadable = sum(bool(file.error) for file in report.files)
     found = {each: report.count(each) for each in reversed(Severity)}
     told = [marked(counted(count, each), each) for each, count in found.items() if count]
     told += [marked(f"{unreadable:,} unreadable", "error")] * bool(unreadable)
-    told += [marked(f"{counted(missing, 'path')} without a model", "error")] * bool(missing)
     return ", ".join(told or [marked("nothing found", "good")])
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from onnxpad.errors import RUNTIME, and_list, without_names
+from onnxpad.errors import RUNTIME, and_list, few, without_names
 from onnxpad.finding import Change, Finding
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report import text as pieces
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
-_DRAWN = 250
-"""Kinds of changes that have pictures on one page; further ones are told in words."""
 _UNCOMPARED = {"nothing compared": "not validated", "repaired": "a repair"}
 
 
@@ -44,21 +42,21 @@ def fix_document(report: FixReport, view: View = "brief") -> Document:
     undone = {(each.code, each.node, each.reason) for each in report.undone}
     kept = [e for e in report.findings if (e.code, e.node, e.reason) not in undone]
     validation: list[Group] = []
-    if report.compared and (is_full or report.outcome is Outcome.INVALID):
+    if report.validation and (is_full or report.outcome is Outcome.INVALID):
         from onnxpad.report.documents.validate_document import validation_groups
 
-        validation = validation_groups(report.compared, view)
+        validation = validation_groups(report.validation, view)
     notes = [*pieces.declared(report.declared), *pieces.remarks(report)]
-    code = pieces.explained(kept or (report.changes if is_full else ()))
-    reasons = _reasons if is_full else _short_reasons
+    taken_back = (*report.undone, *report.barred * is_full)
+    stays = [*_reasons(kept, is_full=is_full)]
     groups = [
         Group("", [*_headline(report), *notes]),
         Group("", [*_trust(report), *_assumptions(report.changes)]),
-        Group("Changes", [*_proofs(report.changes)]) if is_full else Group("", _changes(report)),
-        Group("UNDONE, as it was before", [*reasons((*report.undone, *report.barred * is_full))]),
-        Group(f"Stays as it is: {len({each.node for each in kept}):,}", [*reasons(kept)]),
+        Group("Changes" * is_full, [*_changes(report.changes, is_full=is_full)]),
+        Group("UNDONE, as it was before", [*_reasons(taken_back, is_full=is_full)]),
+        Group(f"Stays as it is: {len({each.node for each in kept}):,}", stays),
         *validation,
-        Group("", [*_ending(report, code, view)]),
+        Group("", [*_ending(report, view)]),
     ]
     return Document("fix", report.name, [each for each in groups if each.blocks])
 
@@ -68,7 +66,7 @@ def headline(report: FixReport) -> str:
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
     style += pieces.for_targets(report.options.targets)
     if report.changes:
-        found, why = report.compared, ""
+        found, why = report.validation, ""
         if found is not None and found.outcome in _UNCOMPARED:
             why = f"; {_UNCOMPARED[found.outcome]}: {shown(found.reason)}"
         would = " would be made" * report.delivery.check
@@ -77,7 +75,6 @@ def headline(report: FixReport) -> str:
         said = f"no padding to change{style}, but sizes to declare"
     else:
         said = f"{'no change was kept' if report.undone else 'nothing to change'}{style}"
-        said += "; see Next" if report.next else ""
     untaken = len({each.node for each in report.untaken})
     left = f"{counted(untaken, 'padding')} left that a target computes wrongly or rejects; "
     return f"{left * bool(untaken)}{said}"
@@ -86,50 +83,61 @@ def headline(report: FixReport) -> str:
 def _headline(report: FixReport) -> Iterator[str]:
     yield f"{marked(shown(report.name), 'strong')}: {headline(report)}"
     told = []
-    for name in ("pads", "auto_pads", "ceil_modes", "nodes"):
+    titles = {"pads": "Pad", "auto_pads": "auto_pad", "ceil_modes": "ceil_mode", "nodes": "nodes"}
+    for name, title in titles.items():
         was, now = (getattr(each, name) for each in report.counts)
-        if name == "nodes" or was != now or (was and name != "ceil_modes"):
-            title = {"pads": "Pad", "nodes": "nodes"}.get(name, name.removesuffix("s"))
+        if was or now:
             told.append(f"{title} {was:,} -> {now:,}" if was != now else f"{title} {now:,}")
     yield f"  {marked(', '.join(told), 'strong')}"
     if any(made.certificate.within for made in report.changes):
         yield f"Holds for {shown(report.ranges)} only, as the result's metadata records"
 
 
-def _changes(report: FixReport) -> list[Block]:
-    """The forms of padding that became others, with how much and where, in a table."""
-    groups = pieces.change_groups(report.changes)
+def _changes(changes: Sequence[Change], *, is_full: bool) -> Iterator[Block]:
+    """Changes that look alike, with where they are; in full with the proof of each."""
+
+    def variety(change: Change) -> tuple[object, ...]:
+        proof = change.certificate
+        proved = without_names(proof.statement), proof.assumptions
+        return change.code, *change.told, *proved * is_full
+
+    groups = sorted(grouped(changes, variety), key=len, reverse=True)
     rows: list[Sequence[Cell]] = []
-    for group in groups[:GROUPS]:
-        (was, now), first = group[0].forms, group[0]
-        if first.told[0] != first.before:  # both read alike
-            was = first.told[0]
-        amounts = [*filter(None, [pieces.amounts_in_words(group)])]
-        names = NodeNames([shown(each.node) for each in group], amounts)
-        was = shown(was) + " (does not run)" * first.repairs
-        rows.append([f"{len(group):,}", was, shown(now or "removed"), names])
-    heads = ["", "was", "is now", "begin+end by axis, where"]
-    return [Table(heads, rows), *more(groups, GROUPS, "--verbose")] if rows else []
+    for group in groups:
+        first, proof = group[0], group[0].certificate
+        was, now = shown(first.told[0]) + " (does not run)" * first.repairs, shown(first.told[1])
+        names = NodeNames([shown(each.node) for each in group])
+        rows.append([f"{len(group):,}", was, now or "removed", names])
+        if is_full:
+            said = proof.statement if len(group) == 1 else without_names(proof.statement)
+            inside: list[Block] = [Picture(first), f"{marked('proved', 'good')} {shown(said)}"]
+            inside += [f"{marked('assumes', 'warning')} {shown(e)}" for e in proof.assumptions]
+            proofs = [(e.certificate.sizes, e.probe and f"; probe: {e.probe}") for e in group]
+            rest = (f"exact for {shown(sizes)}{shown(probe)}" for sizes, probe in proofs)
+            inside.append(Pairs([*zip(map(labelled, group), rest, strict=True)]))
+            title = f"{len(group):,} x {was} becomes {now or 'nothing'} {first.code}"
+            yield Group(title, inside)
+    if rows and not is_full:
+        yield Table(["", "was", "is now", "where"], rows[:GROUPS])
+        yield from more(rows, GROUPS, "--verbose")
 
 
-def _short_reasons(findings: Sequence[Finding]) -> Iterator[Block]:
+def _reasons(findings: Sequence[Finding], *, is_full: bool) -> Iterator[Block]:
     """Findings by reason, a row each, with the code that `onnxpad rule` explains."""
-    groups = grouped(findings, lambda each: (each.code, short_reason(each)))
+
+    def reason(finding: Finding) -> str:
+        return (is_full and finding.reason) or short_reason(finding)
+
+    groups = grouped(findings, lambda each: (each.code, reason(each)))
+    most = len(groups) if is_full else GROUPS
     rows: list[Sequence[Cell]] = []
-    for group in groups[:GROUPS]:
+    for group in groups[:most]:
         names = list(dict.fromkeys(shown(each.node) for each in group))
-        where = NodeNames(names, [shown(short_reason(group[0]))])
+        where = NodeNames(names, [shown(reason(group[0]))])
         rows.append([f"{len(names):,}", group[0].code, where])
     if rows:
         yield Table([""] * 3, rows)
-        yield from more(groups, GROUPS, "--verbose")
-
-
-def _reasons(findings: Sequence[Finding]) -> Iterator[Block]:
-    """Each finding below its reason."""
-    for group in grouped(findings, lambda each: (each.code, each.reason)):
-        yield f"{group[0].code} {shown(group[0].reason or group[0].message)}"
-        yield Pairs([(labelled(each), shown(each.message)) for each in group])
+        yield from more(groups, most, "--verbose")
 
 
 def short_reason(finding: Finding) -> str:
@@ -150,12 +158,11 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
 def _trust(report: FixReport) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs; also those that failed."""
     if repaired := sum(change.repairs for change in report.changes):
-        makes = "1 change makes" if repaired == 1 else f"{repaired:,} changes make"
-        said = f"{RUNTIME} does not run the model as it was; {makes} it run"
-        yield f"{marked('Repaired', 'good')}: {said}"
+        said = f"{RUNTIME} does not run the model as it was"
+        yield f"{marked('Repaired', 'good')}: {said}; {counted(repaired, 'change')} for that"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
-    if (found := report.compared) is None:
+    if (found := report.validation) is None:
         if report.changes and not report.validate:
             yield marked("Not validated (--no-validate)", "warning")
         return
@@ -165,24 +172,15 @@ def _trust(report: FixReport) -> Iterator[str]:
         yield f"{marked('Validation FAILED', 'error')}: {failure(found)}"
     elif found.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(found)}"
-    # What the headline says already is not said again.
-    told = f"not compared: {found.reason}" if report.changes else ""
-    warned = [each for each in found.warnings if each != told]
-    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
+    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in found.warnings)
 
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
     many = len({change.node for change in report.changes})
     reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
-    proofs = [change.certificate for change in report.changes]
-    limits = and_list(dict.fromkeys(shown(each.limited_to) for each in proofs if each.limited_to))
-    where = [f"at {limits} only"] * bool(limits)
-    if rest := [each for each in proofs if not each.limited_to]:
-        is_open = " and every size of what stays open" * any(each.is_open for each in rest)
-        sizes = f"at the input sizes declared or given{is_open}"
-        where.insert(0, "at every input size" if all(e.is_universal for e in rest) else sizes)
-    return f"{reads} the same values as before, {', others '.join(where)}"
+    sizes = dict.fromkeys(shown(change.certificate.sizes) for change in report.changes)
+    return f"{reads} the same values as before, for {few(sizes, 3, '; ')}"
 
 
 def _compared(found: Validation) -> str:
@@ -190,49 +188,21 @@ def _compared(found: Validation) -> str:
     ours = [run for run in found.runs if run.subject == "rewritten" and run.tells and not run.flat]
     runs = [run for run in ours if all(each.ok for each in run.comparisons)]
     where = and_list(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
-    said = []
-    for group in grouped(runs, lambda run: run.optimisation):
-        apart = [each.max_rel for run in group for each in run.comparisons if not each.equal]
-        worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
-        how = "within rounding" if worst != worst else f"to {worst:.0e}"
-        is_off = "off" if group[0].optimisation == "off" else "on"
-        said.append(f"{how if apart else 'bit for bit'} with its optimiser {is_off}")
-    many = counted(len(runs), "comparison")
-    return f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}"
+    apart = [e.max_rel for run in runs for e in run.comparisons if not e.equal]
+    alike = sum(each.equal for run in runs for each in run.comparisons)
+    worst = max(apart, key=lambda share: (share != share, share), default=0)  # NaN is most
+    how = "within rounding" if worst != worst else f"to {worst:.0e}"
+    said = f"{alike:,} bit for bit, the others {how}" if apart else "all bit for bit"
+    many = counted(alike + len(apart), "comparison")
+    return f"outputs are equal in {RUNTIME} ({shown(where)}): {many}, {said}"
 
 
-def _ending(report: FixReport, code: str, view: View) -> Iterator[str]:
-    in_memory, invalid = report.delivery.in_memory, report.outcome is Outcome.INVALID
+def _ending(report: FixReport, view: View) -> Iterator[str]:
     if found := report.next:
         yield marked(f"Next: {shown(found.option)} would {found.gain}", "strong")
-    changed = report.changed
-    yield pieces.delivered(report.delivery, report.seconds, changed=changed, invalid=invalid)
-    where = "result.changes and result.findings have" if in_memory else "--verbose has"
-    is_brief = view == "brief" and (report.changes or report.findings or report.undone)
-    if said := [f"{where} each proof and reason"] * bool(is_brief) + [code] * bool(code):
-        yield marked("; ".join(said), "faint")
-
-
-def _proofs(changes: Sequence[Change]) -> Iterator[Block]:
-    """All changes with their proofs, those that look and are proved alike together."""
-
-    def variety(change: Change) -> tuple[object, ...]:
-        made = change.certificate
-        proved = without_names(made.statement), made.assumptions, made.limited_to
-        return change.code, change.before, change.after, *proved
-
-    for place, group in enumerate(sorted(grouped(changes, variety), key=len, reverse=True)):
-        first, proof = group[0], group[0].certificate
-        said = proof.statement if len(group) == 1 else without_names(proof.statement)
-        said = f"{said}{proof.limited_to and f', for {proof.limited_to}'}"
-        inside: list[Block] = [f"{marked('proved', 'good')} {shown(said)}"]
-        inside += [f"{marked('assumes', 'warning')} {shown(each)}" for each in proof.assumptions]
-        inside += [Picture(first)] * (place < _DRAWN)
-        rows = []
-        for each in group:
-            probe = f"; probe: {shown(each.probe)}" * bool(each.probe)
-            rows.append((labelled(each), f"exact for {shown(each.certificate.sizes)}{probe}"))
-        was, now = map(shown, first.told)
-        repair = f"{marked('repair', 'warning')} " * first.repairs
-        title = f"{len(group):,} x {was} becomes {now or 'nothing'} {repair}{first.code}"
-        yield Group(title, [*inside, Pairs(rows)])
+    invalid = report.outcome is Outcome.INVALID
+    yield pieces.delivered(report.delivery, report.seconds, changed=report.changed, invalid=invalid)
+    if view == "brief" and (report.changes or report.findings or report.undone):
+        in_memory = report.delivery.in_memory
+        where = "result.changes and result.findings have" if in_memory else "--verbose has"
+        yield marked(f"{where} each proof and reason; onnxpad rule CODE explains a code", "faint")

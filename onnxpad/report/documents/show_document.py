@@ -12,7 +12,6 @@ from onnxpad.inventory import FIX, PaddingSite, PathNode
 from onnxpad.report import ShowReport
 from onnxpad.report import text as pieces
 from onnxpad.report.documents import (
-    Block,
     Cell,
     Document,
     Group,
@@ -30,18 +29,14 @@ _MOST_ADVICE = 2
 
 def show_document(result: ShowReport, view: View = "brief") -> Document:
     """All padding of a model as a table, or what was asked for in full; on a page in full."""
-    sections: list[Group] = []
-    if result.asked:
-        sections = [Group("", _site(each, result)) for each in result.sites]
-    elif result.sites:
+    told, sections = result.sites, list[Group]()
+    if not result.asked and result.sites:
         sections = [Group("", [_table(result.sites)]), Group("", [*_ending(result)])]
-        if view == "full":
-            sections += [_form(group, result) for _, group in _forms(result.sites)]
-    code = pieces.explained(found for site in result.sites for found in site.findings)
-    ends = [marked(code, "faint")] * bool(code and (result.asked or view == "full"))
-    head = [headline(result), *pieces.remarks(result)]
-    groups = [Group("", head), *sections, Group("", ends)]
-    return Document("show", result.model or "model", [each for each in groups if each.blocks])
+        told = tuple(group[0] for group in _forms(result.sites) if view == "full")
+    sections += [_site(each, result) for each in told]
+    head = Group("", [headline(result), *pieces.remarks(result)])
+    groups = [each for each in (head, *sections) if each.blocks]
+    return Document("show", result.model or "model", groups)
 
 
 def headline(result: ShowReport) -> str:
@@ -52,34 +47,33 @@ def headline(result: ShowReport) -> str:
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
     padded = sum(bool(site.written) and site.amounts != "none" for site in result.sites)
-    told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
-    return told + "s" * (padded == 1)
+    return f"{model}: {counted(result.total, 'operator')} that can pad; padded: {padded:,}"
 
 
-def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:
-    """The forms of padding by operator, the most frequent first, each with its sites.
+def _forms(sites: Sequence[PaddingSite]) -> list[list[PaddingSite]]:
+    """The sites that pad alike, with the same fate, by operator; those that pad nothing last."""
 
-    The operator is told with the first of its forms.
-    """
-    for of_kind in grouped(sites, lambda site: (site.kind == "pad", site.op_type)):
-        forms = grouped(
-            of_kind, lambda site: (site.written, site.amounts, site.convention, _fate(site))
-        )
-        forms.sort(key=lambda group: (not group[0].written, -len(group)))
-        for place, group in enumerate(forms):
-            name = f"{group[0].op_type}{' alone' * (group[0].kind == 'pad')}"
-            yield name * (place == 0), group
+    def form(site: PaddingSite) -> tuple[str, ...]:
+        return _operator(site), site.written, site.amounts, site.convention, _fate(site)
+
+    found = grouped(sites, form)
+    return sorted(found, key=lambda each: (_operator(each[0]), not each[0].written, -len(each)))
+
+
+def _operator(site: PaddingSite) -> str:
+    return f"{shown(site.op_type)}{' alone' * (site.kind == 'pad')}"
 
 
 def _table(sites: Sequence[PaddingSite]) -> Table:
     """Two lines for each form of padding: how much and how many, and which operators."""
     rows: list[Sequence[Cell]] = []
-    for name, group in _forms(sites):
+    for group in _forms(sites):
         site = group[0]
         fits = (shown(site.convention) or "-") * bool(site.written)
         said = [*filter(None, ["; ".join(filter(None, [fits, _fate(site)]))])]
         names = NodeNames([shown(each.node) for each in group] * bool(said), said)
-        rows.append([shown(name), _amounts(site), shown(site.written), f"x {len(group):,}", names])
+        told = _operator(site), _amounts(site), shown(site.written), f"x {len(group):,}", names
+        rows.append(told)
     return Table(["operator", "padding", "written as", "", "fits, where"], rows)
 
 
@@ -103,12 +97,9 @@ def _ending(result: ShowReport) -> Iterator[str]:
         yield f"conventions: {'; '.join(map(shown, result.conventions))}"
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    done = [f"rewrites {fixable:,} of these"] * bool(fixable)
-    done += [f"leaves {stay:,}, wholly or in part"] * bool(stay)
-    if done:
-        yield f"onnxpad fix {and_list(done)}; --node NAME says why"
-    elif result.is_checked and any(site.written for site in sites):
-        yield "onnxpad fix has nothing to rewrite"
+    if result.is_checked:
+        told = f"rewrites {fixable:,} of these; {stay:,} stay, wholly or in part"
+        yield f"onnxpad fix {told}; --node NAME says why"
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         command = command_text(advice, result.model, result.targets)
@@ -126,15 +117,7 @@ def command_text(advice: str, model: str, targets: Sequence[str] = ()) -> str:
     return shown(advice.replace("MODEL", words) if advice.startswith(FIX) else advice)
 
 
-def _form(group: Sequence[PaddingSite], result: ShowReport) -> Group:
-    """Operators of one form: the first one in full, with a picture, and the names of all."""
-    first = group[0]
-    names = Pairs([("all of them", NodeNames([shown(site.node) for site in group]))])
-    title = f"{len(group):,} x {shown(first.op_type)}: {_amounts(first)}"
-    return Group(title, [*_site(first, result), *[names] * (len(group) > 1)])
-
-
-def _site(site: PaddingSite, result: ShowReport) -> list[Block]:
+def _site(site: PaddingSite, result: ShowReport) -> Group:
     """The operator with its name, the facts about it with their labels, and what to do about it."""
     of = f" of {shown(site.domain)}" if site.domain else ""
     name = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
@@ -144,7 +127,7 @@ def _site(site: PaddingSite, result: ShowReport) -> list[Block]:
         text = text.replace(" ", UNBREAKABLE) if advice.startswith(FIX) else text
         rows.append(("what to do" * (place == 0), text))
     facts = Pairs([(marked(label, "faint"), text) for label, text in rows if text])
-    return [marked(name.replace(" ", UNBREAKABLE), "strong"), facts, Picture(site)]
+    return Group(name.replace(" ", UNBREAKABLE), [facts, Picture(site)])
 
 
 def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
@@ -157,14 +140,11 @@ def _labelled(site: PaddingSite) -> Iterator[tuple[str, str]]:
     yield "cropped" if site.kind == "transposed" else "padding", f"{site.amounts}{pads}"
     for group in grouped([axis for axis in site.axes if axis.formula], lambda axis: axis.formula):
         yield "", f"on {and_list(axis.name for axis in group)} {shown(group[0].formula)}"
-    if site.kind in {"other", "malformed"}:
-        yield "written as", shown(site.written or "none")
+    yield "written as", shown(site.written) or "none"
     yield "writes", _value(site) * alone
     yield "read by", (", ".join(map(shown, site.readers)) or "nothing") * alone
-    auto_pad = str(site.read("auto_pad", "")).replace("NOTSET", "")
-    if not alone and (site.outer or len(site.path) > 1 or auto_pad):
-        own = "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
-        yield "its own", f"auto_pad={auto_pad}: {own}" if auto_pad else own
+    if site.outer and not alone:
+        yield "its own", "not known" if site.own_pads is None else f"pads {list(site.own_pads)}"
     for pad in () if alone else site.outer:
         through = f", through {', '.join(map(_step, pad.path))}" if pad.path else ""
         told = f"{shown(pad.amounts) or 'computed'}, {_value(pad)}{through}"
@@ -180,9 +160,8 @@ def _step(step: PathNode) -> str:
 def _window(site: PaddingSite) -> str:
     said = []
     for name in ("kernel", "stride", "dilation") if site.windows else ():
-        numbers = [getattr(each, name) for each in site.windows]
-        sizes = (str(each) if isinstance(each, int) else "?" for each in numbers)
-        said += [f"{name} {'x'.join(sizes)}"] * (name != "dilation" or {*numbers} != {1})
+        sizes = (getattr(each, name) for each in site.windows)
+        said.append(f"{name} {'x'.join(str(n) if isinstance(n, int) else '?' for n in sizes)}")
     return ", ".join([*said, *filter(site.read, ("ceil_mode", "count_include_pad"))])
 
 

@@ -1,4 +1,4 @@
-"""The report of `check` as annotations: escaped, within GitHub's limit, each model in its turn."""
+"""The report of `check` as annotations: escaped, and within GitHub's limit."""
 
 import pytest
 
@@ -70,13 +70,6 @@ def test_what_does_not_fit_is_counted(warnings: int, infos: int, last: str | Non
     assert sum(line.startswith("::notice ") for line in told) == min(infos, MOST)
     assert [line for line in told if not line.startswith("::")] == ([last] if last else [])
     assert told[-1] == (last or told[-1])
-
-
-def test_models_take_turns() -> None:
-    many = FileReport("a", tuple(finding("warning", f"a{i}") for i in range(20)))
-    few = FileReport("b", tuple(finding("warning", f"b{i}") for i in range(2)))
-    told = [line.split()[2] for line in lines(many, few)[:MOST]]
-    assert told == ["a0", "b0", "a1", "b1", *(f"a{i}" for i in range(2, 8))]
 
 
 def test_quiet_tells_what_fails() -> None:
