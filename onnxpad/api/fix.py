@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
-import onnx
 from msgspec.structs import replace
 
 from onnxpad.api import Paged, kinds
@@ -76,18 +75,13 @@ class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, 
         with gc_paused():
             return next_option(*given, for_targets)
 
-    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """The main graph before and after; long tensors lack their elements."""
-        return self._graph.model.skeleton.light.graph, self._now.graph
+    def diff(self, names: tuple[str, str], *, fold: bool = False) -> str:
+        """A diff of the nodes before and after, as `onnxpad.report.diff.unified_diff` makes it."""
+        from onnxpad.report.diff import unified_diff
 
-    def functions(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
-        """The functions of the model before and after; long tensors lack their elements."""
-        before = self._graph.model.skeleton.light.functions
-        return list(zip(before, self._now.functions, strict=True))
-
-    @cached_property
-    def _now(self) -> onnx.ModelProto:
-        return self._graph.model.light_now()
+        was, now = self._graph.model.skeleton.light, self._graph.model.light_now()
+        functions = zip(was.functions, now.functions, strict=True)
+        return unified_diff(was.graph, now.graph, names, functions, fold=fold)
 
 
 def fix(
@@ -178,8 +172,6 @@ def fix(
     findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
     codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take
     codes |= {each.code for each in findings if chosen.chooses(each.code)}
-    with gc_paused():
-        after = counts_of(graph) if graph.model.changed else before
     return FixResult(
         name=kinds.name_of(source),
         options=chosen,
@@ -190,7 +182,7 @@ def fix(
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,
-        counts=(before, after),
+        counts=(before, counts_of(graph)),
         seconds=time.perf_counter() - start,
         declared=run.domain.declared,
         ranges=str(run.domain),

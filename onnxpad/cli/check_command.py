@@ -170,6 +170,4 @@ def _about(path: Path, error: Exception) -> str:
     from onnxpad.cli.failures import explained
 
     _, message, _ = explained(error)
-    named = getattr(error, "path", getattr(error, "filename", None))
-    is_named = named is not None and Path(os.fsdecode(named)) == path
-    return message if is_named else f"{path}: {message}"
+    return message if message.startswith((f"{path}: ", f"{path} ")) else f"{path}: {message}"

@@ -31,11 +31,11 @@ def fix(asked: Asked) -> int:
     fails = result.outcome is Outcome.INVALID
     difference, text = None, None
     if asked.diff:
-        from onnxpad.report.diff import painted, unified_diff
+        from onnxpad.report.diff import painted
 
         names = str(model), str(model if asked.in_place else target)
         fold = not (asked.verbose or asked.form is Format.JSON)
-        difference = unified_diff(*result.outlines(), names, result.functions(), fold=fold)
+        difference = result.diff(names, fold=fold)
         text = painted(difference, painter()).__str__
     report = saved(
         asked,

@@ -86,7 +86,7 @@ def test_a_changed_node_stands_with_what_went_before_it_and_nothing_else() -> No
     weights = "float[2, 2, 3, 3] w = {" + ", ".join(["1"] * 36) + "}"
     model = one(body, initializers=f"{weights}, {pads}")
     result = onnxpad.fix(model, validate=False)
-    assert unified_diff(*result.outlines(), NAMES) == (
+    assert result.diff(NAMES) == (
         "--- a.onnx\n"
         "+++ b.onnx\n"
         "@@ -3,2 +3 @@\n"
@@ -192,7 +192,7 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
         }}
     """)
     result = onnxpad.fix(model, validate=False)
-    diff = unified_diff(*result.outlines(), NAMES, result.functions())
+    diff = result.diff(NAMES)
     assert diff.splitlines()[4:] == [
         "+if: y = If <else_branch = {1 nodes}, then_branch = {1 nodes}> (on)",
         "@@ -1,2 +1 @@ If 'if' > then_branch",
@@ -207,8 +207,8 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
 
 def test_what_merely_went_away_is_counted() -> None:
     result = onnxpad.fix(MODELS / "timm_same_torchscript.onnx", dynamic="auto-pad", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
+    whole = result.diff(NAMES).splitlines()
+    lines = result.diff(NAMES, fold=True).splitlines()
     assert len(whole) > 300
     assert len(lines) == 2 + 4 * 5  # the heading, the count, the Pad, its reader before and after
     counted = [line for line in lines if "that nothing reads" in line]
@@ -226,8 +226,8 @@ def test_what_merely_went_away_is_counted() -> None:
 )
 def test_nodes_that_data_passes_through_have_their_lines(name: str, operators: set[str]) -> None:
     result = onnxpad.fix(MODELS / f"{name}.onnx", validate=False)
-    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
-    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
+    whole = result.diff(NAMES).splitlines()
+    lines = result.diff(NAMES, fold=True).splitlines()
     kept = {(line[0], line.split(" = ")[1].split()[0]) for line in lines if " = " in line}
     assert {("-", each) for each in operators} <= kept
     assert [line for line in lines if line[0] == "+"] == [x for x in whole if x[0] == "+"]
@@ -246,7 +246,7 @@ def test_a_crop_that_goes_away_has_its_line() -> None:
         }
     """)
     result = onnxpad.fix(model, validate=False)
-    lines = unified_diff(*result.outlines(), NAMES, fold=True).splitlines()
+    lines = result.diff(NAMES, fold=True).splitlines()
     assert any(line.startswith("-c = Slice (t, b = [1], e = [11], a = [2])") for line in lines)
 
 
