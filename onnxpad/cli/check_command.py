@@ -98,30 +98,28 @@ def _tell(asked: Asked, report: "CheckReport") -> None:
         for line in configurations(configs):  # it has no place for them
             report_beside(line)
         return
-    is_text = form != CheckFormat.GITHUB
-    if not is_text:
+    if form == CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
-
-        write(check_github(report, quiet=asked.quiet), commands=True)
-    if asked.quiet:
-        if is_text:
-            from onnxpad.report.documents.check_document import findings_text
-
-            failing = [(file, file.failing(report.fail_on)) for file in report.files]
-            told = [replace(file, findings=found, notes=()) for file, found in failing]
-            write(findings_text(told, screen()))
-        # A configuration that is elsewhere may have come with a model.
-        places = [(each, Path(each.path).absolute().parent) for each in configs]
-        elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
-        write("".join(f"{line}\n" for line in configurations(elsewhere)))
-        return
-    if is_text:
-        write(report.text(screen(), "full" if asked.verbose else "brief"))
-    else:
         from onnxpad.report.layout import by_path
 
-        write(by_path(report.document("full").groups[-1], screen()))
-    tell_page(asked.html)
+        write(check_github(report, quiet=asked.quiet), commands=True)
+        if not asked.quiet:
+            write(by_path(report.document("full").groups[-1], screen()))
+    elif asked.quiet:
+        from onnxpad.report.documents.check_document import findings_text
+
+        failing = [(file, file.failing(report.fail_on)) for file in report.files]
+        told = [replace(file, findings=found, notes=()) for file, found in failing]
+        write(findings_text(told, screen()))
+    else:
+        write(report.text(screen(), "full" if asked.verbose else "brief"))
+    if not asked.quiet:
+        tell_page(asked.html)
+        return
+    # A configuration that is elsewhere may have come with a model.
+    places = [(each, Path(each.path).absolute().parent) for each in configs]
+    elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
+    write("".join(f"{line}\n" for line in configurations(elsewhere)))
 
 
 def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from onnxpad.cli.gone import VALUES, instead
+from onnxpad.cli.gone import instead
 from onnxpad.cli.output import INTERRUPTED, report_error, write
 from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 
@@ -79,10 +79,9 @@ def _corrected(error: Exception, context: Any, message: str) -> str:
     if (option := getattr(error, "option_name", None)) is not None:
         names = [name for each in getattr(command, "params", ()) for name in each.opts]
         known = [name for name in names if name[:1] == "-"]
-        said = instead(getattr(context, "info_name", None) or "", option) or meant(option, known)
+        said = instead(option) or meant(option, known)
     elif found := re.search(r"'([^']*)' is not one of (.*)", message):
-        gone = VALUES.get(found[1])
-        said = f"; use {gone}" if gone else meant(found[1], re.findall(r"'([^']*)'", found[2]))
+        said = instead(found[1]) or meant(found[1], re.findall(r"'([^']*)'", found[2]))
     elif found := re.search(r"No such command '([^']*)'", message):
         said = instead(found[1]) or meant(found[1], getattr(command, "commands", ()))
     else:
