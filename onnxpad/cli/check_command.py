@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from onnxpad.cli.options import CHOSEN, HOW, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
+    deliver,
     options_for,
     report_beside,
     report_error,
     require_page,
     screen,
-    tell_page,
     write,
-    write_page,
 )
 from onnxpad.cli.sizes import Lacking, require_used, with_sizes
 from onnxpad.errors import MismatchError, ModelError
@@ -73,53 +72,37 @@ def check(asked: Asked) -> int:
         str(asked.html or ""),
         fix_command=_command(files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
-    if asked.html is not None:
-        from onnxpad.page.document_page import page_of
-
-        write_page(asked.html, page_of(report.document("full")))
-    _tell(asked, report)
-    return report.exit_code
+    return deliver(asked, report, text=partial(_told, asked, report))
 
 
-def _tell(asked: Asked, report: "CheckReport") -> None:
-    """Tells a report in its format."""
+def _told(asked: Asked, report: "CheckReport") -> str:
+    """What a report says on stdout, but as JSON."""
     from onnxpad.report.text import configurations
 
-    form, configs = asked.check_form, [file.config for file in report.files if file.config]
-    if form == CheckFormat.JSON:
-        from onnxpad.report.json import json_of
-
-        write(json_of(report))
-        return
-    if form == CheckFormat.SARIF:
+    configs = [file.config for file in report.files if file.config]
+    if asked.check_form == CheckFormat.SARIF:
         from onnxpad.report.ci.sarif import check_sarif
 
-        write(check_sarif(report))
         for line in configurations(configs):  # it has no place for them
             report_beside(line)
-        return
-    if form == CheckFormat.GITHUB:
+        return check_sarif(report)
+    # A configuration that is elsewhere may have come with a model.
+    places = [(each, Path(each.path).absolute().parent) for each in configs]
+    elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
+    quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
+    if asked.check_form == CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
         from onnxpad.report.layout import by_path
 
         write(check_github(report, quiet=asked.quiet), commands=True)
-        if not asked.quiet:
-            write(by_path(report.document("full").groups[-1], screen()))
-    elif asked.quiet:
+        return quiet if asked.quiet else by_path(report.document("full").groups[-1], screen())
+    if asked.quiet:
         from onnxpad.report.documents.check_document import findings_text
 
         failing = [(file, file.failing(report.fail_on)) for file in report.files]
         told = [replace(file, findings=found, notes=()) for file, found in failing]
-        write(findings_text(told, screen()))
-    else:
-        write(report.text(screen(), "full" if asked.verbose else "brief"))
-    if not asked.quiet:
-        tell_page(asked.html)
-        return
-    # A configuration that is elsewhere may have come with a model.
-    places = [(each, Path(each.path).absolute().parent) for each in configs]
-    elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
-    write("".join(f"{line}\n" for line in configurations(elsewhere)))
+        return findings_text(told, screen()) + quiet
+    return report.text(screen(), "full" if asked.verbose else "brief")
 
 
 def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:

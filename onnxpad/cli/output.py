@@ -217,38 +217,26 @@ def deliver(
 
     As text it is what `text` says, or else what it says itself; `code` is for one that has none.
     """
+    form = asked.form or asked.check_form
     if asked.html is not None:
-        write_page(asked.html, report.to_html())
-    if asked.form == "json":
+        from onnxpad.file.external import write_whole
+        from onnxpad.page.document_page import page_of
+
+        write_whole({asked.html: [page_of(report.document("full")).encode()]})
+    if form == "json":
         from onnxpad.report.json import json_of
 
         write(json_of(report, code))
-    elif not (asked.quiet and report.is_quiet_success):
+    elif not (asked.quiet and getattr(report, "is_quiet_success", False)):
+        from onnxpad.report.text import shown
+
         view = "full" if asked.verbose else "brief"
-        write(text() if text else report.text(screen(), view))
-        tell_page(asked.html)
+        told = text() if text else report.text(screen(), view)
+        is_told = told and form != "sarif" and asked.html is not None
+        write(f"{told}Report: {shown(str(asked.html))}\n" if is_told else told)
     if error:
         report_error(error)
     return getattr(report, "exit_code", 0) if code is None else code
-
-
-def tell_page(page: Path | None) -> None:
-    """The last line of a report in text: where the page is."""
-    if page is not None:
-        from onnxpad.report.text import shown
-
-        write(f"Report: {shown(str(page))}\n")
-
-
-def write_page(page: Path, text: str) -> None:
-    """Writes a page, whole or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    from onnxpad.file.external import write_whole
-
-    write_whole({page: [text.encode()]})
 
 
 def target_of(asked: Asked, ending: str) -> Path:
