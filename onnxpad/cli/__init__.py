@@ -5,7 +5,7 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -25,29 +25,22 @@ COMMANDS = {
 """The module of each command."""
 
 
-class _ByName(Mapping[str, Any]):
-    """The commands, each imported when it is asked for: none needs the others."""
-
-    def __getitem__(self, name: str) -> Any:
-        function = getattr(importlib.import_module(COMMANDS[name]), name)
-        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        alone.command(short_help=function.__doc__.partition("\n")[0])(function)
-        return typer.main.get_command(alone)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class _Commands(TyperGroup):
     """The commands; every failure becomes one line on stderr and an exit code."""
 
     def __init__(self, **options: Any) -> None:
         """Takes what typer gives a group."""
         super().__init__(**options)
-        self.commands: Any = _ByName()
+        self.commands = dict.fromkeys(COMMANDS, typer.core.TyperCommand(None))
+
+    def get_command(self, _: Any, cmd_name: str) -> Any:
+        """A command, imported when it is asked for: none needs the others."""
+        if cmd_name not in COMMANDS:
+            return None
+        function = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        alone.command(short_help=function.__doc__.partition("\n")[0])(function)
+        return typer.main.get_command(alone)
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""

@@ -43,6 +43,7 @@ def check(asked: Asked) -> int:
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
+        from onnxpad.cli.failures import explained
         from onnxpad.report import CheckReport, FileReport
 
     files, lacking = list[FileReport](), list[Lacking]()
@@ -58,8 +59,12 @@ def check(asked: Asked) -> int:
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError):  # it has the names
                 lacking.append({})
-            is_missing = error is _EMPTY or not os.path.lexists(path)
-            files.append(FileReport(str(path), error=_about(path, error), is_missing=is_missing))
+            is_missing, (_, told, _) = (
+                error is _EMPTY or not os.path.lexists(path),
+                explained(error),
+            )
+            told = told if told.startswith((f"{path}: ", f"{path} ")) else f"{path}: {told}"
+            files.append(FileReport(str(path), error=told, is_missing=is_missing))
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
@@ -130,25 +135,19 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     With the reason where there is none. Hidden folders and links to folders are left out.
     """
     found: dict[Path, Exception | None] = {}
+
+    def unread(error: OSError) -> None:
+        found[Path(os.fsdecode(error.filename))] = error
+
     for argument in arguments:
-        models, failures = [argument], list[OSError]()
+        models, failed = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             models = []
-            for parent, folders, names in os.walk(argument, onerror=failures.append):
+            for parent, folders, names in os.walk(argument, onerror=unread):
                 folders[:] = [name for name in folders if not name.startswith(".")]
                 models += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
-        places = [Path(os.fsdecode(each.filename or argument)) for each in failures]
-        found |= dict(zip(places, failures, strict=True))
-        if not models and not failures:
-            found[argument] = _EMPTY
+        if not models and len(found) == failed:
+            found.setdefault(argument, _EMPTY)
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found
-
-
-def _about(path: Path, error: Exception) -> str:
-    """The error in one line that names the path exactly once."""
-    from onnxpad.cli.failures import explained
-
-    _, message, _ = explained(error)
-    return message if message.startswith((f"{path}: ", f"{path} ")) else f"{path}: {message}"
