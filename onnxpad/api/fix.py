@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
@@ -163,11 +163,10 @@ def fix(
         if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} fails on what declares them"
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
-            dims = {name: sizes for name, sizes in given if not str(sizes).isdecimal()}
-            options |= {"shapes": None, "dims": dims}
-            runs: Any = {"inputs": inputs, "run_timeout": run_timeout, "progress": progress}
-            result = fix(model, **runs, **options)
-            return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
+            options["dims"] = {name: size for name, size in given if not str(size).isdecimal()}
+            options["shapes"] = None
+            again = fix(model, inputs=inputs, run_timeout=run_timeout, progress=progress, **options)
+            return replace(again, warnings=(*again.warnings, f"{told}: {found}"))
         outcome, validation, barred = found
     findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
     codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take

@@ -49,11 +49,14 @@ def source_of(model: Any, call: str) -> tuple[Source, SameKind]:
         from onnxpad.api.ir_model import taken
 
         return taken(model.model, model) if is_program else taken(model)
-    graphsurgeon = "onnx_graphsurgeon"
-    if _is_a(model, graphsurgeon, "Graph") and not _is_a(model, graphsurgeon, "Function"):
+    surgeon = "onnx_graphsurgeon"
+    if _is_a(model, surgeon, "Graph") and not _is_a(model, surgeon, "Function"):
+        from onnx_graphsurgeon import import_onnx
+
         from onnxpad.api.ir_model import serialised_export
 
-        return serialised_export(lambda: _exported(model)), _as_graph
+        data = serialised_export(lambda: _exported(model))
+        return data, lambda now: import_onnx(now.to_proto())
     given = arguments.source(model, call)
     if isinstance(model, bytes | bytearray | memoryview):
         return given, lambda now: type(model)(now.to_bytes())
@@ -83,12 +86,6 @@ def _exported(graph: Any) -> Any:
         least = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
         model.ir_version = max(least, _LEAST_IR_VERSION)
     return model
-
-
-def _as_graph(now: Model) -> Any:
-    from onnx_graphsurgeon import import_onnx
-
-    return import_onnx(now.to_proto())
 
 
 def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:

@@ -59,11 +59,10 @@ def check(asked: Asked) -> int:
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError):  # it has the names
                 lacking.append({})
-            is_missing, (_, told, _) = (
-                error is _EMPTY or not os.path.lexists(path),
-                explained(error),
-            )
-            told = told if told.startswith((f"{path}: ", f"{path} ")) else f"{path}: {told}"
+            is_missing = error is _EMPTY or not os.path.lexists(path)
+            told = explained(error)[1]
+            if not told.startswith((f"{path}: ", f"{path} ")):
+                told = f"{path}: {told}"
             files.append(FileReport(str(path), error=told, is_missing=is_missing))
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:

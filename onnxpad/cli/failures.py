@@ -13,7 +13,7 @@ import typer
 
 from onnxpad.cli.gone import instead
 from onnxpad.cli.output import INTERRUPTED, report_error, write
-from onnxpad.errors import OnnxpadError, OutputError, shortened
+from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 
 INTERNAL = 70
 
@@ -69,13 +69,15 @@ def explained(error: Exception) -> Failure:
 
 
 def _corrected(message: str) -> str:
-    """The message of a usage error of typer, with what serves instead of what went."""
+    """The message of a usage error of typer, with what serves instead of what is wrong."""
     message = " ".join(message.split())
-    what = r"No such (?:option:?|command) '?([\w-]+)|'([^']*)' is not one of"
-    if (found := re.search(what, message)) and (said := instead(found[1] or found[2])):
+    what = r"No such (?:option:?|command) '?([\w-]+)|'([^']*)' is not one of (.*)"
+    found = re.search(what, message)
+    if found and (said := instead(found[1] or found[2])):
         message = re.sub(r"\.? (\(Possible options:|Did you mean) .*$", "", message)
-        return shortened(message).rstrip(".") + said
-    return shortened(message).rstrip(".")
+    else:
+        said = meant(found[2], re.findall(r"'([^']*)'", found[3])) if found and found[2] else ""
+    return shortened(message).rstrip(".") + said
 
 
 def _internal(error: Exception) -> str:
