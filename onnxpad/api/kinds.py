@@ -168,8 +168,7 @@ class ModelResult(Judged):
     def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
         """The model as the kind of object that was given, always a new one.
 
-        Weights that are the same are shared with a graphsurgeon `Graph`, an `onnx_ir.Model` or a
-        torch `ONNXProgram` that was given.
+        Weights that are the same are shared with an `onnx_ir.Model` or a torch `ONNXProgram`.
 
         Args:
             keep_invalid: Whether to return a model with which something is wrong, as for `save`.
