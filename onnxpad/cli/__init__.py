@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED
+from onnxpad.cli.output import INTERRUPTED, report_error
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
@@ -54,10 +54,11 @@ class _Commands(TyperGroup):
         except Exception as error:
             failure, code = error, None
         if failure is not None or code == INTERRUPTED:
-            from onnxpad.cli.failures import INTERRUPTION, explained, report_failure
+            from onnxpad.cli.failures import INTERRUPTION, explained, tell_as_json
 
             told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
-            report_failure(told, sys.argv[1:] if args is None else list(args))
+            report_error(told[1])
+            tell_as_json(told, sys.argv[1:] if args is None else list(args))
             code = told[2]
         sys.exit(code or 0)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from onnxpad.cli.gone import instead
-from onnxpad.cli.output import INTERRUPTED, report_error, write
+from onnxpad.cli.output import INTERRUPTED, write
 from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 
 INTERNAL = 70
@@ -24,12 +24,6 @@ The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the op
 `crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
 """
 INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
-
-
-def report_failure(failure: Failure, words: Sequence[str]) -> None:
-    """Write a failure to stderr in one line, and as JSON to stdout if the command asks for it."""
-    report_error(failure[1])
-    tell_as_json(failure, words)
 
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
