@@ -12,6 +12,8 @@ GONE = {
     "--keep-invalid": _SAVE.format("keep_invalid=True"),
     "--run-timeout": _CALL.format("run_timeout=SECONDS"),
     "--target-only": _CALL.format("target_only=True"),
+    "--symmetric-transpose": "--target onnxruntime-cuda",
+    "--inputs": "onnxpad validate MODEL FIXED --inputs FILE",
     "--trust-dim-names": "--trust names, or --dim NAME=SIZE for each dimension",
     "--exit-zero": "|| test $? = 1 behind the command",
     "--statistics": "the last line of the report, or --format json",
