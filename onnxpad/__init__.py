@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from onnxpad.finding import Change as Change
     from onnxpad.finding import Finding as Finding
     from onnxpad.finding import Severity as Severity
+    from onnxpad.folders.serving import fix_all as fix_all
+    from onnxpad.report import FileOutcome as FileOutcome
     from onnxpad.rewrite.pass_api import Context as Context
     from onnxpad.rewrite.pass_api import Match as Match
     from onnxpad.rewrite.pass_api import Pass as Pass
@@ -59,6 +61,8 @@ _MODULES = {
     "api.check": {"CheckResult", "check"},
     "api.fix": {"FixResult", "fix"},
     "api.ir_pass": {"FixPaddingPass"},
+    "folders.serving": {"fix_all"},
+    "report": {"FileOutcome"},
 }
 __all__ = sorted(set[str]().union(*_MODULES.values()) - {"FixPaddingPass"})  # needs onnx_ir
 

@@ -33,6 +33,10 @@ class Unasked(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        """Another one than that of the same choice made."""
+        return f"Unasked({super().__repr__()})"
+
 
 class Typed(Struct, frozen=True):
     """An option as it is typed on a command line, with what stands for its value in the help."""
@@ -217,11 +221,6 @@ TYPED: Mapping[str, Typed] = {
         "inputs as constants, or dimensions of the same name to have the same size (names).",
         "--trust",
         Trust | None,
-    ),
-    "symmetric_transpose": Typed(
-        "Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
-        f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
-        "--symmetric-transpose",
     ),
     "strict": Typed("Refuse rewrites that rest on an assumption.", "--strict"),
     "select": Typed(

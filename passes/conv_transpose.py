@@ -97,7 +97,7 @@ class TakeCrop(Pass):
                 asked = ""
                 if wanted.symmetric_transpose and crop in behind_it.taking()[0].taken:
                     is_style = wanted.style == "symmetric"
-                    asked = "--style symmetric" if is_style else "--symmetric-transpose"
+                    asked = "--style symmetric" if is_style else "symmetric_transpose"
                 facts = {"asked": asked, "transposed": label}
                 yield self.refused(context, crop, f"{crop.op} {behind}", refusal, **facts)
 
@@ -144,8 +144,8 @@ class TakeOutputPadding(FormPass):
 
     ## What it does
     Takes it off the end pads, as far as these reach, where pads differ at both ends of some axis
-    (equal ones are all that onnxruntime's CUDA provider runs), unless `--symmetric-transpose` or
-    style `symmetric` wants equal pads. Makes `output_padding` of negative end pads.
+    (equal ones are all that onnxruntime's CUDA provider runs), unless `--target onnxruntime-cuda`
+    or style `symmetric` wants equal pads. Makes `output_padding` of negative end pads.
     ## Why it matters
     Several runtimes drop it, want 0, or append no bias; onnxruntime refuses negative pads.
     ## Example
@@ -171,16 +171,16 @@ class TakeOutputPadding(FormPass):
 
 
 class MakeSymmetric(FormPass):
-    """Pads of a ConvTranspose that differ at both ends, with `--symmetric-transpose`.
+    """Pads of a ConvTranspose that differ at both ends, where equal ones are asked for.
 
     ## What it does
     Pads (b, e) become (b, b), with an `output_padding` of b - e if b > e, with a Slice behind if b
-    < e. Style `symmetric` and some targets ask for it too.
+    < e. Style `symmetric`, some targets and `symmetric_transpose=True` ask for it.
     ## Why it matters
     onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
     ## Example
         y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)
-    becomes with `--symmetric-transpose`
+    becomes with `--target onnxruntime-cuda`
         y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
             (x, w)
     where

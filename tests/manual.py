@@ -2,9 +2,9 @@
 
 It prints what it skipped, and why.
 
-A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum` and
-`olive` need these packages, `shell` a shell with `onnxpad`, and `output` is what another block
-prints.
+A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum`,
+`olive` and `cluster` need these packages, `shell` a shell with `onnxpad`, and `output` is what
+another block prints.
 """
 
 import argparse
@@ -42,6 +42,7 @@ NEEDED: Final = {
     "simplifiers": ("onnxsim", "onnxslim"),
     "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
     "olive": ("olive",),
+    "cluster": ("dask.distributed", "ray"),
 }
 """The packages that an environment needs, by its name."""
 

@@ -33,14 +33,14 @@ ORDER: Final = (
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
-    "runtimes.onnxruntime.neighbours",
+    "runtimes.onnxruntime.neighbours", "runtimes.onnxruntime.hidden_shapes",
     # Deciding and rewriting.
-    "padding", "rewrite.pass_api", "runtimes.onnxruntime.hidden_shapes", "rewrite.scopes",
-    "rewrite.sinking", "runtimes.onnxruntime.guard", "passes", "rewrite",
+    "padding", "rewrite.pass_api", "rewrite.scopes", "rewrite.sinking",
+    "runtimes.onnxruntime.guard", "passes", "rewrite",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "targets",
     # What a person meets.
-    "doctor", "report", "page", "api", "testing", "cli", "__init__", "__main__",
+    "doctor", "report", "page", "api", "folders", "testing", "cli", "__init__", "__main__",
 )  # fmt: skip
 """Packages and modules of `onnxpad`, each after all that it may import."""
 
@@ -237,7 +237,7 @@ LEAVES: Final = (
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
     "report.ci",
-    "report.diff", "report.manual",
+    "report.diff", "report.manual", "folders",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",
     "targets.toml_file",

@@ -84,7 +84,7 @@ def test_every_block_names_its_environment() -> None:
         ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
         ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
         ("python", "simplifiers"), ("python", "optimum"), ("python", "olive"),
-        ("toml", "base"),
+        ("python", "cluster"), ("toml", "base"),
     }  # fmt: skip
 
 
@@ -150,7 +150,7 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
         one("y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)"),
         "ceil_mode 1 -> 0",
     ),
-    "fix model.onnx --symmetric-transpose": (
+    "fix model.onnx --target onnxruntime-cuda": (
         one("y = ConvTranspose <pads = [1, 0, 2, 1]> (z, w)", inputs="float[1, 3, 9, 8] z",
             initializers=W),
         "H 1+1, W 0+0",

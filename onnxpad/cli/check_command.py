@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import CHOSEN, HOW, Asked, CheckFormat, options_given, takes
+from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
     deliver,
     options_for,
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from onnxpad.report import CheckReport, FileReport
 
 
-@takes("paths!", "convention", *HOW, *CHOSEN, "check_form", "html", "quiet", "verbose", "fail_on")
+@takes(
+    *("paths!", "convention", *MANY, *HOW, *CHOSEN),
+    *("check_form", "html", "quiet", "verbose", "fail_on"),
+)
 def check(asked: Asked) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
@@ -36,6 +39,11 @@ def check(asked: Asked) -> int:
     unreadable model (the others are still reported).
     """
     require_page(asked, *asked.paths)
+    if any(asked.some(*MANY).values()):
+        from onnxpad.cli.many import checked, over_all
+        from onnxpad.folders import paths
+
+        return over_all(asked, "check", checked, paths.models_in(asked.paths))
     given = options_given(asked)
     known: dict[Path, Any] = {}
     models = models_in(asked.paths)

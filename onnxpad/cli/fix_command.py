@@ -2,15 +2,15 @@
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import CHOSEN, HOW, Asked, Format, takes
-from onnxpad.cli.output import called, deliver, options_for, painter, saved, target_of
+from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, Format, takes
+from onnxpad.cli.output import called, deliver, is_many, options_for, painter, saved, target_of
 from onnxpad.process import gc_paused_for_good
 
 
 @gc_paused_for_good()
 @takes(
-    *("model!", "output", "in_place", "inputs", *HOW, *CHOSEN, "no_validate"),
-    *("form", "html", "quiet", "verbose", "diff"),
+    *("models!", "output", "in_place", *MANY, *HOW, *CHOSEN, "no_validate"),
+    *("form", "html", "loud", "diff"),
     output="[default: MODEL.fixed.onnx]",
 )
 def fix(asked: Asked) -> int:
@@ -18,16 +18,23 @@ def fix(asked: Asked) -> int:
 
     Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--diff), or a target
     does not take padding that is left; 2 bad usage or unreadable input; 3 validation failed,
-    nothing is written; 5 nothing could be compared. The first line of the report says why.
+    nothing is written; 5 nothing could be compared. The first line of the report says why. Of
+    several models the worst counts, and results in a folder mirror the tree.
     """
+    if is_many(asked, *asked.models):
+        from onnxpad.cli.many import fixed, over_all
+        from onnxpad.folders.paths import fixes
+
+        places = fixes(asked.models, asked.output, in_place=asked.in_place, beside=True)
+        return over_all(asked, "fix", fixed, places, asked.output is not None)
+    (asked.model,) = asked.models
     model, target = asked.model, target_of(asked, "fixed")
     options, config = options_for(asked, model)
 
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
 
-    validates = not asked.no_validate
-    result = called(asked, api.fix, model, validate=validates, inputs=asked.inputs, **options)
+    result = called(asked, api.fix, model, validate=not asked.no_validate, **options)
     fails = result.outcome is Outcome.INVALID
     difference, text = None, None
     if asked.diff:

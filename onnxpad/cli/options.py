@@ -47,8 +47,17 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
     "": {
         "model": _told("The model.", Path, "MODEL"),
         "paths": _told("Models, or folders to search for them.", list[Path], "PATH..."),
-        "original": _told("The model to compare with.", Path, "ORIGINAL"),
-        "rewritten": _told("The model to check; or give --reference.", Path, "[REWRITTEN]"),
+        "models": _told(
+            "The model; or several, folders, and patterns such as 'exported/**/*.onnx'.",
+            list[Path],
+            "MODEL...",
+        ),
+        "original": _told("The model to compare with, or a folder.", Path, "ORIGINAL"),
+        "rewritten": _told(
+            "The model to check, or a folder with the same paths; or give --reference.",
+            Path,
+            "[REWRITTEN]",
+        ),
         "codes": _told(
             "Codes or prefixes of codes (PAD1), or words of reports.", _LIST, "[CODE]..."
         ),
@@ -112,6 +121,18 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
         "rtol": _told("Allowed difference, relative to each element.", float),
         "atol": _told("Allowed difference, absolute.", float),
     },
+    "Many models": {
+        "jobs": _told(
+            "How many models at once, in processes of their own: a line for each, the worst first.",
+            int,
+        ),
+        "time_limit": _told("Seconds after which a model is given up.", float, "SECONDS"),
+        "resume": _told(
+            "Take from this file what unchanged models have given, and keep the rest there.",
+            Path,
+            "FILE",
+        ),
+    },
     "Report": {
         "form": Typed("Format of the report.  [default: text]", "--format", Format),
         "check_form": Typed("Format of the report.  [default: text]", "--format", CheckFormat),
@@ -122,6 +143,12 @@ _TABLE: Mapping[str, Mapping[str, Typed]] = {
             "--quiet -q",
         ),
         "verbose": Typed("Everything: every change, proof, reason and run.", "--verbose -v"),
+        "loud": Typed(
+            "Everything: every change, proof, reason and run; or no progress bar, and no report "
+            "unless something needs attention.",
+            "--verbose/--quiet -v/-q",
+            bool | None,
+        ),
         "diff": Typed("Write nothing, and print a diff of the nodes; exit 1 if any changes."),
         "fail_on": _told("The least severity that fails.  [default: warning]", Severity),
         "schema": Typed("Print the JSON Schema of the reports of --format json."),
@@ -133,6 +160,8 @@ The first group are the arguments. One that repeats is a list.
 """
 CHOSEN = ("select", "ignore")
 """Options that say which findings count."""
+MANY = ("jobs", "time_limit", "resume")
+"""Options of runs over many models."""
 HOW = tuple(name for name in TYPED if name not in CHOSEN)
 """Options that say what is written, for which runtimes and sizes."""
 
@@ -171,6 +200,9 @@ def takes(*names: str, **more: str) -> Callable[[Callable[[Asked], int]], Callab
     def decorated(command: Callable[[Asked], int]) -> Callable[..., int]:
         @functools.wraps(command)
         def called(**given: Any) -> int:
+            if "loud" in given:
+                loud = given.pop("loud")
+                given |= {"verbose": loud is True, "quiet": loud is False}
             return command(Asked(**given))
 
         vars(called)["__signature__"] = inspect.Signature(parameters)

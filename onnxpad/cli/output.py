@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from msgspec.structs import replace
 
-from onnxpad.cli.options import FILES, Asked, above, options_given
+from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
 from onnxpad.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -239,6 +240,13 @@ def deliver(
     return getattr(report, "exit_code", 0) if code is None else code
 
 
+def is_many(asked: Asked, *models: Path) -> bool:
+    """Whether several models are named, a folder or a pattern, or an option of such runs."""
+    names = [each for each in models if has_magic(str(each)) and not each.exists()]
+    names += [each for each in models if each.is_dir()]
+    return len(models) > 1 or bool(names) or any(asked.some(*MANY).values())
+
+
 def target_of(asked: Asked, ending: str) -> Path:
     """The path of the result, MODEL.ending.onnx by default; checked before any work is done.
 
@@ -248,7 +256,7 @@ def target_of(asked: Asked, ending: str) -> Path:
     """
     model, output = asked.model, asked.output
     if model.is_dir():
-        raise UsageError(f"{model}: is a folder; name one model (`onnxpad check` takes folders)")
+        raise UsageError(f"{model}: is a folder; name one model (`onnxpad fix` takes folders)")
     if asked.in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     target: Path = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")

@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from onnxpad.cli.options import Asked, options_given, takes
-from onnxpad.cli.output import called, deliver, require_page
+from onnxpad.cli.options import MANY, Asked, options_given, takes
+from onnxpad.cli.output import called, deliver, is_many, require_page
 
 
 @takes(
     *("original!", "rewritten", "inputs", "reference", "shapes", "dims", "provider", "no_fallback"),
-    *("samples", "seed", "rtol", "atol", "form", "html", "quiet", "verbose"),
+    *("samples", "seed", "rtol", "atol", *MANY, "form", "html", "quiet", "verbose"),
 )
 def validate(asked: Asked) -> int:
     """Run both models on the same inputs and compare their outputs.
@@ -22,6 +22,12 @@ def validate(asked: Asked) -> int:
     """
     require_page(asked, asked.original, asked.rewritten)
     options = options_given(asked)
+    if asked.rewritten is not None and is_many(asked, asked.original):
+        from onnxpad.cli.many import over_all, validated
+        from onnxpad.folders.paths import partners
+
+        found = partners(asked.original, asked.rewritten)
+        return over_all(asked, "validate", validated, found, reads=2)
 
     from onnxpad.api import validate as api
 

@@ -17,8 +17,7 @@ from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Proble
 from onnxpad.errors import OnnxpadError, and_list
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import NAME
-from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA, plugins
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME, plugins
 from onnxpad.runtimes.providers import trouble_with
 
 INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"

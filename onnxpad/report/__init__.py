@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
 from importlib import import_module
+from json import loads
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
@@ -72,6 +74,10 @@ class Configured(Struct, frozen=True):
     path: str
     options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
     unused: Mapping[str, Mapping[str, str]]
+
+
+WORST = (70, 3, 2, 4, 5, 1, 0)
+"""Exit codes, the worst first: a result that is wrong before a model that cannot be read."""
 
 
 class Report:
@@ -274,6 +280,69 @@ class CheckReport(Struct, Report, frozen=True):
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)
+
+
+class FileOutcome(Struct, frozen=True):
+    """The outcome of a command for one of many models.
+
+    Attributes:
+        path: The model, as it was named or found.
+        exit_code: The exit code of the command for this model alone.
+        outcome: That of its report (of a check `passed` or `failed`), or the kind of the error,
+            such as `model`, `missing`, `crash` or `time limit`.
+        line: The result in one line.
+        codes: How many changes and findings have each code.
+        seconds: Wall time.
+        written: Paths of the files written: the model, and its external data.
+        text: The whole report, as `--format json` prints it; empty after an error.
+    """
+
+    path: str
+    exit_code: int
+    outcome: str
+    line: str
+    codes: Mapping[str, int] = {}
+    seconds: float = 0.0
+    written: tuple[str, ...] = ()
+    text: str = ""
+
+    @property
+    def report(self) -> Mapping[str, object] | None:
+        """The whole report as data; None after an error."""
+        found: Mapping[str, object] | None = loads(self.text or "null")
+        return found
+
+
+class FolderReport(Struct, Report, frozen=True):
+    """The result of a command for many models.
+
+    Attributes:
+        ran: The command.
+        files: The outcomes: the worst first, then by path.
+    """
+
+    command = "folder"
+    ran: str
+    files: tuple[FileOutcome, ...]
+
+    def text(self, screen: Screen | None = None, view: View = "brief") -> str:
+        """The report as text, with one line a model."""
+        from onnxpad.report.layout import UNBROKEN, text_of
+
+        return text_of(self.document(view), screen or UNBROKEN)
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of all; 0 without any."""
+        return min([0, *(each.exit_code for each in self.files)], key=WORST.index)
+
+    @property
+    def codes(self) -> Mapping[str, int]:
+        """How many changes and findings have each code, in order."""
+        counts = Counter[str]()
+        for each in self.files:
+            counts.update(each.codes)
+        return dict(sorted(counts.items()))
 
 
 class MatchReport(Struct, Report, frozen=True):

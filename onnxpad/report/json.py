@@ -64,6 +64,7 @@ COMMANDS = {
     "MatchReport": "match",
     "RepadReport": "repad",
     "ShowReport": "show",
+    "FolderReport": "folder",
     "ExplainReport": "explain",
     "RulePages": "rule",
     "Diagnosis": "doctor",
@@ -93,6 +94,8 @@ VIEWS: Mapping[str, str] = {
     "Validation": "... - resized",
     "Divergence": "... - is_pad",
     "PaddingDifference": "... pads - totals",
+    "FileOutcome": "... report - text",
+    "FolderReport": "ran files codes",
     "MatchReport": "model=name reference inputs? *matching written=delivery.written? "
     "data=delivery.data seconds",
     "Matching": "outcome reason? first? convention=by? nearest record layout changes "

@@ -27,7 +27,7 @@ from onnxpad.padding.padding import Padding, has_amounts
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import write, write_computed
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError, advised
-from onnxpad.runtimes.onnxruntime.departures import BlockedPools
+from onnxpad.runtimes.onnxruntime.hidden_shapes import HiddenShapes
 from onnxpad.runtimes.onnxruntime.pad_fusion import lies
 from onnxpad.semantics.layers import Pairs
 from onnxpad.semantics.operators import (
@@ -64,7 +64,7 @@ class Context:
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         wants: How each padding is to be written, by the unique names of the outputs of its nodes;
             None where the options say that of all alike.
-        blocked_pools: Its pools that onnxruntime must not run in blocked layout (NCHWc).
+        hidden: The shapes in its model that onnxruntime must not learn, or has wrong.
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding; they
             stay where edits are undone, since they only say what is worth a trial.
@@ -82,12 +82,14 @@ class Context:
         known: AnalysedDomains = (),
         fed: frozenset[str] | None = None,
         outer: Context | None = None,
+        hidden: HiddenShapes | None = None,
+        holders: Sequence[tuple[Context, Node]] = (),
     ) -> None:
         """Analyses a graph for the options of a user, and the sizes that they allow.
 
         Bodies and functions have the `domains` of the main graph, each with their own analysis;
-        `rewrite.scopes` knows what else they need, as `Sites` has it. `known` are domains of a main
-        graph whose analyses still hold.
+        `rewrite.scopes` knows what else they need, as `Sites` has it, with the nodes that run them.
+        `known` are domains of a main graph whose analyses still hold.
         """
         self.graph = graph
         self.outer = outer
@@ -100,7 +102,8 @@ class Context:
         self.trust = self.user_options.engine
         given = graph, self.analysis, None if outer is None else outer.sites, fed
         self.sites: Sites = Sites(*given, trust=self.trust)
-        self.blocked_pools = BlockedPools(graph, self.analysis)
+        self.hidden = hidden or HiddenShapes()
+        self.hidden.add(self, [(each.graph, node) for each, node in holders])
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""
@@ -155,24 +158,26 @@ class Context:
         The runtime allocates what is inferred, and from its basic level on folds each Shape to it,
         unless something between states the right size, such as `output_shape`, SAME or a Slice.
         """
-        if tensor.name not in self.blocked_pools.missized():
+        if tensor not in self.hidden.missized(self.graph):
             return None
         said = "onnx's shape inference is wrong about a size, which so far does no harm"
         return RefusalError(Reason.SIZE_MISINFERRED, said, tensor=tensor.name)
 
     def unpadded(self, op: WindowOp, choice: Choice) -> RefusalError | None:
         """Why no new `Pad` may be before an operator, if the runtime would do harm."""
-        graph, analysis, pools = self.graph, self.analysis, self.blocked_pools
+        graph, analysis, hidden = self.graph, self.analysis, self.hidden
         is_half = analysis.dtype(op.data) == TensorProto.FLOAT16
-        if is_half and (hazard := pools.in_halves()):
+        if is_half and (hazard := hidden.in_halves(graph)):
             said = f"beside a Pad, {RUNTIME} would compute in 32 bits and {hazard.does}"
             return RefusalError(Reason.KERNEL_CRASHES, said, operator=graph.label(hazard.node))
         claims = graph.claims("value_info") if choice.padding is None else ()
-        for tensor in filter(pools.keeps, lies(claims, analysis)):
+        for tensor in lies(claims, analysis):
+            if not hidden.keeps(graph, tensor):
+                continue
             said = f"{RUNTIME} would compute the amounts from a wrong declared shape that stays"
             return RefusalError(Reason.WRONG_DECLARATION, said, tensor=tensor.name)
         # Each may share its buffer with a new `Pad` that is inferred to be as large; no output may.
-        inner = (each for each in map(graph.tensor, pools.missized()) if not graph.is_output(each))
+        inner = (each for each in hidden.missized(graph) if not graph.is_output(each))
         return next(filter(None, map(self.misinferred, inner)), None)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:

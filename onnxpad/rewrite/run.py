@@ -37,6 +37,7 @@ from onnxpad.rewrite.pass_api import Context, Match, Pass
 from onnxpad.rewrite.registry import every_pass, failed, findings, is_own
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.onnxruntime.guard import misfused_neighbours, shield
+from onnxpad.runtimes.onnxruntime.hidden_shapes import hides
 from onnxpad.semantics.layers import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, PadOp, TransposedOp, WindowOp, gathering, is_pad
 from onnxpad.semantics.rows import UnreadError
@@ -439,8 +440,8 @@ class Editor:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
         # The `Pad`s and Slices that hide a size from the runtime, with the harm.
-        pools = context.blocked_pools
-        hiding = [(each, pools.behind(each.outputs[0])) for each in way if pools.hides(each)]
+        behind = context.hidden.behind
+        hiding = [(each, behind(each.outputs[0])) for each in way if hides(graph, each)]
         cuts = []
         if self._probe is not None:
             self._probe.take(graph, self.prover.facts.analysis)
@@ -461,7 +462,7 @@ class Editor:
             raise DiffersError("the rewrite also declares other inputs")
         now, way = _written(context, node, results[0], roots[0])
         for each, hazard in hiding:
-            if hazard is not None and not (each in way and pools.hides(each)):
+            if hazard is not None and not (each in way and hides(graph, each)):
                 said = f"with known sizes there, {RUNTIME} would {hazard.does}"
                 raise DiffersError(said, hazard.reason, operator=graph.label(hazard.node))
         told, certificate = self._probed(zip(results, roots, cuts, strict=False), proved[0])

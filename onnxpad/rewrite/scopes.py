@@ -8,8 +8,7 @@ happens inside never limits the sizes outside: a branch need not run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping
 
 import onnx
 from msgspec.structs import replace
@@ -22,16 +21,12 @@ from onnxpad.file.proto_walk import called_in, callers_first, key_of, walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
 from onnxpad.rewrite.pass_api import Context
-from onnxpad.runtimes.onnxruntime.hidden_shapes import (
-    Call,
-    Captured,
-    Misjudged,
-    at_border,
-    misjudged,
-    runs_otherwise,
-)
+from onnxpad.runtimes.onnxruntime.hidden_shapes import why_closed
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.semantics.operators import OPERATORS
+
+Call = tuple[Context, Node]
+"""A call of a function, or a node with a body, with the graph that it is in."""
 
 PADDING = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
@@ -94,8 +89,6 @@ class _Finder:
         for index in reversed(order):
             if pads(functions[index].node, self._padding):
                 self._padding.add(key_of(functions[index]))
-        # The nodes that run each body and function, by its context.
-        self._holders: dict[int, list[Call]] = defaultdict(list)
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
@@ -105,10 +98,6 @@ class _Finder:
         for index in order:
             if key_of(functions[index]) in self._padding:
                 self._add_function(index)
-        judged: dict[int, Misjudged] = {}
-        for context in self.found:
-            given = partial(self._captured, context)
-            Misjudged(context, self._holders[id(context)], given, judged)
 
     def _enter(self, context: Context) -> None:
         graph = context.graph
@@ -121,20 +110,24 @@ class _Finder:
                     self._called_unseen.update(key for nodes in held for key in called_in(nodes))
                     continue
                 for body in graph.bodies(node):
-                    self._add_body(context, body)
+                    self._add_body(context, node, body)
 
-    def _add_body(self, outer: Context, body: Graph) -> None:
+    def _add_body(self, outer: Context, owner: Node, body: Graph) -> None:
         domains = []
         for each in outer.domains:
             facts = passed_to_body(body, each.analysis)
             inner = Analysis(body, outer=each.analysis, input_facts=facts)
             domains.append(replace(each, analysis=inner))
-        fed = frozenset(body.inputs)  # which change from one iteration to the next
-        context = Context(body, *self._user, domains=tuple(domains), fed=fed, outer=outer)
+        context = Context(
+            body,
+            *self._user,
+            domains=tuple(domains),
+            fed=frozenset(body.inputs),  # which change from one iteration to the next
+            outer=outer,
+            hidden=outer.hidden,
+            holders=[(outer, owner)],
+        )
         self._add(context)
-        if body.owner is not None:
-            self._holders[id(context)].append((outer, body.owner))
-        outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
         key, function = key_of(self._functions[index]), self._main.graph.model.functions[index]
@@ -155,32 +148,19 @@ class _Finder:
         ]
         # What depends on inputs of the model in all calls.
         fed = frozenset(function.inputs if calls else ()).intersection(*passed)
-        context = Context(function, *self._user, domains=tuple(domains), fed=fed)
+        context = Context(
+            function,
+            *self._user,
+            domains=tuple(domains),
+            fed=fed,
+            hidden=self._main.hidden,
+            holders=self._calls[key],
+        )
         self._add(context)
-        self._holders[id(context)] = self._calls[key]
-
-    def _captured(self, context: Context) -> Iterator[Captured]:
-        """The tensors of other graphs that a body captures, or that are passed to a graph."""
-        graph, outer = context.graph, context.outer
-        if outer is not None and graph.owner is not None:
-            for tensor in graph.captured():
-                assert tensor.outer is not None
-                yield outer, tensor.outer, tensor
-            # Which becomes which does not matter: all of them count where one does.
-            for tensor in graph.owner.inputs:
-                yield from ((outer, tensor, graph.tensor(name)) for name in graph.inputs)
-        for caller, node in self._holders[id(context)] if outer is None else ():
-            for tensor, name in zip(node.inputs, graph.inputs, strict=False):
-                yield caller, tensor, graph.tensor(name)
 
     def _add(self, context: Context) -> None:
-        graph = context.graph
-        if not graph.opset:
-            context.closed = "the function imports no version of ONNX's operators that is known"
-        else:
-            context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(
-                graph, context.analysis
-            )
+        graph, opset = context.graph, self._main.graph.opset
+        context.closed = why_closed(graph, context.analysis, opset)
         self.found.append(context)
         self._enter(context)
 

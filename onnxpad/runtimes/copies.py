@@ -7,16 +7,14 @@ second run of one.
 
 from __future__ import annotations
 
-import zlib
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator
 
 import onnx
 from onnx import helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, bodies, default_opset, normal_domain, walked
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, default_opset, key_of, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _DROPOUT = "", "Dropout"
@@ -28,55 +26,38 @@ _DRAWING = frozenset[Key]({
 
 _IR_VERSION = 8  # the first with functions
 _TRAINING = 2  # the input of Dropout that says whether it draws
-_SEEDS = 1 << 23
-"""Seeds lie from here to twice as much: a float holds them exactly, and small ones draw alike."""
-_ANY_SEED = 9_999_991
+_SEED = 9_999_991
+"""The seed of all: a rewrite may change names. A float holds it exactly; small ones draw alike."""
 
 
-def drawn(model: onnx.ModelProto) -> set[str]:
-    """The tensors of the main graph whose node draws numbers, itself or in a body or function."""
-    drawing: Collection[Key] = _DRAWING
-    known = 0
-    while known < (known := len(drawing)):
-        calls = {(each.domain, each.name) for each in model.functions if _draws(each, drawing)}
-        drawing = {*_DRAWING, *calls}
-    return {name for _, top in _draws(model.graph, drawing) for name in top.output if name}
+def draws(model: onnx.ModelProto) -> bool:
+    """Whether a node draws numbers, in the graph, a body, or a function that is called."""
+    wholes: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph]
+    uncalled = [*model.functions]
+    for whole in wholes:  # which grows
+        calls = {_key(node) for node in walked(whole.node)} if uncalled else set()
+        wholes += [each for each in uncalled if key_of(each) in calls]
+        uncalled = [each for each in uncalled if key_of(each) not in calls]
+    return any(True for whole in wholes for _ in _drawing(whole))
 
 
-def seeded(sources: Sequence[Source]) -> list[Source]:
-    """The models with a seed for each operator that draws and has none, the same in all of them.
-
-    Operators are matched by the name of their output. Where not all models have a name, and in
-    functions, whose names a rewrite may change, all operators have one seed.
-    """
-    models = [read_proto(source) for source in sources]
-    outputs = [
-        {node.output[0] for node, _ in _draws(model.graph) if node.output} for model in models
-    ]
-    shared = set.intersection(*outputs)
-    found: list[Source] = []
-    for source, model in zip(sources, models, strict=True):
-        copy, folder = with_seeds(model, shared), folder_of(source)
-        found.append(copy if folder is None else InFolder(copy.SerializeToString(), folder))
-    return found
+def seeded(source: Source) -> Source:
+    """A copy of a model with a seed for each operator that draws and has none."""
+    copy, folder = with_seeds(read_proto(source)), folder_of(source)
+    return copy if folder is None else InFolder(copy.SerializeToString(), folder)
 
 
-def with_seeds(model: onnx.ModelProto, named: Collection[str] = ()) -> onnx.ModelProto:
-    """A copy of a model with seeds; those of the outputs named differ from each other."""
+def with_seeds(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a model with seeds; its external data stay where they are."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    for whole in (copy.graph, *copy.functions):
-        names = named if whole is copy.graph else ()
-        for node, _ in _draws(whole):
-            output = next(iter(node.output), "")
-            seed = zlib.crc32(output.encode()) % _SEEDS + _SEEDS if output in names else _ANY_SEED
-            given = [each for each in node.attribute if each.name == "seed"]
-            if any(not each.ref_attr_name for each in given):
-                continue
-            for each in given:  # which a call may set, or not
+    for node in (node for whole in (copy.graph, *copy.functions) for node in _drawing(whole)):
+        given = [each for each in node.attribute if each.name == "seed"]
+        if all(each.ref_attr_name for each in given):  # which a call may set, or not
+            for each in given:
                 node.attribute.remove(each)
-            value = seed if _key(node) == _DROPOUT else float(seed)
-            node.attribute.append(helper.make_attribute("seed", value))
+            seed = _SEED if _key(node) == _DROPOUT else float(_SEED)
+            node.attribute.append(helper.make_attribute("seed", seed))
     return copy
 
 
@@ -110,40 +91,22 @@ def _key(node: onnx.NodeProto) -> Key:
     return normal_domain(node.domain), node.op_type
 
 
-def _draws(
-    whole: onnx.GraphProto | onnx.FunctionProto, drawing: Collection[Key] | None = None
-) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
-    """The nodes of some operators that may draw, each with the node whose bodies hold it."""
-    drawing = _DRAWING if drawing is None else drawing
-    found = [(node, top) for top in whole.node for node in walked([top]) if _key(node) in drawing]
-    trained = {
-        node.input[_TRAINING] if len(node.input) > _TRAINING else ""
-        for node, _ in found
-        if _key(node) == _DROPOUT
-    }
-    still = {"", *_false(whole)} if trained else set()
-    return [
-        (node, top)
-        for node, top in found
-        if _key(node) != _DROPOUT or not still.issuperset(node.input[_TRAINING:] or [""])
-    ]
+def _drawing(whole: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """The nodes that may draw, all but a Dropout that a constant beside it keeps from training."""
+    held = list(getattr(whole, "initializer", ()))
+    inputs = {getattr(each, "name", each) for each in whole.input}
+    still = {each.name for each in held if _is_false(each)} - inputs
+    for node in whole.node:
+        if node.op_type == "Constant" and any(_is_false(each.t) for each in node.attribute):
+            still.update(node.output)
+    for top in whole.node:
+        for node in walked([top]):
+            trains = node.input[_TRAINING] if len(node.input) > _TRAINING else ""
+            is_still = not trains or (trains in still and node is top)
+            if _key(node) in _DRAWING and not (is_still and _key(node) == _DROPOUT):
+                yield node
 
 
-def _false(whole: onnx.GraphProto | onnx.FunctionProto) -> set[str]:
-    """The names that are constants of the value false, and are defined once."""
-    found = defaultdict[str, list[onnx.TensorProto | None]](list)
-    for graph in (whole, *(body for node in walked(whole.node) for body in bodies(node))):
-        for each in graph.input:  # of a function a name
-            found[each if isinstance(each, str) else each.name].append(None)
-        for held in () if isinstance(graph, onnx.FunctionProto) else graph.initializer:
-            found[held.name].append(held)
-        for node in graph.node:
-            given = [each.t for each in node.attribute if each.name == "value"]
-            for name in node.output:
-                found[name].append(given[0] if node.op_type == "Constant" and given else None)
-    elements = {
-        name: value.raw_data or value.int32_data
-        for name, (value, *others) in found.items()
-        if value is not None and not others
-    }
-    return {name for name, some in elements.items() if some and not any(some)}
+def _is_false(tensor: onnx.TensorProto) -> bool:
+    elements = tensor.raw_data or tensor.int32_data
+    return bool(elements) and not any(elements)

@@ -20,17 +20,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from onnxpad.errors import RUNTIME, ProviderError, let_through
 from onnxpad.runtimes.runtime import CrashError, LimitError
-from onnxpad.runtimes.worker import Runtime
+from onnxpad.runtimes.worker import DEPLOYED, Runtime
 
 if TYPE_CHECKING:
     import subprocess
 
 _IDLE = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
-
 _PATIENCE = 2.0
 """Seconds to wait for the exit code of a worker that does not answer any more."""
-
 _LONGEST = 2e6  # seconds that the system can wait
 
 _limit: ContextVar[float | None] = ContextVar("limit", default=None)
@@ -58,13 +56,18 @@ class Worker:
     def __init__(self, process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
         """Takes over a process and the connection to it."""
         self.process = process
-        self._connection = connection
+        self.connection = connection
         self._ready = False
         _everyone.add(self)
 
     def __del__(self) -> None:
         """End a worker that was lost, as to an exception between two steps here."""
         self.end()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was not ended."""
+        return self in _everyone
 
     def ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
         """The answer to a request, a method of `Runtime`; what it raises is raised here.
@@ -90,13 +93,13 @@ class Worker:
     def _exchanged(self, request: object) -> Any:
         """What comes back for a request."""
         limit = _limit.get()
-        self._connection.send(request)
+        self.connection.send(request)
         if not self._ready:  # its imports are no part of a run
-            self._connection.recv()
+            self.connection.recv()
             self._ready = True
-        if limit is not None and not self._connection.poll(min(limit, _LONGEST)):
+        if limit is not None and not self.connection.poll(min(limit, _LONGEST)):
             raise LimitError(f"did not end within {limit:g} s (run_timeout)")
-        return self._connection.recv()
+        return self.connection.recv()
 
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
@@ -105,24 +108,18 @@ class Worker:
         with suppress(TimeoutExpired):
             self.process.wait(_PATIENCE)
         self.end()
-        code = self.process.returncode
-        if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
+        if (code := self.process.returncode) & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
             raise KeyboardInterrupt
         return CrashError(_how(code))
 
     def end(self) -> None:
         """End at once; the worker cannot be used any more."""
         with suppress(OSError):
-            self._connection.close()
+            self.connection.close()
         with suppress(OSError):
             self.process.kill()
         self.process.wait()
         _everyone.discard(self)
-
-    def forget(self) -> None:
-        """Leave the worker to the parent, after this process was forked."""
-        self._connection.close()
-        self.process.returncode = 0
 
 
 _everyone: weakref.WeakSet[Worker] = weakref.WeakSet()
@@ -167,7 +164,7 @@ def borrow() -> Worker:
 def give_back(worker: Worker) -> None:
     """Keep a worker for the next borrower, or end it if there are enough."""
     with _lock:
-        kept = worker in _everyone and len(_idle) < _IDLE
+        kept = worker.alive and len(_idle) < _IDLE
         if kept:
             _idle.append(worker)
     if not kept:
@@ -214,8 +211,7 @@ def _started() -> Worker:
     flags += [flag for flag, is_set in wanted.items() if is_set]
     root = Path(__file__).absolute().parents[2]
     paths = [str(Path(path).absolute()) for path in sys.path if path]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    environment.pop("PYTHONINSPECT", None)
+    environment = {**os.environ, **DEPLOYED.ENVIRONMENT, "PYTHONINSPECT": ""}
     ours, theirs = Pipe()
     handle = theirs.fileno()
     inherited: dict[str, Any] = {"pass_fds": [handle]}
@@ -241,11 +237,7 @@ def _started() -> Worker:
 
 
 def _how(code: int) -> str:
-    """How a process ended, in words.
-
-    >>> _how(-8), _how(0xC0000005)
-    ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (0xC0000005)')
-    """
+    """How a process ended, in words, as `onnxruntime crashed (SIGFPE)` or `(0xC0000005)`."""
     if code == -9:
         return f"{RUNTIME}'s process was killed (SIGKILL; the system may be out of memory)"
     with suppress(ValueError):  # of codes that are no signals
@@ -257,7 +249,6 @@ def _how(code: int) -> str:
 
 
 def _end_all() -> None:
-    """End every worker of this process."""
     with _lock:
         _idle.clear()
     for worker in [*_everyone]:
@@ -269,7 +260,8 @@ def _forget_all() -> None:
     global _lock
     _lock = threading.Lock()
     for worker in _everyone:
-        worker.forget()
+        worker.connection.close()
+        worker.process.returncode = 0
     _everyone.clear()
     _idle.clear()
 

@@ -10,7 +10,7 @@ import onnx.parser
 from onnxpad.errors import ModelError, ProviderError, UsageError, meant
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA
 from onnxpad.runtimes.sessions import open_session
 
 AUTO = "auto"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, TypeVarTuple
+from typing import Any, Self, TypeAlias
 
 import numpy.typing as npt
 import onnx
@@ -17,7 +17,7 @@ from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 from onnxpad.runtimes.worker import CPU as CPU
-from onnxpad.runtimes.worker import DEPLOYED, Runtime
+from onnxpad.runtimes.worker import DEPLOYED, REFERENCE, Runtime
 
 Source = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array = npt.NDArray[Any]
@@ -27,9 +27,6 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 Answer = dict[str, Value] | EngineError
 """The outputs of a run by name, or the runtime's error."""
 
-_T = TypeVar("_T")
-_Ts = TypeVarTuple("_Ts")
-
 
 class Session:
     """An open model. `close` frees its weights before the next one is opened."""
@@ -37,10 +34,16 @@ class Session:
     def __init__(self, model: ModelFile, provider: str, optimisation: Optimisation) -> None:
         """Open the model."""
         self._how = model, provider, optimisation
-        self._outputs: Sequence[str] = ()
-        self._worker: pool.Worker | None = None
         self._closed = False
         self._open()
+
+    def _open(self) -> None:
+        self._worker = pool.borrow()
+        try:
+            self._outputs = self._worker.ask(Runtime.open, *self._how)
+        except BaseException:
+            pool.give_back(self._worker)
+            raise
 
     def __enter__(self) -> Self:
         """The session itself."""
@@ -52,12 +55,11 @@ class Session:
 
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
-        self._closed = True
-        worker, self._worker = self._worker, None
-        if worker is not None:
+        if not self._closed:
+            self._closed = True
             with suppress(CrashError):  # all results were already received
-                worker.ask(Runtime.close)
-            pool.give_back(worker)
+                self._worker.ask(Runtime.close)
+            pool.give_back(self._worker)
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
@@ -75,32 +77,15 @@ class Session:
         """As `run`, with the seconds it took."""
         if self._closed:
             raise EngineError("the session is closed")
-        if self._worker is None:
+        if not self._worker.alive:
             self._open()
         names = self._outputs if outputs is None else list(outputs)
-        values, seconds = self._ask(Runtime.run, dict(feeds), names)
+        values, seconds = self._worker.ask(Runtime.run, dict(feeds), names)
         return dict(zip(names, values, strict=True)), seconds
 
     def ran_on(self) -> dict[str, str]:
         """The provider of each node; nothing on the CPU."""
-        return {} if self._worker is None else self._ask(Runtime.places)
-
-    def _open(self) -> None:
-        worker = pool.borrow()
-        try:
-            self._outputs = worker.ask(Runtime.open, *self._how)
-        except BaseException:
-            pool.give_back(worker)
-            raise
-        self._worker = worker
-
-    def _ask(self, call: Callable[[Runtime, *_Ts], _T], *arguments: *_Ts) -> _T:
-        assert self._worker is not None
-        try:
-            return self._worker.ask(call, *arguments)
-        except CrashError:
-            self._worker = None
-            raise
+        return self._worker.ask(Runtime.places) if self._worker.alive else {}
 
 
 def open_session(
@@ -125,26 +110,20 @@ def answers(
     *,
     by_onnx: bool = False,
 ) -> list[list[Answer] | EngineError]:
-    """The outputs, or an error, of several small models for each set of inputs, in one request.
+    """The outputs, or an error, of several small models for each set of inputs.
 
     There is one error of a model that does not load or crashes on any set. With `by_onnx`, onnx's
     reference evaluator runs them, in a worker too: neither its work nor its memory is bounded by
     the size of a model.
     """
-    models, inputs = [_file(source) for source in sources], [dict(feeds) for feeds in fed]
-    try:
-        return pool.ask(Runtime.answers, models, list(outputs), inputs, by_onnx)
-    except CrashError as error:
-        if len(sources) == 1:
-            return [error]
-        return [each for source in sources for each in answers([source], outputs, fed)]
-
-
-def evaluated_by_onnx(
-    model: onnx.ModelProto, outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
-) -> list[Answer] | EngineError:
-    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
-    return answers([model], outputs, fed, by_onnx=True)[0]
+    provider, inputs = REFERENCE if by_onnx else CPU, [dict(feeds) for feeds in fed]
+    found = list[list[Answer] | EngineError]()
+    for source in sources:
+        try:
+            found.append(pool.ask(Runtime.each, _file(source), provider, inputs, list(outputs)))
+        except EngineError as error:
+            found.append(error)
+    return found
 
 
 def require_provider(provider: str) -> None:
@@ -156,17 +135,16 @@ def read_proto(source: Source) -> onnx.ModelProto:
     """The model without its external data; a ModelError says why it cannot be read."""
     if isinstance(source, onnx.ModelProto):
         return source
-    if isinstance(source, InFolder):
-        source = source.data
+    data = payload(source)
+    where = "the bytes given" if isinstance(data, bytes) else repr(data)
     try:
-        if isinstance(source, bytes):
-            return onnx.load_model_from_string(source)
-        return onnx.load(source, load_external_data=False)
+        if isinstance(data, bytes):
+            return onnx.load_model_from_string(data)
+        return onnx.load(data, load_external_data=False)
     except OSError as error:
         let_through(error)
-        raise ModelError(f"{os.fspath(source)!r} cannot be read: {error.strerror}") from None
+        raise ModelError(f"{where} cannot be read: {error.strerror}") from None
     except DecodeError:
-        where = "the bytes given" if isinstance(source, bytes) else repr(os.fspath(source))
         raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
 
 

@@ -12,23 +12,26 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any
 
 from onnxpad.errors import RUNTIME
-from onnxpad.runtimes.onnxruntime import native, provider_rows
+from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import CrashError, EngineError, ModelFile, Optimisation
 
-DEPLOYED, CPU = native, provider_rows.CPU
+DEPLOYED, CPU = native, native.CPU
 """The runtime that workers run, and its name for the CPU."""
+REFERENCE = "ReferenceEvaluator"
+"""onnx's reference evaluator, in the place of a provider."""
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
 
-_T = TypeVar("_T")
-_Ts = TypeVarTuple("_Ts")
+_MOMENT = 2.0
+"""Seconds for work to clean up once nobody waits for it."""
 
 
 class Runtime(native.Onnxruntime):
@@ -41,61 +44,40 @@ class Runtime(native.Onnxruntime):
         optimisation: Optimisation = "off",
         threads: int | None = None,
     ) -> tuple[str, ...]:
-        """Open a model, and bound the memory for it."""
-        bound_memory(provider == CPU)
-        return super().open(model, provider, optimisation, threads)
+        """Open a model, and bound the memory for it; by `REFERENCE` it has no names of outputs."""
+        bound_memory(provider in {CPU, REFERENCE})
+        if provider != REFERENCE:
+            return super().open(model, provider, optimisation, threads)
+        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
 
-    def answers(
+        try:
+            self._session = ReferenceEvaluator(model.data)
+        except Exception as error:  # its operators may raise anything
+            said = f"the reference evaluator fails: {native.first_line(error)}"
+            raise EngineError(said) from None
+        return ()
+
+    def each(
         self,
-        models: Sequence[ModelFile],
-        outputs: Sequence[str],
+        model: ModelFile,
+        provider: str,
         fed: Sequence[Mapping[str, Any]],
-        by_onnx: bool,
-    ) -> list[list[dict[str, Any] | EngineError] | EngineError]:
-        """The outputs by name, or an error, of each model on each set of inputs.
+        outputs: Sequence[str],
+    ) -> list[dict[str, Any] | EngineError]:
+        """The outputs by name, or an error, of a small model for each set of inputs."""
 
-        With `by_onnx`, onnx's reference evaluator runs the models.
-        """
+        def run(feeds: Mapping[str, Any]) -> dict[str, Any] | EngineError:
+            try:
+                return dict(zip(outputs, self.run(feeds, outputs)[0], strict=True))
+            except EngineError as error:
+                return error
 
-        def answer(model: ModelFile) -> list[dict[str, Any] | EngineError]:
-            opened = Evaluator() if by_onnx else Runtime()
-            opened.open(model, threads=1)
-            return [_or_error(run, opened, each) for each in fed]
-
-        def run(opened: Runtime | Evaluator, feeds: Mapping[str, Any]) -> dict[str, Any]:
-            return dict(zip(outputs, opened.run(feeds, outputs)[0], strict=True))
-
-        return [_or_error(answer, each) for each in models]
+        self.open(model, provider, threads=1)
+        return [run(feeds) for feeds in fed]
 
     def about(self, call: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
         """What a function returns that the runtime says of itself."""
         return call(*arguments)
-
-
-class Evaluator:
-    """onnx's reference evaluator as a runtime; its operators may raise anything."""
-
-    def open(self, model: ModelFile, threads: int) -> None:
-        """Read a model."""
-        from onnx.reference import ReferenceEvaluator  # onnx starts slowly, rarely needed here
-
-        bound_memory()
-        self._run: Any = self._told(lambda: ReferenceEvaluator(model.data)).run
-
-    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """The outputs named; it takes no time."""
-        return list(self._told(lambda: self._run(list(outputs), dict(feeds)))), 0.0
-
-    @staticmethod
-    def _told(call: Callable[[], _T]) -> _T:
-        import numpy as np
-
-        try:
-            with np.errstate(all="ignore"):
-                return call()
-        except Exception as error:
-            line = native.first_line(error)
-            raise EngineError(f"the reference evaluator fails: {line}") from None
 
 
 def serve(handle: int) -> None:
@@ -121,6 +103,7 @@ def serve(handle: int) -> None:
             while True:
                 requests.put(connection.recv())
         finally:
+            _interrupt_work()
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -146,6 +129,13 @@ def _reply(
     except Exception as error:  # pickle's own errors share no narrower base class
         what = reply[1] if isinstance(reply[1], Exception) else error
         connection.send((False, EngineError(native.first_line(what))))
+
+
+def _interrupt_work() -> None:
+    """Has work that heeds SIGTERM remove what it has half written, which takes a moment."""
+    if sys.platform != "win32" and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(_MOMENT)
 
 
 def _ignore_signals() -> None:
@@ -185,10 +175,3 @@ def bound_memory(bounded: bool = True) -> None:
         limit = pages * resource.getpagesize() + int(free * _SHARE)
         limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
-
-
-def _or_error(call: Callable[[*_Ts], _T], *arguments: *_Ts) -> _T | EngineError:
-    try:
-        return call(*arguments)
-    except EngineError as error:
-        return error

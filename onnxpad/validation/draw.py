@@ -25,7 +25,7 @@ from onnx.helper import get_attribute_value
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, few
 from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
-from onnxpad.runtimes.copies import drawn
+from onnxpad.runtimes.copies import draws
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
@@ -127,7 +127,7 @@ def outline(model: onnx.ModelProto) -> Interface:
         any(operator in {"QuantizeLinear", "DynamicQuantizeLinear"} for operator in operators),
         tuple(Output(e.name, e.type.tensor_type.elem_type, _shape(e)) for e in model.graph.output),
         frozenset(name for node in model.graph.node for name in node.output if name),
-        bool(drawn(model)),
+        draws(model),
     )
 
 

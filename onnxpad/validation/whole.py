@@ -81,7 +81,7 @@ def validate_models(
     found = matched_inputs(model, inputs, reference)
     require_within(limits or {}, found.draws)
     if model.random:
-        sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
+        sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
     judgement = Judgement(lab, tolerance or Tolerance(), [*notes, *found.notes])
     further, sites, runs = tuple[Draw, ...](), list[Entered](), ""

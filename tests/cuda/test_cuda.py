@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.runtimes.onnxruntime.provider_rows import CUDA
+from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.providers import trouble_with
 from tests.support import EXPORTED
 

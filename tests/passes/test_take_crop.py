@@ -187,7 +187,7 @@ def test_why_equal_pads_cannot_crop_so() -> None:
     uneven = "int64[1] s = {13}, int64[1] e = {-1}, int64[1] a = {2}"
     model = behind(f"f = {SPREAD} y = Slice (f, s, e, a)", uneven)
     (finding,) = onnxpad.check(model, symmetric_transpose=True, ignore="PAD6").findings
-    assert "--symmetric-transpose" in finding.reason
+    assert "symmetric_transpose" in finding.reason
 
 
 def test_the_option_that_keeps_a_crop_is_named() -> None:
@@ -195,7 +195,7 @@ def test_the_option_that_keeps_a_crop_is_named() -> None:
     uneven = "int64[1] s = {1}, int64[1] e = {-2}, int64[1] a = {2}"
     model = behind(f"f = {SPREAD} [cut] y = Slice (f, s, e, a)", uneven)
     for asked, result in (
-        ("--symmetric-transpose", onnxpad.fix(model, symmetric_transpose=True)),
+        ("symmetric_transpose", onnxpad.fix(model, symmetric_transpose=True)),
         ("--style symmetric", onnxpad.fix(model, style="symmetric")),
     ):
         (finding,) = result.findings

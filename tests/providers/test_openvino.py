@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.runtimes.onnxruntime.provider_rows import plugins
+from onnxpad.runtimes.onnxruntime.native import plugins
 from onnxpad.runtimes.providers import chosen
 from tests.support import EXPORTED
 from tests.validation.planted import nodes, of_model

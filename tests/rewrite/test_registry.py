@@ -204,7 +204,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert onnxpad_runs("check", fixed).exit_code == 1
     result = onnxpad_runs("fix", path, "--select", "PAD50", "--format", "json")
     document = json.loads(result.stdout)
-    assert (document["select"], document["ignore"]) == (["PAD501"], [])
+    assert (document["select"], document["ignore"]) == (["PAD50"], [])
     result = onnxpad_runs("fix", path, "--ignore", "PAD110", "--format", "json")
     assert result.exit_code == 2
     assert "--ignore" in result.stderr

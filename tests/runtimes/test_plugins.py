@@ -9,7 +9,7 @@ import pytest
 
 from onnxpad.errors import ProviderError
 from onnxpad.runtimes import pool, providers
-from onnxpad.runtimes.onnxruntime.provider_rows import plugins
+from onnxpad.runtimes.onnxruntime.native import plugins
 from tests.support import parsed
 
 

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from onnxpad.errors import ProviderError, UsageError
-from onnxpad.runtimes.onnxruntime.provider_rows import CUDA
+from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.providers import chosen
 from onnxpad.runtimes.sessions import CPU
 from onnxpad.validation.compare import Tolerance

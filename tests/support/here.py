@@ -9,6 +9,8 @@ from onnxpad.runtimes import worker
 class Here:
     """Stands for a worker."""
 
+    alive = True
+
     def __init__(self) -> None:
         self.runtime = worker.Runtime()
 

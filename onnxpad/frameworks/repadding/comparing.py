@@ -199,7 +199,7 @@ def difference(
     sources = {"original": with_bodies(original), "rewritten": with_bodies(changed)}
     model = outline(read_proto(sources["rewritten"]))
     if model.random:
-        sources = dict(zip(sources, seeded([*sources.values()]), strict=True))
+        sources = {name: seeded(each) for name, each in sources.items()}
     lab = Lab(sources, model, folder, progress)
     if inputs is not None or reference is not None:
         given = matched_inputs(model, inputs, None if inputs is not None else reference)

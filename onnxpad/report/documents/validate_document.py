@@ -20,7 +20,7 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
     models = and_list(marked(shown(e), "strong") for e in (report.original, report.rewritten) if e)
     runs = counted(len(report.validation.runs), "run")
     head: list[Block] = [
-        f"{models}: {_verdict(report)} ({runs}, {report.seconds:.1f} s)",
+        f"{models}: {verdict(report)} ({runs}, {report.seconds:.1f} s)",
         *configurations([report.config]),
         *(f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven),
         *(f"{marked('warning', 'warning')}: {shown(e)}" for e in report.validation.warnings),
@@ -53,7 +53,7 @@ def validation_groups(found: Validation, view: View = "full") -> list[Group]:
     return [Group(title, blocks) for title, blocks in parts.items() if blocks]
 
 
-def _verdict(report: ValidateReport) -> str:
+def verdict(report: ValidateReport) -> str:
     """Whether the models agree, in a few words."""
     found = report.validation
     if report.outcome == "nothing compared":

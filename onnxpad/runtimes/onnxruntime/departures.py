@@ -8,8 +8,7 @@ come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,25 +29,19 @@ from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import counted
 from onnxpad.facts import Analysis
 from onnxpad.facts.bounds import infinite
-from onnxpad.graph import Graph, Node, Tensor, upstream
+from onnxpad.graph import Graph, Node
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.semantics.layers import Pair, is_padded, numbers_of
-from onnxpad.semantics.operators import (
-    Fill,
-    WindowOp,
-    operator_of,
-    pad_giving,
-    read_window,
-)
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.operators import Fill, WindowOp, pad_giving
 from onnxpad.semantics.window import WindowForm, onnxruntime, specification
+
+BLOCKED = frozenset({"MaxPool", "AveragePool"})
+"""The pools that full optimisation runs in blocks of channels."""
+_BLOCK = 8
+"""The least number of channels in a block; the NCHWc kernels take multiples of it."""
 
 CHANGED = 19
 """The opset of AveragePool from which on onnxruntime computes something else for the same node."""
-
-_BLOCKED = frozenset({"MaxPool", "AveragePool"})
-_BLOCK = 8
-"""The least number of channels in a block; the NCHWc kernels take multiples of it."""
 
 
 def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Pair | None:
@@ -166,12 +159,9 @@ def _constant(extent: Extent) -> int | None:
 
 
 class Hazard(Struct, frozen=True):
-    """The harm that onnxruntime would do if it knew a shape: to a pool, in its NCHWc kernel.
+    """The harm that onnxruntime would do to a node if it knew a shape: its code, and in words.
 
-    Attributes:
-        node: The pool, or another node.
-        reason: The code of the harm.
-        does: The harm in words; onnxruntime is the subject.
+    In words onnxruntime is the subject.
     """
 
     node: Node
@@ -179,158 +169,71 @@ class Hazard(Struct, frozen=True):
     does: str
 
 
-class BlockedPools:
-    """The pools of one graph that must not run in the NCHWc kernel, which crashes or is wrong.
+def hazard_of(graph: Graph, analysis: Analysis, op: WindowOp) -> Hazard | None:
+    """What onnxruntime would do to a pool, in its NCHWc kernel, if it knew the shape of its data.
 
-    At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels
-    if onnxruntime knows at load time that their number is a multiple of 8 or 16. Where the first
-    spatial axis then holds no window, the process dies of SIGFPE; where a window of a MaxPool holds
-    only -infinity, it gives the lowest finite number. Downstream of a `Pad` with computed amounts
-    onnxruntime does not know the shape: a rewrite that makes them constant, or removes the `Pad`,
-    can make it choose that kernel.
-
-    Attributes:
-        inside: Return further tensors whose shapes onnxruntime must not learn.
-        missized: Returns the names of the tensors whose sizes onnx's shape inference gets wrong.
+    At full optimisation a pool over two spatial axes runs in blocks of channels if onnxruntime
+    knows at load time that their number is a multiple of 8 or 16. Where the first spatial axis then
+    holds no window, the process dies of SIGFPE; where a window of a MaxPool holds only -infinity,
+    it gives the lowest finite number. None if no harm.
     """
-
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Reads the graph as it is at each call."""
-        self._graph = graph
-        self._analysis = analysis
-        self._found: tuple[int, dict[str, Hazard]] | None = None
-        self._pools: list[Node] | None = None
-        self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
-        self.missized: Callable[[], Collection[str]] = frozenset
-
-    def behind(self, tensor: Tensor) -> Hazard | None:
-        """What onnxruntime would do downstream if it knew a tensor's shape; None if no harm."""
-        if self._found is None or self._found[0] != self._graph.version:
-            self._found = self._graph.version, self._upstream()
-        return self._found[1].get(tensor.name)
-
-    def keeps(self, tensor: Tensor) -> bool:
-        """Whether a wrong shape that a tensor is declared in stays, for what it hides."""
-        return tensor.name in self.missized() or self.behind(tensor) is not None
-
-    def hides(self, node: Node) -> bool:
-        """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime cannot infer.
-
-        Something but its data is computed or empty; axes that a Slice before opset 10 names are not
-        looked at.
-        """
-        graph = self._graph
-        if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
-            return False
-        operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
-        values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
-        return "axes" in node.attrs or any(each is None or not each.size for each in values)
-
-    def _upstream(self) -> dict[str, Hazard]:
-        """The tensors from whose shape onnxruntime infers one that does harm."""
-        graph, found = self._graph, dict[str, Hazard]()
-
-        def add(tensor: Tensor, harm: Hazard, through: Callable[[Node], Iterable[Tensor]]) -> None:
-            def fresh(node: Node) -> Iterable[Tensor]:
-                return (each for each in through(node) if each.name not in found)
-
-            if tensor.name not in found:
-                reached = filter(None, upstream([tensor], fresh, most=None))
-                found.update((each.name, harm) for each in reached)
-
-        for data, hazard in self._harms():
-            add(data, hazard, self._unweighed)
-        for border in self.inside:
-            for tensor, hazard in border():
-                add(tensor, hazard, graph.sources)
-        return found
-
-    def in_halves(self) -> Hazard | None:
-        """What onnxruntime would do to a pool of halves, once it computes that in 32 bits.
-
-        It does so next to a `Pad`, for which it has no kernel, and next to what it computes so.
-        """
-        return next((hazard for _, hazard in self._harms(TensorProto.FLOAT16)), None)
-
-    def _harms(self, dtype: int | None = None) -> Iterator[tuple[Tensor, Hazard]]:
-        """What the pools read, perhaps of one element type alone, with the harm."""
-        graph, analysis = self._graph, self._analysis
-        if self._pools is None:  # edits add none
-            self._pools = [
-                node
-                for node in graph.nodes
-                if (row := operator_of(graph, node)) and row.op_type in _BLOCKED
-            ]
-        for node in self._pools:
-            if not node.alive or dtype not in {None, analysis.dtype(node.inputs[0])}:
-                continue
-            with suppress(UnreadError):
-                op = read_window(graph, analysis, node)
-                if (hazard := self._hazard(op)) is not None:
-                    yield op.data, hazard
-
-    def _unweighed(self, node: Node) -> Sequence[Tensor]:
-        """The inputs of a node whose number of output channels no weight tells."""
-        row = operator_of(self._graph, node)
-        return node.inputs if row is None or row.inputs.weight is None else ()
-
-    def _hazard(self, op: WindowOp) -> Hazard | None:
-        row = op.operator
-        if row.row.domain or len(op.windows) != 2 or len(op.node.outputs) > 1:
-            return None
-        shape = self._analysis.shape(op.data)
-        channels: Extent = 0
-        height: Extent = 0
-        if shape is not None and len(shape) == op.rank:
-            channels, height = shape[row.layout.channels], shape[op.axes[0]]
-        # Halves are computed in 32 bits next to operators that have no kernel for them.
-        dtype = self._analysis.dtype(op.data)
-        is_float = dtype in {None, TensorProto.FLOAT, TensorProto.FLOAT16}
-        if not is_float or not isinstance(channels, int) or channels % _BLOCK:
-            return None
-        chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
-        if self._may_be_empty(op, height):
-            does = f"{chosen} crashes where that holds no window"
-            return Hazard(op.node, Reason.KERNEL_CRASHES, does)
-        halves = dtype == TensorProto.FLOAT16  # in which the lowest of 32 bits is an infinity
-        if row.padding is Fill.LOWEST and not halves and self._may_read_infinities(op):
-            does = f"{chosen} gives the lowest finite number for a window of only -infinity"
-            return Hazard(op.node, Reason.INFINITE_DATA, does)
+    row = op.operator
+    if row.row.domain or len(op.windows) != 2 or len(op.node.outputs) > 1:
         return None
+    shape = analysis.shape(op.data)
+    channels: Extent = 0
+    height: Extent = 0
+    if shape is not None and len(shape) == op.rank:
+        channels, height = shape[row.layout.channels], shape[op.axes[0]]
+    # Halves are computed in 32 bits next to operators that have no kernel for them.
+    dtype = analysis.dtype(op.data)
+    is_float = dtype in {None, TensorProto.FLOAT, TensorProto.FLOAT16}
+    if not is_float or not isinstance(channels, int) or channels % _BLOCK:
+        return None
+    chosen = f"choose a kernel for {op.node.op} {graph.label(op.node)!r} that"
+    if _may_be_empty(op, height):
+        does = f"{chosen} crashes where that holds no window"
+        return Hazard(op.node, Reason.KERNEL_CRASHES, does)
+    halves = dtype == TensorProto.FLOAT16  # in which the lowest of 32 bits is an infinity
+    if row.padding is Fill.LOWEST and not halves and _may_read_infinities(graph, analysis, op):
+        does = f"{chosen} gives the lowest finite number for a window of only -infinity"
+        return Hazard(op.node, Reason.INFINITE_DATA, does)
+    return None
 
-    @staticmethod
-    def _may_be_empty(op: WindowOp, size: Extent) -> bool:
-        if op.auto_pad.startswith("SAME"):
-            return False  # at least one window, or an error
-        if not isinstance(size, int | Size):
-            size = symbol("unknown", Sizes(0))
-        pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
-        count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
-        return always(less_equal(1, count)) is not True
 
-    def _may_read_infinities(self, op: WindowOp) -> bool:
-        """Whether a window may hold infinities and nothing else.
+def _may_be_empty(op: WindowOp, size: Extent) -> bool:
+    if op.auto_pad.startswith("SAME"):
+        return False  # at least one window, or an error
+    if not isinstance(size, int | Size):
+        size = symbol("unknown", Sizes(0))
+    pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
+    count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
+    return always(less_equal(1, count)) is not True
 
-        Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as
-        each window still holds some data.
-        """
-        if infinite(self._analysis, op.data) is None:
-            return False
-        pad = pad_giving(self._graph, self._analysis, op.data)
-        if pad is None or op.auto_pad.startswith("SAME") or infinite(self._analysis, pad.data):
-            return True
-        amounts, layout = pad.extents_over(op.rank), op.operator.layout
-        beside = None if amounts is None else numbers_of(layout.others(amounts))
-        shape = self._analysis.shape(pad.data)
-        if amounts is None or beside is None or is_padded(beside) or op.ceil_mode or not shape:
-            return True
-        own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
-        windows = zip(op.windows, own, layout.spatial(amounts), strict=True)
-        near = (
-            window.dilation == 1
-            and always(less_equal(0, more))
-            and always(less_equal(1 + each + more, window.kernel))
-            for window, pair, sides in windows
-            for each, more in zip(pair, sides, strict=True)
-        )
-        return not all((*near, *(always(less_equal(1, n)) for n in layout.spatial(shape))))
+
+def _may_read_infinities(graph: Graph, analysis: Analysis, op: WindowOp) -> bool:
+    """Whether a window may hold infinities and nothing else.
+
+    Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as each
+    window still holds some data.
+    """
+    if infinite(analysis, op.data) is None:
+        return False
+    pad = pad_giving(graph, analysis, op.data)
+    if pad is None or op.auto_pad.startswith("SAME") or infinite(analysis, pad.data):
+        return True
+    amounts, layout = pad.extents_over(op.rank), op.operator.layout
+    beside = None if amounts is None else numbers_of(layout.others(amounts))
+    shape = analysis.shape(pad.data)
+    if amounts is None or beside is None or is_padded(beside) or op.ceil_mode or not shape:
+        return True
+    own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
+    windows = zip(op.windows, own, layout.spatial(amounts), strict=True)
+    near = (
+        window.dilation == 1
+        and always(less_equal(0, more))
+        and always(less_equal(1 + each + more, window.kernel))
+        for window, pair, sides in windows
+        for each, more in zip(pair, sides, strict=True)
+    )
+    return not all((*near, *(always(less_equal(1, n)) for n in layout.spatial(shape))))

@@ -1,14 +1,11 @@
 """Keeps onnxruntime's optimiser from changing what a rewritten model computes.
 
-An exact rewrite can expose a `Pad` to PadFusion (see `pad_fusion`): it may drop the
-`auto_pad` downstream, make the amounts constant, or remove one of two readers. An empty third input
-of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` alone. Before opset
-11, `auto_pad=VALID` on the operator does the same, where that has no pads of its own; so it does
-where onnxruntime may drop the empty input (see `Fusion.drops_empty`). Where neither is possible,
-the rewrite must not be made.
-
-Operators that padding keeps apart may be fused wrongly once they are neighbours (see
-`neighbours`). Nothing protects them, so a rewrite that joins them must not be made either.
+An exact rewrite can expose a `Pad` to PadFusion (see `pad_fusion`): it may drop the `auto_pad`
+downstream, make the amounts constant, or remove one of two readers. An empty third input of the
+`Pad` means the same as an absent one, and PadFusion leaves such a `Pad` alone. Before opset 11, and
+where onnxruntime may drop the empty input, `auto_pad=VALID` on an operator without pads of its own
+does the same. Where neither is possible, the rewrite must not be made; nor must one that joins
+operators that would be fused wrongly (see `neighbours`), which nothing protects.
 
 The optimiser gets two more things wrong. It believes declared shapes, which no runtime enforces:
 it folds Shape to them, for example, where amounts are computed. And where it moves a Transpose past
@@ -31,20 +28,16 @@ from onnxpad.graph import Graph, Node, Tensor, nodes_upstream, upstream
 from onnxpad.padding.padding import readers_of
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.scopes import original
+from onnxpad.runtimes.onnxruntime.hidden_shapes import hides
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import Claim, Exposed, lies
 from onnxpad.semantics.layers import is_padded, is_plain_zero, onnx_order
 
-_VALUE = 2
-_AXES = 3
+_VALUE, _AXES = 2, 3
 
 
 def shield(context: Context) -> list[Exposed]:
-    """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot.
-
-    Every fold counts that PadFusion may make, except those that it may equally make in the original
-    graph.
-    """
+    """Protects the `Pad`s that edits may have exposed to PadFusion; returns those it cannot."""
     _name_all_axes(context)
     _correct_claims(context)
     left = []
@@ -113,14 +106,12 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
 
 def guard(context: Context, exposed: Exposed) -> None:
     """Protects a `Pad` from being folded; `can_guard` must hold."""
-    graph = context.graph
-    if not takes_empty_fill(context, exposed.pad.node):
+    graph, node = context.graph, exposed.pad.node
+    if not takes_empty_fill(context, node):
         graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
         return
-    node = exposed.pad.node
-    while len(node.inputs) <= _VALUE:
-        graph.set_input(node, len(node.inputs), Tensor(""))
-    graph.set_input(node, _VALUE, Tensor(""))
+    for index in range(min(len(node.inputs), _VALUE), _VALUE + 1):
+        graph.set_input(node, index, Tensor(""))
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
@@ -132,24 +123,24 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = original(context)
     fusion = before.sites.fusion
-    windows = {each.ends[1] for each in found}
-    known = {_place(before, each): each for each in fusion.exposed(windows)}
+    known = {_place(before, each): each.window for each in fusion.exposed()}
 
     def is_like(each: Exposed) -> bool:
-        was = known.get(_place(context, each))
-        if was is None or was.pad.constant_amounts != each.pad.constant_amounts:
-            return False
-        return not _is_touched(context, each) or fusion.certain(was.window) is not None
+        window = known.get(_place(context, each))
+        if window is None or not _is_touched(context, each):
+            return window is not None
+        return fusion.certain(window) is not None
 
     return [each for each in found if not is_like(each)]
 
 
 def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
     """The `Pad`, the nodes between, the operator, and all readers of their outputs, by name."""
-    graph = context.graph
-    tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
+    pad, graph = exposed.pad, context.graph
+    tensors = [node.outputs[0] for node in (pad.node, *exposed.way)]
     readers = tuple([_readers(graph, tensor) for tensor in tensors])
-    return tuple(tensor.name for tensor in tensors), readers, exposed.window.outputs[0].name
+    names = tuple([tensor.name for tensor in tensors])
+    return names, readers, exposed.ends, pad.constant_amounts
 
 
 def _readers(graph: Graph, tensor: Tensor) -> tuple[tuple[str, int], ...]:
@@ -178,13 +169,11 @@ def _correct_claims(context: Context) -> None:
     that is inferred wrongly, or that onnxruntime must not learn: the two contradict each other, and
     onnxruntime believes neither.
     """
-    graph, pools = context.graph, context.blocked_pools
+    graph = context.graph
     claims = list(graph.claims("value_info"))
-    wrong = list(lies(claims, context.analysis))
-    wrong += _unknown(context, {tensor.name for tensor, _ in claims})
-    wrong += _renamed(context, claims)
-    for tensor in wrong:
-        if not pools.keeps(tensor):
+    unknown = _unknown(context, {tensor.name for tensor, _ in claims})
+    for tensor in (*lies(claims, context.analysis), *unknown, *_renamed(context, claims)):
+        if not context.hidden.keeps(graph, tensor):
             graph.undeclare(tensor)
 
 
@@ -202,28 +191,23 @@ def _renamed(context: Context, claims: Sequence[Claim]) -> Iterator[Tensor]:
                 sizes[label] = None if label in sizes else size
     for tensor, claimed in claims:
         for label, size in zip(claimed, analysis.shape(tensor) or (), strict=False):
-            if (
-                isinstance(label, str)
-                and isinstance(size, int | Size)
-                and sizes.setdefault(label, size) not in {None, size}
-            ):
+            is_named = isinstance(label, str) and isinstance(size, int | Size)
+            if is_named and sizes.setdefault(str(label), size) not in {None, size}:
                 yield tensor
 
 
 def _unknown(context: Context, declared: Collection[str]) -> Iterator[Tensor]:
     """The declared tensors with a size that is not known, from which an edited node has its own."""
-    analysis = context.analysis
 
     def through(node: Node) -> Iterator[Tensor]:
         for tensor in node.inputs:
-            shape = analysis.shape(tensor) if tensor.name else ()
+            shape = context.analysis.shape(tensor) if tensor.name else ()
             if shape is None or Unknown in map(type, shape):
                 yield tensor
 
     edited = filter(context.graph.is_edited, context.graph.nodes) if declared else ()
-    for tensor in upstream(chain.from_iterable(map(through, edited)), through, most=None):
-        if tensor is not None and tensor.name in declared:
-            yield tensor
+    reached = upstream(chain.from_iterable(map(through, edited)), through, most=None)
+    return (each for each in reached if each is not None and each.name in declared)
 
 
 def _name_all_axes(context: Context) -> None:
@@ -233,15 +217,11 @@ def _name_all_axes(context: Context) -> None:
     Only in a graph that was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
-    if graph.opset < 18 or not graph.version:
-        return
+    has_axes = (pad for pad in context.pads() if pad.axes and pad.node.operand(_AXES) is not None)
     transposes = any(node.op == "Transpose" for node in graph.nodes)
-    pools = context.blocked_pools
-    for pad in context.pads():
+    for pad in has_axes if graph.opset >= 18 and graph.version else ():
         node = pad.node
-        if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
-            continue
-        if pools.hides(node) and pools.behind(node.outputs[0]) is not None:
+        if hides(graph, node) and context.hidden.behind(node.outputs[0]) is not None:
             continue  # it would also let onnxruntime know sizes that do harm
         name = node.name or node.outputs[0].name
         if context.analysis.dtype(node.inputs[_AXES]) == onnx.TensorProto.INT32:

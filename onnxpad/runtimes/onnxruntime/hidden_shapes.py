@@ -1,26 +1,25 @@
-"""Shapes in bodies and functions that onnxruntime must not learn, and what it would do.
+"""Shapes that onnxruntime must not learn, and what it would do.
 
-It believes onnx's shape inference, which is wrong about some operators, and allocates what bodies
-hand on in the shapes that it infers. It runs the nodes of a function with the model's opset. And
-before If 11 it refuses branches of different sizes, where it knows these.
+It chooses kernels by them (see `departures`). It believes onnx's shape inference, which is wrong
+about some operators, and allocates what bodies hand on in the shapes that it infers. And before
+If 11 it refuses branches of different sizes, where it knows these. Downstream of a `Pad` with
+computed amounts it does not: a rewrite that makes them constant, or removes the `Pad`, would tell.
 
 Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
-disagreement shows at the operator where it begins and not downstream of it, shapes that the model
-declares in between play no part, and no weight is needed. Operators whose result the analysis does
-not know in full are left out, so native code never meets a stride of 0 or a list too short.
+disagreement shows at the operator where it begins, what the model declares in between plays no
+part, and native code never meets a stride of 0 or a list too short.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
-from itertools import islice
+from typing import Protocol
 
 import onnx
-from onnx import shape_inference
+from onnx import TensorProto, shape_inference
 from onnx.helper import make_tensor, make_tensor_type_proto
 
 from onnxpad.arithmetic.size import NMAX, Unknown
@@ -30,49 +29,44 @@ from onnxpad.facts.shape_rules import FLOAT
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import schema_of
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.pass_api import Context
-from onnxpad.runtimes.onnxruntime.departures import CHANGED, Hazard
-from onnxpad.semantics.operators import is_transposed, operator_of
-
-Call = tuple[Context, Node]
-"""A call of a function, or a node with a body, with the graph that it is in."""
-Captured = tuple[Context, Tensor, Tensor]
-"""A tensor of another graph, with the context of that graph, and what it is in this one."""
+from onnxpad.runtimes.onnxruntime.departures import BLOCKED, CHANGED, Hazard, hazard_of
+from onnxpad.semantics.operators import is_transposed, operator_of, read_window
+from onnxpad.semantics.rows import UnreadError
 
 Sizes = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
-
-NODES = 2_000
-"""Only this many operators of a graph are compared, the first ones."""
+Place = tuple[Graph, Tensor]
+"""A tensor, with the graph that it is in."""
+Harmed = tuple[Graph, Tensor, Hazard]
+"""A place, with what onnxruntime would do, or does."""
 
 _SHORT = 16  # elements: longer lists are not shapes, axes or pads
-
-WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-"""Operators of ONNX whose bodies compute with what the node passes and what they capture."""
-
+_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _UNLIKE_SINCE = 11
 """The first version of If whose branches may give results of different sizes."""
 
 
-def disagreements(
-    graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
-) -> Iterator[Node]:
+def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Node]:
     """The operators for which shape inference gives another output size than the analysis derives.
 
-    Of those `among` the nodes, in file order too, or of the first `NODES` of the graph.
+    They come in file order.
     """
-    for node in islice(graph.nodes, NODES) if among is None else among:
-        if not _is_asked(graph, node) or not _is_doubtful(analysis, node):
-            continue
-        result = node.outputs[0]  # positions, where a pool gives them, are as many
-        shape = analysis.shape(result)
-        if shape is None or Unknown in map(type, shape):
-            continue
-        sizes = (_inferred(graph, analysis, node) or {}).get(result.name)
-        pairs = zip(sizes or (), _sizes(shape), strict=False)
-        differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
-        if sizes is not None and (differ or len(sizes) != len(shape)):
+    for node in graph.nodes:
+        is_doubtful = _is_asked(graph, node) and _is_doubtful(analysis, node)
+        if is_doubtful and _is_misinferred(graph, analysis, node):
             yield node
+
+
+def _is_misinferred(graph: Graph, analysis: Analysis, node: Node) -> bool:
+    shape = analysis.shape(node.outputs[0])  # positions, where a pool gives them, are as many
+    if shape is None or Unknown in map(type, shape):
+        return False
+    sizes = _inferred(graph, analysis, node)
+    if sizes is None or isinstance(sizes, str):
+        return False
+    pairs = zip(sizes, _sizes(shape), strict=False)
+    differ = any(None not in pair and len({*pair}) > 1 for pair in pairs)
+    return differ or len(sizes) != len(shape)
 
 
 def _is_asked(graph: Graph, node: Node) -> bool:
@@ -104,12 +98,12 @@ def _sizes(shape: Sequence[object]) -> Sizes:
     return tuple([extent if isinstance(extent, int) else None for extent in shape])
 
 
-def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] | None:
-    """The sizes of an operator's outputs by name, given the elements or the sizes of its inputs.
+def _inferred(graph: Graph, analysis: Analysis, node: Node) -> Sizes | str | None:
+    """The sizes of an operator's first output, given the elements or the sizes of its inputs.
 
-    None where shape inference refuses them. Nothing where the rank of an input is unknown, where it
-    would miscount the elements, in int32 or in floats, or where a size is 0, which exporters write
-    for an unknown one.
+    None where the rank of an input is unknown, where shape inference would miscount the elements,
+    in int32 or in floats, or where a size is 0, which exporters write for an unknown one. In
+    words, why it refuses them.
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
@@ -118,7 +112,7 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] 
             shape = analysis.shape(tensor)
             sizes = _sizes(shape or ())
             if shape is None or math.prod(filter(None, sizes)) > NMAX:
-                return {}
+                return None
             is_short = len(sizes) <= 1 and all(n is not None and n <= _SHORT for n in sizes)
             value = analysis.value(tensor) if is_short else None
             dtype = analysis.dtype(tensor) or FLOAT  # no size depends on it
@@ -126,219 +120,247 @@ def _inferred(graph: Graph, analysis: Analysis, node: Node) -> dict[str, Sizes] 
                 dtype = value.dtype
                 data[tensor.name] = make_tensor("", dtype, value.data.shape, value.flat)
             elif 0 in sizes:
-                return {}
+                return None
             types[tensor.name] = make_tensor_type_proto(dtype, sizes)
         schema = onnx.defs.get_schema(node.op, graph.opset, "")
-        found = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
+        told = shape_inference.infer_node_outputs(schema, graph.node_proto(node), types, data)
     except Exception as error:  # it raises anything, and complains about types, which are not given
         let_through(error)
-        return None if "[ShapeInferenceError]" in str(error) else {}
-    told = {name: each.tensor_type for name, each in found.items()}
-    return {
-        name: tuple([d.dim_value if d.HasField("dim_value") else None for d in each.shape.dim])
-        for name, each in told.items()
-        if each.HasField("shape")
-    }
+        return str(error) if "[ShapeInferenceError]" in str(error) else None
+    found = told[node.outputs[0].name].tensor_type if node.outputs[0].name in told else None
+    if found is None or not found.HasField("shape"):
+        return None
+    return tuple([d.dim_value if d.HasField("dim_value") else None for d in found.shape.dim])
 
 
-def runs_otherwise(graph: Graph, opset: int) -> str:
-    """Why the runtime computes something else in a function than it says; empty if it does not.
+def why_closed(graph: Graph, analysis: Analysis, opset: int) -> str:
+    """Why nothing in a body or function may be rewritten; empty if it may.
 
-    It runs the nodes of a function with the model's opset, whatever the function imports.
+    The runtime runs the nodes of a function with the model's opset, whatever it imports. It must
+    not learn more about shapes where inference is wrong, or refuses a node, such as a Squeeze of an
+    axis of 3: then it refuses the model, although a branch with it may never be taken.
     """
-    for node in graph.nodes if (graph.opset < CHANGED) != (opset < CHANGED) else ():
+    if not graph.opset:
+        return "the function imports no version of ONNX's operators that is known"
+    is_other = (graph.opset < CHANGED) != (opset < CHANGED)
+    for node in graph.nodes if is_other else ():
         if node.op == "AveragePool" and graph.is_standard(node):
-            return (
-                f"its opset is {graph.opset}, and {RUNTIME} runs {node.op} "
-                f"{graph.label(node)!r} in it with the model's, {opset}"
-            )
-    return ""
-
-
-def misjudged(graph: Graph, analysis: Analysis) -> str:
-    """Why the runtime must not learn more about the shapes in a graph; empty if it may.
-
-    When it loads a model, it refuses one with a node that shape inference refuses, such as a
-    Squeeze of an axis of 3, although a branch with it may never be taken. And it allocates the
-    results of a body in the shapes that are inferred, which is sometimes wrong.
-    """
+            runs = f"{RUNTIME} runs {node.op} {graph.label(node)!r} in it with the model's, {opset}"
+            return f"its opset is {graph.opset}, and {runs}"
     with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-        for node in islice(graph.nodes, NODES):
-            if _is_asked(graph, node) and _inferred(graph, analysis, node) is None:
+        for node in graph.nodes:
+            if _is_asked(graph, node) and isinstance(_inferred(graph, analysis, node), str):
                 return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
         for node in disagreements(graph, analysis):
             return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
     return ""
 
 
-def at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
-    """The tensors around a body whose shapes it must not learn, each with what would happen."""
-    graph, owner = context.graph, context.graph.owner
-    assert owner is not None
-    shut: Hazard | None = None
-    if context.closed:
-        does = f"know the sizes in {graph.place}, but {context.closed}"
-        shut = Hazard(owner, Reason.SHAPE_REFUSED, does)
+class Scope(Protocol):
+    """A graph, its analysis, and why nothing in it is rewritten; empty for most."""
 
-    def behind(tensor: Tensor) -> Hazard | None:
-        return shut or context.blocked_pools.behind(tensor)
-
-    for tensor in graph.captured():
-        assert tensor.outer is not None
-        if hazard := behind(tensor):
-            yield tensor.outer, hazard
-    hazard = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
-    if hazard is not None:
-        yield from ((tensor, hazard) for tensor in owner.inputs if tensor.name)
+    graph: Graph
+    analysis: Analysis
+    closed: str
 
 
-def _is_untold(graph: Graph, analysis: Analysis, node: Node) -> bool:
-    """Whether shape inference may be wrong about a node in a way that is not known here.
+class HiddenShapes:
+    """The tensors of a model whose shapes onnxruntime must not learn, and those that it has wrong.
 
-    A body that is in no context may declare or lead to a wrong shape, or hold what is refused. A
-    ConvTranspose with `output_shape` over data of which not all sizes are known may lose axes,
-    where that is shorter than its data. And a call of a function may set what decides. A `Pad` is
-    refused once the rank of its data is known, if an axis is named twice or at run time only.
-    """
-    if node.op in WITH_BODIES:
-        return graph.is_standard(node)
-    if graph.refers(node):
-        return graph.is_standard(node) and _is_doubtful(analysis, node)
-    if node.op == "Pad" and (axes := node.operand(3)) is not None:
-        value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
-        if value is None or not is_constant(value):
-            return True
-        named = {int(axis) % (rank or NMAX) for axis in value.flat}
-        return len(named) < len(value.flat)
-    if "output_shape" not in node.attrs or not is_transposed(graph, node):
-        return False
-    shape = analysis.shape(node.inputs[0])
-    return shape is None or Unknown in map(type, shape)
-
-
-class Misjudged:
-    """The nodes of one graph about which onnx's shape inference is, or may be, wrong.
-
-    Where an If, Loop or Scan hands on their results, the runtime allocates these in the wrong
-    shape, and stops. It also stops where a node downstream is refused with what it infers, as a
-    Squeeze of an axis of 2, and where it puts a tensor in the place of one that it takes to be as
-    large. What is computed keeps it from inferring: that stays.
+    Shapes are inferred across nodes and calls, and into bodies and out of them: of what goes in or
+    comes out there, all counts where one does.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        holders: Sequence[Call],
-        captured: Callable[[], Iterator[Captured]],
-        others: dict[int, Misjudged],
-    ) -> None:
-        """Lets the pools of the graph know; looks for the nodes at the first question.
+    def __init__(self) -> None:
+        """Knows no graph yet; of those that are added, it reads each as it is when asked."""
+        self._scopes: dict[Graph, tuple[Scope, Sequence[tuple[Graph, Node]]]] = {}
+        self._inside = defaultdict[Node, list[Graph]](list)
+        self._doubted: dict[Graph, list[Node]] = {}
+        self._pools: dict[Graph, list[Node]] = {}
+        self._origins: tuple[int, list[Harmed], list[Harmed]] = -1, [], []
+        self._behind: tuple[int, dict[Tensor, Hazard]] = -1, {}
 
-        `holders` are the nodes that run the graph, `captured` gives what it reads of others, and
-        `others` are those of all graphs before this one, by the identity of the context.
+    def add(self, scope: Scope, holders: Sequence[tuple[Graph, Node]] = ()) -> None:
+        """Adds a graph, after those with the nodes that run it."""
+        self._scopes[scope.graph] = scope, holders
+        for _, node in holders:
+            self._inside[node].append(scope.graph)
+
+    def behind(self, tensor: Tensor) -> Hazard | None:
+        """What onnxruntime would do downstream if it knew a tensor's shape; None if no harm."""
+        version, missized, hidden = self._now()
+        if self._behind[0] != version:
+            # Computed amounts hide a wrong size.
+            pads = [each for each in missized if (node := each[1].producer) and node.op == "Pad"]
+            pools = [each for graph in self._scopes for each in self._blocked(graph)]
+            reached = _reached([*hidden, *pads], self._above), _reached(pools, self._unweighed)
+            self._behind = version, {tensor: harm for each in reached for _, tensor, harm in each}
+        return self._behind[1].get(tensor)
+
+    def missized(self, graph: Graph) -> list[Tensor]:
+        """The tensors of a graph whose sizes onnx's shape inference gets, or may get, wrong."""
+        return [tensor for there, tensor, _ in self._now()[1] if there is graph]
+
+    def keeps(self, graph: Graph, tensor: Tensor) -> bool:
+        """Whether a wrong shape that a tensor is declared in stays, for what it hides."""
+        return tensor in self.missized(graph) or self.behind(tensor) is not None
+
+    def in_halves(self, graph: Graph) -> Hazard | None:
+        """What onnxruntime would do to a pool of halves: next to a `Pad` it takes 32 bits."""
+        return next((harm for *_, harm in self._blocked(graph, TensorProto.FLOAT16)), None)
+
+    def _now(self) -> tuple[int, list[Harmed], list[Harmed]]:
+        """The version, and what is wrong then: all missized tensors, and where hiding begins."""
+        version = next(iter(self._scopes)).version
+        if self._origins[0] != version:
+            wrong, hidden = list[Harmed](), list[Harmed]()
+            misled = defaultdict[Graph, list[Node]](list)
+            for graph, (scope, holders) in reversed(self._scopes.items()):
+                begins, ends = self._begin(scope, misled[graph])
+                wrong += begins
+                hidden += ends
+                for outer, node in holders if begins or scope.closed else ():
+                    misled[outer].append(node)
+            self._origins = version, _reached(wrong, self._below), hidden
+        return self._origins
+
+    def _begin(self, scope: Scope, misled: Sequence[Node]) -> tuple[list[Harmed], list[Harmed]]:
+        """The tensors of a graph where sizes begin to be wrong, and those that must not be known.
+
+        Where an If, Loop or Scan hands on wrong sizes, the runtime allocates these in the wrong
+        shape, and stops. It also stops where a node downstream is refused with what it infers, as a
+        Squeeze of an axis of 2, and where it puts a tensor in the place of one that it takes to be
+        as large. `misled` are nodes that run graphs in which sizes are wrong, or not known to it.
         """
-        self._context = context
-        self._callers = holders if context.outer is None else ()
-        self._inside = defaultdict[Node, list[Misjudged]](list)
-        for outer, node in holders:
-            others[id(outer)]._inside[node].append(self)
-        self._captured = captured
-        self._others = others
-        others[id(context)] = self
-        self._found: tuple[int, dict[Node, Hazard]] | None = None
-        context.blocked_pools.missized = lambda: self._wrong().keys()
-        if not context.closed:
-            context.blocked_pools.inside.append(self._hidden)
-
-    def _hidden(self) -> Iterator[tuple[Tensor, Hazard]]:
-        """The tensors whose shapes the runtime must not learn, each with what would happen."""
-        graph = self._context.graph
-        for node, hazard in self._nodes().items():
-            yield from ((each, hazard) for each in graph.sources(node) if each.name)
-        for name, hazard in self._wrong().items():
-            pad = graph.tensor(name).producer
-            if pad is not None and pad.op == "Pad":  # computed amounts hide the wrong size
-                yield graph.tensor(name), hazard
-        if graph.owner is not None:  # a body must give what it declares
-            yield from ((each, hazard) for each, hazard in self._misdeclared() if each.producer)
-            if graph.owner.op == "If" and graph.opset < _UNLIKE_SINCE:
-                does = "know the sizes in branches, and refuse branches of different sizes"
-                hazard = Hazard(graph.owner, Reason.SHAPE_REFUSED, does)
-                yield from ((graph.tensor(name), hazard) for name in graph.results)
-        for caller, node in self._callers:
-            for output, name in zip(node.outputs, graph.results, strict=False):
-                if harm := caller.blocked_pools.behind(output):
-                    yield graph.tensor(name), harm
-
-    def _wrong(self) -> dict[str, Hazard]:
-        """The names of the tensors whose sizes follow from a wrong one, each with the harm."""
-        graph = self._context.graph
-        pending = [(out, hazard) for node, hazard in self._nodes().items() for out in node.outputs]
-        pending += self._misdeclared()
-        outside = cache(lambda other: self._others[other]._wrong())
-        for context, theirs, ours in self._captured():
-            if harm := outside(id(context)).get(theirs.name):
-                pending.append((ours, harm))
-        found: dict[str, Hazard] = {}
-        while pending:
-            tensor, hazard = pending.pop()
-            if tensor.name and tensor.name not in found:
-                found[tensor.name] = hazard
-                pending += [(out, hazard) for use in graph.uses(tensor) for out in use.node.outputs]
-        return found
-
-    def _misdeclared(self) -> Iterator[tuple[Tensor, Hazard]]:
-        """Outputs, and a body's inputs, that are not known to have the shape they are declared in.
-
-        The runtime believes that shape, as it believes shape inference.
-        """
-        graph = self._context.graph
-        for tensor, claimed in graph.claims("output", "input"):
-            node = tensor.producer or graph.owner
-            shape = self._context.analysis.shape(tensor)
-            pairs = zip(_sizes(claimed), shape or (), strict=False)
-            is_like = all(n is None or n == size for n, size in pairs)
-            is_ranked = shape is not None and len(shape) == len(claimed)
-            if not (is_ranked and is_like) and node is not None:
-                does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
-                yield tensor, Hazard(node, Reason.SHAPE_REFUSED, does)
-
-    def _nodes(self) -> dict[Node, Hazard]:
-        """The nodes as the graph is now: a rewrite may spell out what inference is wrong about."""
-        graph = self._context.graph
-        version, found = self._found or (-1, None)
-        if found is None or (found and version != graph.version):
-            among = None if found is None else [each for each in graph.nodes if each in found]
+        graph, owner = scope.graph, scope.graph.owner
+        wrong, hidden = list[Harmed](), list[Harmed]()
+        for node in (*misled, *self._wrong(scope)):
             does = "take wrong sizes: onnx's shape inference is wrong about"
-            told = {node: f"{does} {node.op} {graph.label(node)!r}" for node in self._find(among)}
-            found = {n: Hazard(n, Reason.SHAPE_REFUSED, does) for n, does in told.items()}
-        self._found = graph.version, found
+            harm = _refused(node, f"{does} {node.op} {graph.label(node)!r}")
+            wrong += ((graph, each, harm) for each in node.outputs)
+            hidden += ((graph, each, harm) for each in graph.sources(node))
+        for tensor, claimed in graph.claims("output", "input"):
+            shape, source = scope.analysis.shape(tensor), tensor.producer or owner
+            pairs = zip(_sizes(claimed), shape or (), strict=False)
+            is_so = all(n is None or n == size for n, size in pairs)
+            if source and not (is_so and shape is not None and len(shape) == len(claimed)):
+                does = f"take wrong sizes: {tensor.name!r} may not have the shape it is declared in"
+                wrong.append((graph, tensor, _refused(source, does)))
+                if owner and tensor.producer:  # a body must give what it declares
+                    hidden.append(wrong[-1])
+        if owner and owner.op == "If" and graph.opset < _UNLIKE_SINCE:
+            harm = _refused(owner, "know sizes in branches, and refuse branches of different sizes")
+            hidden += ((graph, graph.tensor(name), harm) for name in graph.results)
+        return wrong, hidden
+
+    def _wrong(self, scope: Scope) -> list[Node]:
+        """The nodes of a graph that inference is wrong about; a rewrite may make that right."""
+        among = self._doubted.get(scope.graph, scope.graph.nodes)
+        found = [each for each in among if each.alive and self._is_doubted(scope, each)]
+        self._doubted.setdefault(scope.graph, found)
         return found
 
-    def _find(self, among: Collection[Node] | None) -> Iterator[Node]:
-        """The nodes of the graph, or of these."""
-        graph, analysis = self._context.graph, self._context.analysis
-        for node in graph.nodes if among is None else among:
-            inside = self._inside.get(node)
-            if node.op == "If" and graph.opset < _UNLIKE_SINCE and graph.is_standard(node):
-                yield node
-            elif inside is not None:
-                if any(each._context.closed or each._is_wrong() for each in inside):
-                    yield node
-            elif _is_untold(graph, analysis, node):
-                yield node
-        with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
-            # What a Scan hands to its body, or a call to a function, is known to the runtime alone.
-            holding = (node.op in WITH_BODIES or graph.is_function(node) for node in graph.nodes)
-            holds = not graph.is_main or any(holding)
-            for node in graph.nodes:
-                doubted = holds and _is_asked(graph, node) and _is_doubtful(analysis, node)
-                asked = doubted or operator_of(graph, node)
-                shape = analysis.shape(node.outputs[0]) if asked else ()
-                unknown = [n for n in shape or () if isinstance(n, Unknown)]
-                if (doubted and (shape is None or unknown)) or any(n.is_disputed for n in unknown):
-                    yield node
-            yield from disagreements(graph, analysis, among)
+    def _is_doubted(self, scope: Scope, node: Node) -> bool:
+        """Whether onnx's shape inference is, or may be, wrong about a node.
 
-    def _is_wrong(self) -> bool:
-        return bool(self._nodes()) or any(True for _ in self._misdeclared())
+        A body that was not added may declare or lead to a wrong shape, or hold what is refused. A
+        call of a function may set what decides. A `Pad` is refused once the rank of its data is
+        known, if an axis is named twice or at run time only. A ConvTranspose with `output_shape`
+        over data of which not all sizes are known may lose axes. Of what else is not known, only
+        bodies, and calls of functions, need to know the sizes.
+        """
+        graph, analysis = scope.graph, scope.analysis
+        if node.op in _WITH_BODIES and graph.is_standard(node):
+            return node not in self._inside or (node.op == "If" and graph.opset < _UNLIKE_SINCE)
+        if graph.refers(node) and graph.is_standard(node) and _is_doubtful(analysis, node):
+            return True
+        with suppress(ModelError):  # a constant is malformed, and whoever reads it says so
+            if node.op == "Pad" and (axes := node.operand(3)) is not None:
+                value, rank = analysis.value(axes), len(analysis.shape(node.inputs[0]) or ())
+                if value is None or not is_constant(value):
+                    return True
+                return len({int(axis) % (rank or NMAX) for axis in value.flat}) < len(value.flat)
+            if "output_shape" in node.attrs and is_transposed(graph, node):
+                data = analysis.shape(node.inputs[0])
+                if data is None or Unknown in map(type, data):
+                    return True
+            doubtful = _is_asked(graph, node) and _is_doubtful(analysis, node)
+            if not doubtful and operator_of(graph, node) is None:
+                return False
+            shape = analysis.shape(node.outputs[0])
+            unknown = [n for n in shape or () if isinstance(n, Unknown)]
+            if any(n.is_disputed for n in unknown):
+                return True
+            if shape is not None and not unknown:
+                return doubtful and _is_misinferred(graph, analysis, node)
+            return doubtful and (not graph.is_main or bool(graph.running()))
+        return False
+
+    def _blocked(self, graph: Graph, dtype: int | None = None) -> Iterator[Harmed]:
+        """What the pools of a graph read, perhaps of one element type alone, with the harm."""
+        analysis = self._scopes[graph][0].analysis
+        pools = self._pools.get(graph) or [node for node in graph.nodes if node.op in BLOCKED]
+        for node in self._pools.setdefault(graph, pools):  # edits add none
+            if node.alive and dtype in {None, analysis.dtype(node.inputs[0])}:
+                with suppress(UnreadError):
+                    op = read_window(graph, analysis, node)
+                    if (harm := hazard_of(graph, analysis, op)) is not None:
+                        yield graph, op.data, harm
+
+    def _below(self, graph: Graph, tensor: Tensor) -> Iterator[Place]:
+        """The tensors whose sizes follow from that of a tensor."""
+        for use in graph.uses(tensor):
+            yield from ((graph, each) for each in use.node.outputs)
+            for inner in self._inside.get(use.node, ()):
+                given = map(inner.tensor, inner.inputs)
+                captured = (each for each in inner.captured() if each.outer is tensor)
+                yield from ((inner, each) for each in (captured if use.index < 0 else given))
+
+    def _above(self, graph: Graph, tensor: Tensor) -> Iterator[Place]:
+        """The tensors from whose shape that of a tensor is inferred."""
+        node, holders = tensor.producer, self._scopes[graph][1]
+        if tensor.outer is not None and graph.parent is not None:
+            yield graph.parent, tensor.outer
+        elif node is not None:
+            yield from ((graph, each) for each in graph.sources(node))
+            for inner in self._inside.get(node, ()):
+                yield from ((inner, inner.tensor(name)) for name in inner.results)
+        elif tensor.name in graph.inputs:
+            yield from ((outer, each) for outer, holder in holders for each in holder.inputs)
+
+    def _unweighed(self, graph: Graph, tensor: Tensor) -> Iterator[Place]:
+        """As `_above`, but for a node whose number of output channels a weight tells."""
+        row = None if tensor.producer is None else operator_of(graph, tensor.producer)
+        weighs = row is not None and row.inputs.weight is not None
+        return iter(()) if weighs else self._above(graph, tensor)
+
+
+def hides(graph: Graph, node: Node) -> bool:
+    """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime cannot infer.
+
+    Something but its data is computed or empty; axes that a Slice before opset 10 names are not
+    looked at.
+    """
+    if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
+        return False
+    operands = [each for each in node.inputs[1 :: 2 if node.op == "Pad" else 1] if each.name]
+    values = [graph.constant(each) if graph.is_fixed(each) else None for each in operands]
+    return "axes" in node.attrs or any(each is None or not each.size for each in values)
+
+
+def _reached(
+    harmed: Sequence[Harmed], onward: Callable[[Graph, Tensor], Iterator[Place]]
+) -> list[Harmed]:
+    """The tensors that are reached from some, these included, each once with a harm."""
+    found, seen, pending = list[Harmed](), set[Tensor](), [*reversed(harmed)]
+    while pending:
+        graph, tensor, harm = pending.pop()
+        if tensor.name and tensor not in seen:
+            seen.add(tensor)
+            found.append((graph, tensor, harm))
+            pending += ((*place, harm) for place in onward(graph, tensor))
+    return found
+
+
+def _refused(node: Node, does: str) -> Hazard:
+    return Hazard(node, Reason.SHAPE_REFUSED, does)

@@ -16,10 +16,37 @@ from functools import cache
 from typing import Any
 
 from onnxpad.errors import ProviderError, shortened
-from onnxpad.runtimes.onnxruntime.provider_rows import CPU, CUDA, PROVIDERS, plugins, row_of
 from onnxpad.runtimes.runtime import EngineError, ModelFile, Optimisation
 
 NAME = "onnxruntime"
+THREADS = "ONNXPAD_THREADS"
+"""The variable that says how many threads a model may use; 0 or none for all cores."""
+
+CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+_TENSORRT, _OPENVINO = "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
+
+NAMES: Mapping[str, str] = {
+    "cpu": CPU,
+    "cuda": CUDA,
+    "tensorrt": _TENSORRT,
+    "tensorrt-rtx": "NvTensorRTRTXExecutionProvider",
+    "openvino": _OPENVINO,
+    "webgpu": "WebGpuExecutionProvider",
+}
+"""The execution providers by the names to ask for; others go by onnxruntime's, or a plugin's."""
+
+# TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start. OpenVINO takes
+# bfloat16, with 7 bits, where a CPU has instructions for it, and float16 on a GPU.
+_PRECISION = '{"INFERENCE_PRECISION_HINT": "f32"}'
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"},
+    _TENSORRT: {"trt_fp16_enable": "0"},
+    _OPENVINO: {"load_config": f'{{"CPU": {_PRECISION}, "GPU": {_PRECISION}}}'},
+}
+"""What makes the results of a provider exact in float32, and repeatable."""
+ENVIRONMENT: Mapping[str, str] = {"NVIDIA_TF32_OVERRIDE": "0", "OPENBLAS_NUM_THREADS": "1"}
+"""Variables that libraries read when they are loaded."""
 
 _ONE_LINE = 300
 _NODES = (
@@ -39,10 +66,8 @@ _PLACES = "session.record_ep_graph_assignment_info"
 class Onnxruntime:
     """onnxruntime in this process, with at most one model open."""
 
-    def __init__(self) -> None:
-        """Starts without a model."""
-        self._session: Any = None
-        self._provider = CPU
+    _session: Any = None
+    _provider = CPU
 
     def open(
         self,
@@ -64,12 +89,10 @@ class Onnxruntime:
         require_provider(provider)
         if provider == CUDA:
             _preload()
-        options = runtime.SessionOptions()
-        level = runtime.GraphOptimizationLevel
-        off, full = level.ORT_DISABLE_ALL, level.ORT_ENABLE_ALL
-        options.graph_optimization_level = off if optimisation == "off" else full
-        if threads is not None:
-            options.intra_op_num_threads = threads
+        options, level = runtime.SessionOptions(), runtime.GraphOptimizationLevel
+        levels = {"off": level.ORT_DISABLE_ALL, "full": level.ORT_ENABLE_ALL}
+        options.graph_optimization_level = levels[optimisation]
+        options.intra_op_num_threads = threads or int(os.environ.get(THREADS, 0))
         if model.folder is not None:
             options.add_session_config_entry(_DATA_FOLDER, os.fsencode(model.folder))
         named = _provider(runtime, provider, options)
@@ -79,8 +102,7 @@ class Onnxruntime:
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             lacks_kernel = _NO_KERNEL in str(error)
             raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
-        started = session.get_providers()
-        if provider not in started:  # a failed start falls back without an exception
+        if provider not in (started := session.get_providers()):  # it fell back, and told nobody
             raise ProviderError(
                 f"{provider} is installed but does not start on this machine (its "
                 f"libraries or its device are missing); use {' or '.join(started)}"
@@ -114,10 +136,10 @@ class Onnxruntime:
         """
         tell = getattr(self._session, "get_provider_graph_assignment_info", list)
         parts: list[Any] = tell() if self._provider != CPU else []
-        nodes = [(node, part.ep_name) for part in parts for node in part.get_nodes()]
+        nodes = enumerate((node, part.ep_name) for part in parts for node in part.get_nodes())
         return {
             f"{node.name or f'{node.op_type}_{number}'} ({node.op_type})": provider
-            for number, (node, provider) in enumerate(nodes)
+            for number, (node, provider) in nodes
         }
 
     def close(self) -> None:
@@ -127,19 +149,17 @@ class Onnxruntime:
 
 def _provider(runtime: types.ModuleType, provider: str, options: Any) -> dict[str, Any]:
     """Adds a provider to the options of a session; returns what names it beside them."""
-    row = row_of(provider)
-    for key, value in row.session.items():
-        options.add_session_config_entry(key, value)
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider == CPU:
         return {"providers": [CPU]}
     options.add_session_config_entry(_PLACES, "1")
-    os.environ.update(row.environment)
+    wanted = dict(_OPTIONS.get(provider, {}))
     if provider in _built_in():
-        return {"providers": [(provider, dict(row.options)), CPU]}
+        return {"providers": [(provider, wanted), CPU]}
     devices = _devices(runtime, provider)
     if not devices:
         raise ProviderError(f"the plugin of {provider} finds no device here that it supports")
-    options.add_provider_for_devices(devices[:1], dict(row.options))
+    options.add_provider_for_devices(devices[:1], wanted)
     return {}
 
 
@@ -160,14 +180,30 @@ def _devices(runtime: types.ModuleType, provider: str) -> list[Any]:
     return [each for each in runtime.get_ep_devices() if each.ep_name == provider]
 
 
+def plugins() -> dict[str, str]:
+    """The modules of the installed plugins, by the name to ask for; none is imported.
+
+    A plugin is a package `onnxruntime-ep-NAME`, whose module knows the path of a library.
+    """
+    from importlib.metadata import distributions
+
+    found = {}
+    for each in distributions():
+        name = (each.name or "").lower().replace("_", "-")
+        module, files = name.replace("-", "_"), each.files or ()
+        has_code = any(file.suffix == ".py" and file.parts[0] == module for file in files)
+        if name.startswith("onnxruntime-ep-") and has_code:
+            found[re.sub(r"^onnxruntime-ep-(nv-)?|-cu\d+$", "", name)] = module
+    return found
+
+
 @cache
 def _plugins() -> dict[str, tuple[str, str]]:
     """The name and module of each installed plugin, by onnxruntime's name of its provider."""
-    own = {row.name: row.own for row in PROVIDERS.values()}
     found = {}
     for name, module in plugins().items():
-        with contextlib.suppress(Exception):  # of one without a row its module alone knows
-            provider = own.get(name) or importlib.import_module(module).get_ep_names()[0]
+        with contextlib.suppress(Exception):  # its module alone knows that, and may not run
+            provider = NAMES.get(name) or importlib.import_module(module).get_ep_names()[0]
             found[provider] = name, module
     return found
 
@@ -190,10 +226,9 @@ class _Path:
 
 def named_providers() -> dict[str, str]:
     """Every provider with a name, by that in lower case and by the name to ask for."""
-    known = (*_onnxruntime().get_all_providers(), *PROVIDERS, *_plugins())
-    names = {each.lower(): each for each in known}
-    names |= {row.name: row.own for row in PROVIDERS.values()}
-    return names | {name: own for own, (name, _) in _plugins().items()}
+    known = (*_onnxruntime().get_all_providers(), *NAMES.values(), *_plugins())
+    asked = {name: own for own, (name, _) in _plugins().items()}
+    return {each.lower(): each for each in known} | dict(NAMES) | asked
 
 
 def available_providers() -> tuple[str, ...]:
@@ -218,9 +253,7 @@ def settings_text(provider: str) -> str:
     >>> settings_text("CUDAExecutionProvider")
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
-    row = row_of(provider)
-    settings = [*row.options.items(), *row.environment.items()]
-    return ", ".join(map("=".join, settings))
+    return ", ".join(map("=".join, _OPTIONS.get(provider, {}).items()))
 
 
 def require_provider(provider: str) -> None:

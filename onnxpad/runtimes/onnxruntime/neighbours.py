@@ -26,8 +26,7 @@ Tried with onnxruntime 1.21 to 1.32, on x86-64; some have less of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import TensorProto
 
@@ -76,12 +75,8 @@ class Neighbours:
         self._graph = graph
         self._analysis = analysis
         self._fusion = fusion
-        self._rules: Mapping[str, Callable[[Node], Iterator[Meeting]]] = {
-            "Relu": partial(self._pair, second="Clip", does="as if they were of float"),
-            "Div": partial(self._pair, second="Mul", does="into one division, rounded otherwise"),
-            _QUANTISE: self._pairs,
-            _DEQUANTISE: self._unit,
-        }
+        self._rules = {"Relu": self._pair, "Div": self._pair}
+        self._rules |= {_QUANTISE: self._pairs, _DEQUANTISE: self._unit}
 
     def wrong(self) -> Iterator[Meeting]:
         """All such neighbours, in file order of the first ones."""
@@ -89,26 +84,24 @@ class Neighbours:
             if node.op in self._rules and self._graph.is_standard(node):
                 yield from self._rules[node.op](node)
 
-    def _pair(self, first: Node, second: str, does: str) -> Iterator[Meeting]:
+    def _pair(self, first: Node) -> Iterator[Meeting]:
         """Two operators that are fused rightly only if they are of float."""
-        follows = self._only_reader(first, second)
+        divides = first.op == "Div"
+        follows = self._only_reader(first, "Mul" if divides else "Clip")
         is_float = self._analysis.dtype(first.outputs[0]) in _FLOATS
-        if follows is not None and not (is_float and (second == "Mul" or self._graph.opset >= 11)):
-            yield (first, follows), does
+        if follows is not None and not (is_float and (divides or self._graph.opset >= 11)):
+            yield (first, follows), "into one division" if divides else "as if they were of float"
 
     def _pairs(self, first: Node) -> Iterator[Meeting]:
-        """Quantisers one after another, of which pairs are taken out, or become uint8."""
+        """Quantisers one after another, of which a pair is taken out, or becomes uint8."""
         chain = [first]
-        while len(chain) < _FAR:
-            follows = self._only_reader(chain[-1], _DEQUANTISE if len(chain) % 2 else _QUANTISE)
-            if follows is None:
+        for op in (_DEQUANTISE, _QUANTISE, _DEQUANTISE):
+            if (follows := self._only_reader(chain[-1], op)) is None:
                 break
             chain.append(follows)
-        for place in range(0, len(chain) - 3, 2):
-            nodes = chain[place : place + 4]
-            scales = {self._scale(each) for each in nodes}
-            if None in scales or len(scales) > 1:
-                yield tuple(nodes), "into one pair, though they saturate differently"
+        scales = {self._scale(each) for each in chain}
+        if len(chain) == 4 and (None in scales or len(scales) > 1):
+            yield tuple(chain), "into one pair, though they saturate differently"
         if len(chain) > 1 and first.attrs.get("output_dtype") == TensorProto.INT8:
             yield tuple(chain[:2]), "as uint8, though output_dtype says int8"
 
@@ -183,15 +176,15 @@ class Neighbours:
             return None
         return numbers[0], (*numbers, 0)[1]
 
-    def _only_reader(self, node: Node, *ops: str, moves: bool = True) -> Node | None:
+    def _only_reader(self, node: Node, *ops: str) -> Node | None:
         """The node that alone reads another's result as its data, if it is of these operators."""
-        use = self._only_use(node, moves=moves)
+        use = self._only_use(node)
         if use is None or use.node.op not in ops or not self._graph.is_standard(use.node):
             return None
         return use.node if use.index == 0 or use.node.op == "Mul" else None
 
-    def _only_use(self, node: Node, *, moves: bool = True) -> Use | None:
-        uses = self._read_by(node, moves=moves)
+    def _only_use(self, node: Node) -> Use | None:
+        uses = self._read_by(node)
         return uses[0] if uses is not None and len(uses) == 1 else None
 
     def _read_by(self, node: Node, *, moves: bool = True) -> Sequence[Use] | None:

@@ -28,7 +28,7 @@ def behind(body: str, given: str, tensor: str = "x") -> Reason | None:
         opset=18,
     )
     context = Context(Graph.from_proto(proto))
-    found = context.blocked_pools.behind(context.graph.tensor(tensor))
+    found = context.hidden.behind(context.graph.tensor(tensor))
     return None if found is None else found.reason
 
 

@@ -10,7 +10,6 @@ from onnx import TensorProto, helper, shape_inference
 
 from onnxpad.facts import Analysis
 from onnxpad.graph import Graph
-from onnxpad.runtimes.onnxruntime import hidden_shapes
 from onnxpad.runtimes.onnxruntime.hidden_shapes import disagreements
 from tests.support import one, run
 from tests.support.rows import each_row
@@ -147,17 +146,6 @@ def test_axes_that_it_does_not_know_are_told(text: str, opset: int) -> None:
     held = "int64[0] z = {}"
     model = one(f"y = {text}", inputs="float[1, 2, 1] x", initializers=held, opset=opset, ir=7)
     assert places(model) == ["y"]
-
-
-def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = one(
-        f"""r = Relu (x) a = {POOL} (x) b = {POOL} (x) c = {POOL} (a)
-        y = Concat <axis = 2> (a, b, c)""",
-        inputs="float[1, 2, 8, 4] x",
-    )
-    assert places(model) == ["a", "b", "c"]
-    monkeypatch.setattr(hidden_shapes, "NODES", 3)
-    assert places(model) == ["a", "b"]
 
 
 def test_computed_targets_are_told() -> None:

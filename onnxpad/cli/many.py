@@ -1,0 +1,100 @@
+"""A command for many models, in processes of their own, told as one report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from onnxpad.cli.options import Asked, options_given
+from onnxpad.cli.output import called, options_for, painter, progress_bar, write
+from onnxpad.errors import UsageError
+from onnxpad.finding import Severity
+
+_APART = {"models", "paths", "original", "rewritten", "output", "jobs", "time_limit", "resume"} | {
+    *("form", "check_form", "quiet", "verbose")
+}
+"""What decides nothing about one model."""
+
+
+def over_all(
+    asked: Asked,
+    command: str,
+    call: Callable[..., Any],
+    found: Mapping[Path, Path | None],
+    *options: Any,
+    reads: int = 1,
+) -> int:
+    """Runs a command on each model, and tells of all; returns the exit code.
+
+    The function of a module is called with a model and its second path, further options, and what
+    was asked; it returns the report on a model. It reads the first path, or both.
+
+    Raises:
+        UsageError: An option is for one model.
+    """
+    form = str(asked.form or asked.check_form or "text")
+    one = [f"--{name}" for name in ("diff", "html", "inputs", "reference") if getattr(asked, name)]
+    for name in [*one, *[f"--format {form}"] * (form not in {"text", "json"})]:
+        raise UsageError(f"{name} is for one model; leave it out, or name one model alone")
+
+    from onnxpad.folders.serving import outcomes
+    from onnxpad.report import WORST, FolderReport
+    from onnxpad.report.json import json_of
+    from onnxpad.report.layout import Screen
+
+    of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
+    with progress_bar(hidden=asked.quiet) as progress:
+        made = [
+            each if form == "json" else replace(each, text="")
+            for each in outcomes(
+                call,
+                found,
+                *options,
+                of_one,
+                reads=reads,
+                targets=asked.target or (),
+                jobs=asked.jobs or 1,
+                progress=progress,
+                **asked.some("time_limit", "resume"),
+            )
+        ]
+    made.sort(key=lambda each: (WORST.index(each.exit_code), each.path))
+    report = FolderReport(command, tuple(made))
+    if form == "json":
+        write(json_of(report))
+    else:
+        lines = report.text(Screen(None, painter())).splitlines(keepends=True)
+        failing = sum(each.exit_code > 0 for each in made)
+        write("".join(lines[:failing] if asked.quiet else lines))
+    return report.exit_code
+
+
+def fixed(model: Path, target: Path, copies: bool, asked: Asked) -> Any:
+    """The report on a model that was fixed and written."""
+    from onnxpad.api.fix import fix
+    from onnxpad.folders.serving import written
+
+    options, config = options_for(asked, model)
+    result = called(asked, fix, model, validate=not asked.no_validate, **options)
+    return written(replace(result, config=config), target, copies=copies)
+
+
+def checked(model: Path, _: Path, asked: Asked) -> Any:
+    """The report on a model that was checked."""
+    from onnxpad.api.check import check
+
+    options, config = options_for(asked, model)
+    found = replace(check(model, convention=asked.convention, **options), config=config)
+    return found.report(asked.fail_on or Severity.WARNING)
+
+
+def validated(old: Path, new: Path, asked: Asked) -> Any:
+    """The report on two models."""
+    from onnxpad.api.validate import validate
+
+    runs = {"providers": asked.provider or ("cpu",), "fallback": not asked.no_fallback}
+    runs |= asked.some("samples", "seed", "rtol", "atol")
+    return called(asked, validate, old, new, **runs, **options_given(asked))

@@ -1,0 +1,185 @@
+"""A call on many models, in processes that serve one after the other; and `fix_all`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Any, Unpack
+
+from onnxpad.arguments import Progress
+from onnxpad.folders.ledger import Ledger, configurations, digest, key_of
+from onnxpad.folders.paths import fixes
+from onnxpad.options import OptionKeywords, Options
+from onnxpad.report import Delivery, FileOutcome, FixReport, Outcome
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.runtime import LimitError
+
+_GROWN = 1 << 30
+"""Bytes beyond which a process is replaced after its model."""
+_GRACE = 2.0
+"""Seconds in which a process may remove what it has half written."""
+
+
+def outcomes(
+    call: Callable[..., Any],
+    pairs: Mapping[Path, Path | None],
+    *options: Any,
+    reads: int = 1,
+    targets: Iterable[str] = (),
+    jobs: int = 1,
+    time_limit: float | None = None,
+    resume: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[FileOutcome]:
+    """The outcome of each model as it comes, and of those that are known already.
+
+    A function of a module is called with a model, its second path, and options, of which `repr`
+    says all. It returns a report, and reads the first path or both, and targets that are files.
+    """
+    begin, busy, lanes = time.monotonic(), set[Any](), ThreadPoolExecutor(max(1, jobs))
+    ledger = Ledger(resume) if resume else None
+    shared = digest([*map(Path, targets), *configurations(pairs)]) if ledger else ""
+
+    def served(*pair: Path | None) -> FileOutcome:
+        asked = (*pair, *options)
+        if ledger is None:
+            return _asked(busy, time_limit, call, jobs, *asked)
+        key = key_of((call.__qualname__, shared, asked), filter(None, pair[:reads]))
+        if (found := ledger.known(key)) is None:
+            ledger.keep(key, found := _asked(busy, time_limit, call, jobs, *asked))
+        return found
+
+    try:
+        made = as_completed([lanes.submit(served, *pair) for pair in pairs.items()])
+        for done, each in enumerate(made, 1):
+            if progress is not None:
+                left = (time.monotonic() - begin) / done * (len(pairs) - done)
+                progress(f"{left / 60:.0f} min left", done, len(pairs))
+            yield each.result()
+    finally:
+        lanes.shutdown(wait=False, cancel_futures=True)
+        busy.add(None)  # no other process begins
+        for worker in (working := [*busy - {None}]):
+            worker.process.terminate()
+        for worker in working:
+            with suppress(TimeoutExpired):
+                worker.process.wait(_GRACE)
+            worker.process.kill()
+        lanes.shutdown()
+
+
+def _asked(busy: set[Any], limit: float | None, *asked: Any) -> FileOutcome:
+    """The outcome of a model in a process of its own, whatever becomes of that."""
+    begin, path = time.perf_counter(), str(asked[2])
+    busy.add(worker := pool.borrow())
+    try:
+        if None in busy:
+            worker.end()
+        with pool.limited(limit):
+            found, is_grown = worker.ask(_served, str(Path.cwd()), *asked)
+        if is_grown:
+            worker.end()
+        return found
+    except Exception as error:  # also a defect: the run over the other models goes on
+        usual = ("system", 2) if isinstance(error, OSError) else ("internal", 70)
+        kind, code = getattr(error, "kind", usual[0]), getattr(error, "exit_code", usual[1])
+        line = str(error).removeprefix(f"{path}: ") or type(error).__name__
+        if (ended := worker.process.returncode) is not None:
+            kind, line = "crash", f"its process ended ({ended})"
+            if isinstance(error, LimitError):
+                kind, line = "time limit", f"took over {limit} s"
+        return FileOutcome(path, code, kind, line, {}, time.perf_counter() - begin)
+    finally:
+        busy.discard(worker)
+        pool.give_back(worker)
+
+
+def _served(
+    _: object, folder: str, call: Callable[..., Any], jobs: int, model: Path, *others: Any
+) -> tuple[FileOutcome, bool]:
+    """The outcome of a model in this process, and whether that has grown large."""
+    from onnxpad.report.documents.folder_document import outcome_of
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes what is half written
+    os.chdir(folder)
+    os.environ["ONNXPAD_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs) * (jobs > 1))
+    begin = time.perf_counter()
+    found = outcome_of(str(model), call(model, *others), begin)
+    del os.environ["ONNXPAD_THREADS"]  # this process may run models next
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return found, pages * os.sysconf("SC_PAGE_SIZE") > _GROWN
+    return found, False
+
+
+def fix_all(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    in_place: bool = False,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    validate: bool = True,
+    run_timeout: float | None = None,
+    **options: Unpack[OptionKeywords],
+) -> Iterator[FileOutcome]:
+    """Fix many models in processes of their own, which know nothing of what `register` added here.
+
+    Args:
+        paths: Models, folders, or patterns such as `exported/**/*.onnx`; not `*.fixed.onnx`.
+        output: A folder for the results, which mirrors the tree below each path; unchanged models
+            are copied, wrong results left out.
+        in_place: Whether to replace the models that change. Without either, nothing is written.
+        jobs: How many models to fix at once, each with its share of the cores.
+        time_limit: Seconds after which a model is given up.
+        resume: A file that keeps outcomes: what an unchanged model has given, by the same options
+            and versions, is taken from there while its result is as it was written.
+        progress: Called with the time that is left, the models that are done, and all.
+        validate: As for `fix`.
+        run_timeout: As for `fix`.
+        options: As for `fix`.
+
+    Returns:
+        The outcome of each model, as it comes. What `fix` raises about one is an outcome, too.
+
+    Raises:
+        UsageError: An option is not valid, a path names no model, or two have the same place.
+        OutputError: The results or the outcomes cannot be written there.
+    """
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    folder = None if output is None else Path(output)
+    return outcomes(
+        _fixed,
+        fixes(map(Path, named), folder, in_place=in_place),
+        folder is not None,
+        {"validate": validate, "run_timeout": run_timeout, **options},
+        targets=Options.of(options).targets,
+        jobs=jobs,
+        time_limit=time_limit,
+        resume=None if resume is None else Path(resume),
+        progress=progress,
+    )
+
+
+def _fixed(model: Path, target: Path | None, copies: bool, keywords: Any) -> FixReport:
+    from onnxpad.api.fix import fix
+
+    return written(fix(model, **keywords), target, copies=copies)
+
+
+def written(result: Any, target: Path | None, *, copies: bool) -> FixReport:
+    """The plain report of a result of `fix`, written unless it is wrong, or unchanged."""
+    delivery = Delivery()
+    if target and result.outcome is not Outcome.INVALID and (result.changed or copies):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        delivery = Delivery(written=str(target), data=tuple(map(str, result.save(target))))
+    fields = {name: getattr(result, name) for name in FixReport.__struct_fields__}
+    return FixReport(**{**fields, "delivery": delivery})

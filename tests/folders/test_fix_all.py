@@ -1,0 +1,150 @@
+"""`fix_all`: which models are fixed, where results go, and what a next run need not do."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.errors import OnnxpadError, OutputError, UsageError
+from onnxpad.folders.paths import models_in, partners
+from onnxpad.folders.serving import written
+from onnxpad.report import Outcome
+from onnxpad.runtimes import pool
+from tests.support import W, one
+
+SAME = one('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', initializers=W)
+PLAIN = one("y = Relu (x)")
+
+
+@pytest.fixture(autouse=True)
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models that change or not, one that is damaged, and what is no input."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("in/a/same", "in/plain", "in/a/same.fixed", "in/.git/hidden"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        onnx.save(PLAIN if name == "in/plain" else SAME, f"{name}.onnx")
+    Path("in/a/damaged.ONNX").write_bytes(b"damaged")
+    Path("in/a/notes.txt").write_text("no model")
+
+
+def files(folder: str) -> list[str]:
+    return sorted(str(each) for each in Path(folder).rglob("*") if each.is_file())
+
+
+def outcomes(*paths: str, **options: Any) -> dict[str, str]:
+    return {each.path: each.outcome for each in onnxpad.fix_all(paths, **options)}
+
+
+ALL = {"in/a/damaged.ONNX": "model", "in/a/same.onnx": "fixed", "in/plain.onnx": "unchanged"}
+
+
+def test_a_tree_is_mirrored() -> None:
+    assert outcomes("in", output="out") == ALL
+    assert files("out") == ["out/a/same.onnx", "out/plain.onnx"]
+    assert Path("out/plain.onnx").read_bytes() == Path("in/plain.onnx").read_bytes()
+    expected = Path("expected.onnx")
+    onnxpad.fix("in/a/same.onnx").save(expected)
+    assert Path("out/a/same.onnx").read_bytes() == expected.read_bytes()
+
+
+def test_results_inside_the_tree_are_no_inputs() -> None:
+    for _ in range(2):
+        assert outcomes("in", output="in/out", validate=False) == ALL
+    assert files("in/out") == ["in/out/a/same.onnx", "in/out/plain.onnx"]
+
+
+def test_in_place_and_nowhere() -> None:
+    before = {name: Path(name).read_bytes() for name in files("in")}
+    assert outcomes("in", validate=False) == ALL
+    assert {name: Path(name).read_bytes() for name in files("in")} == before
+    assert outcomes("in", in_place=True, validate=False) == ALL
+    changed = [name for name in files("in") if Path(name).read_bytes() != before[name]]
+    assert (changed, files("in")) == (["in/a/same.onnx"], sorted(before))
+
+
+def test_a_next_run_does_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"output": "out", "resume": "runs", "validate": False}
+    first = sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path)
+
+    def borrow() -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pool, "borrow", borrow)
+        assert sorted(onnxpad.fix_all("in", **asked), key=lambda each: each.path) == first
+        for other in ({"style": "pad"}, {"output": "other"}, {"validate": True}):
+            with pytest.raises(AssertionError):
+                list(onnxpad.fix_all("in/a", **{**asked, **other}))
+    content = Path("out/a/same.onnx").read_bytes()
+    for spoil in (Path.unlink, lambda path: path.write_bytes(b"cut")):
+        spoil(Path("out/a/same.onnx"))
+        assert outcomes("in", **asked) == ALL
+        assert Path("out/a/same.onnx").read_bytes() == content
+
+
+def test_external_data_decides_too() -> None:
+    Path("big").mkdir()
+    big = onnx.ModelProto.FromString(SAME.SerializeToString())
+    (weight,) = big.graph.initializer
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight), "w"))
+    onnx.save(big, "big/m.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    asked: dict[str, Any] = {"output": "out", "resume": "runs", "validate": False}
+    (found,) = onnxpad.fix_all("big", **asked)
+    assert found.written == ("out/m.onnx", "out/data")
+    for change in (Path("out/data").unlink, lambda: Path("big/data").write_bytes(bytes(432))):
+        assert [*onnxpad.fix_all("big", **asked)] == [found]
+        change()
+        (other,) = onnxpad.fix_all("big", **asked)
+        assert other.seconds != found.seconds
+        found = other
+
+
+def test_a_wrong_result_is_not_written() -> None:
+    wrong = SimpleNamespace(outcome=Outcome.INVALID, changed=True)
+    result = onnxpad.fix("in/a/same.onnx", validate=False)
+    for name in result.__struct_fields__:
+        vars(wrong).setdefault(name, getattr(result, name))
+    assert written(wrong, Path("out/x.onnx"), copies=True).delivery.written == ""
+    assert not Path("out").exists()
+    assert written(result, Path("out/x.onnx"), copies=False).delivery.written == "out/x.onnx"
+
+
+def test_patterns_and_repeated_names() -> None:
+    same, plain = Path("in/a/same.onnx"), Path("in/plain.onnx")
+    found = models_in([Path("in/**/*.onnx")])
+    assert found == {same: Path("a/same.onnx"), plain: Path("plain.onnx")}
+    assert len(models_in([plain, Path("in"), Path("in").absolute(), Path("in/a")])) == 3
+    Path("in/[1].onnx").write_bytes(b"")
+    assert [*models_in([Path("in/[1].onnx")])] == [Path("in/[1].onnx")]
+
+
+@pytest.mark.parametrize(
+    ("paths", "options", "error", "said"),
+    [
+        (["in/*.tflite"], {}, UsageError, "in/*.tflite: there is no .onnx file"),
+        (["in/a/same.fixed.onnx"], {}, UsageError, "same.fixed.onnx: there is no"),
+        (["in/a/same.onnx", "in/.git/same.onnx"], {"output": "o"}, UsageError, "o: two models"),
+        (["in"], {"output": "o", "in_place": True}, UsageError, "exclude each other"),
+        (["in"], {"output": "in/plain.onnx"}, OutputError, "in/plain.onnx: is a file"),
+        (["in"], {"style": "x"}, UsageError, "unknown style"),
+    ],
+)
+def test_what_is_refused_at_once(
+    paths: list[str], options: Any, error: type[OnnxpadError], said: str
+) -> None:
+    with pytest.raises(error) as raised:
+        onnxpad.fix_all(paths, **options)
+    assert said in str(raised.value)
+
+
+def test_partners_have_the_same_place() -> None:
+    for name in ("new/plain.onnx", "new/more.onnx"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(b"")
+    places = ("a/damaged.ONNX", "a/same.onnx", "more.onnx", "plain.onnx")
+    found = partners(Path("in"), Path("new"))
+    assert found == {Path("in", place): Path("new", place) for place in places}
+    assert partners(Path("in/plain.onnx"), Path("x")) == {Path("in/plain.onnx"): Path("x")}
