@@ -147,13 +147,13 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
         found[Path(os.fsdecode(error.filename))] = error
 
     for argument in arguments:
-        models, failed = [argument], len(found)
+        models, before = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             models = []
             for parent, folders, names in os.walk(argument, onerror=unread):
                 folders[:] = [name for name in folders if not name.startswith(".")]
                 models += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
-        if not models and len(found) == failed:
+        if not models and len(found) == before:
             found.setdefault(argument, _EMPTY)
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
