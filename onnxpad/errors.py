@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 
 class OnnxpadError(Exception):
@@ -17,12 +16,10 @@ class OnnxpadError(Exception):
     Attributes:
         exit_code: Exit code of the command line for this error.
         kind: Name of this kind of error in the JSON report.
-        path: The model file that the message names; None if it names none.
     """
 
     exit_code = 2
     kind = "usage"
-    path: Path | None = None
 
     def __init__(self, message: str = "") -> None:
         """Puts the message on one line and shortens long names in it."""

@@ -94,10 +94,9 @@ def _known_by(target: Target, found: Standing) -> str:
 
 def options_text() -> str:
     """What the help of each command says, and a table of its arguments and options."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return (
-        "".join(f"\n### onnxpad {name}\n\n{_command(commands[name])}" for name in COMMANDS) + "\n"
-    )
+    group: Any = typer.main.get_command(app)
+    told = {name: _command(group.get_command(None, name)) for name in COMMANDS}
+    return "".join(f"\n### onnxpad {name}\n\n{text}" for name, text in told.items()) + "\n"
 
 
 def _command(command: Any) -> str:

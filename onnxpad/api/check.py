@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from onnxpad.api import Paged, kinds
@@ -13,7 +14,6 @@ from onnxpad.options import OptionKeywords, Options, check_choice
 from onnxpad.passes import REPORTS
 from onnxpad.process import gc_paused
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.rewrite.pass_api import Context
 from onnxpad.rewrite.registry import with_codes
 from onnxpad.rewrite.run import Run
 
@@ -83,25 +83,16 @@ def check(
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
 
-    def conventions(contexts: Sequence[Context]) -> Iterable[Finding]:
+    conventions = None
+    is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest
+    if is_asked and any(map(chosen.chooses, REPORTS)):
         from onnxpad.frameworks.fitting.reports import ReportConvention
 
-        return ReportConvention().of(contexts, convention or "")
-
-    is_asked = convention is not None or bool(chosen.select)  # they take longer than all the rest
-    tells = is_asked and any(map(chosen.chooses, REPORTS))
+        conventions = partial(ReportConvention().of, convention=convention or "")
     with kinds.naming(source), gc_paused():
         run = Run(Graph.read(source), chosen)
-        choice = None
-        if chosen.is_for_targets:
-            from onnxpad.targets.choose import choose
-
-            choice = choose(run)
-        found = run.find(conventions if tells else None)
-        if choice is not None:
-            from onnxpad.targets.findings import findings_before
-
-            found += findings_before(choice)
+        untaken = at_targets(run)
+        found = [*run.find(conventions), *untaken]
         return CheckResult(
             kinds.name_of(source),
             tuple(each for each in found if chosen.chooses(each.code)),
@@ -110,3 +101,13 @@ def check(
             _options=user_options,
             _convention=convention or "",
         )
+
+
+def at_targets(run: Run) -> Iterable[Finding]:
+    """The padding that targets asked for do not take; the run writes each as they need it."""
+    if not run.options.is_for_targets:
+        return ()
+    from onnxpad.targets.choose import choose
+    from onnxpad.targets.findings import findings_before
+
+    return findings_before(choose(run))

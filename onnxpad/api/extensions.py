@@ -46,14 +46,9 @@ def register(one: _T, *, replace: bool = False) -> _T:
 
 
 def unregister(one: Extension) -> None:
-    """Takes back what was registered.
-
-    Raises:
-        UsageError: It is not registered.
-    """
-    if not isinstance(one, type | Row):
-        raise UsageError(f"unregister takes what was registered, not {one!r}")
-    if not (declared.withdraw(one) if isinstance(one, Row) else registry.remove(one)):
+    """Takes back what was registered; UsageError if it is not."""
+    was_there = isinstance(one, type) and registry.remove(one)
+    if not (was_there or (isinstance(one, Row) and declared.withdraw(one))):
         raise UsageError(f"{one!r} is not registered")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-import onnx
 from msgspec.structs import replace
 
 from onnxpad.api import Paged, kinds
@@ -76,18 +75,13 @@ class FixResult(Paged, FixReport, kinds.ModelResult, frozen=True, kw_only=True, 
         with gc_paused():
             return next_option(*given, for_targets)
 
-    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """The main graph before and after; long tensors lack their elements."""
-        return self._graph.model.skeleton.light.graph, self._now.graph
+    def diff(self, names: tuple[str, str]) -> str:
+        """A diff of the nodes before and after, as `onnxpad.report.diff.unified_diff` makes it."""
+        from onnxpad.report.diff import unified_diff
 
-    def functions(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
-        """The functions of the model before and after; long tensors lack their elements."""
-        before = self._graph.model.skeleton.light.functions
-        return list(zip(before, self._now.functions, strict=True))
-
-    @cached_property
-    def _now(self) -> onnx.ModelProto:
-        return self._graph.model.light_now()
+        was, now = self._graph.model.skeleton.light, self._graph.model.light_now()
+        functions = zip(was.functions, now.functions, strict=True)
+        return unified_diff(was.graph, now.graph, names, functions)
 
 
 def fix(
@@ -169,17 +163,14 @@ def fix(
         if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} fails on what declares them"
             given = (chosen.dims or {}).items()  # ranges are proved for and not declared
-            dims = {name: sizes for name, sizes in given if not str(sizes).isdecimal()}
-            options |= {"shapes": None, "dims": dims}
-            runs: Any = {"inputs": inputs, "run_timeout": run_timeout, "progress": progress}
-            result = fix(model, **runs, **options)
-            return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
+            options["dims"] = {name: size for name, size in given if not str(size).isdecimal()}
+            options["shapes"] = None
+            again = fix(model, inputs=inputs, run_timeout=run_timeout, progress=progress, **options)
+            return replace(again, warnings=(*again.warnings, f"{told}: {found}"))
         outcome, validation, barred = found
     findings = [*outcome.findings, *(untaken(run.left) if untaken else ())]
     codes = UNTAKEN - {*chosen.ignore}  # `select` hides none that a target does not take
     codes |= {each.code for each in findings if chosen.chooses(each.code)}
-    with gc_paused():
-        after = counts_of(graph) if graph.model.changed else before
     return FixResult(
         name=kinds.name_of(source),
         options=chosen,
@@ -190,7 +181,7 @@ def fix(
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,
-        counts=(before, after),
+        counts=(before, counts_of(graph)),
         seconds=time.perf_counter() - start,
         declared=run.domain.declared,
         ranges=str(run.domain),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,9 @@ _SAVE = "save it with external data and give the path"
 def taken(model: Any, program: Any = None) -> tuple[bytes | InFolder, Callable[[Model], Any]]:
     """A model of onnx_ir, or the one of a torch `ONNXProgram`, as onnxpad reads it.
 
-    And what makes a result the kind that was given, with the weights that the model has now.
+    And what makes a result the kind that was given. It shares the weights of the model as it is
+    now that are the same, so external, lazy and torch's own tensors stay what they are, and has the
+    `meta` stores of the model and its graph, and no others.
 
     Raises:
         UsageError: The program of an old torch has a model of another kind.
@@ -37,12 +39,17 @@ def taken(model: Any, program: Any = None) -> tuple[bytes | InFolder, Callable[[
         raise UsageError(
             f"this ONNXProgram holds no onnx_ir.Model; update torch and onnxscript, or {_SAVE}"
         )
-    weights: dict[str, Any] = {
-        name: each.const_value for name, each in model.graph.initializers.items()
-    }
+    weights = {name: each.const_value for name, each in model.graph.initializers.items()}
 
     def same_kind(now: Model) -> Any:
-        made = rebuilt(now, model, weights)
+        made, place = onnx_ir.from_proto(now.to_proto()), [*_external(model)][:1]
+        made.meta.update(model.meta)
+        made.graph.meta.update(model.graph.meta)
+        for tensor in _external(made) if place else ():
+            tensor.base_dir = place[0].base_dir
+        held = made.graph.initializers
+        for name in weights.keys() & now.main.initializers.keys() & held.keys():
+            held[name].const_value = weights[name]
         return made if program is None else type(program)(made, program.exported_program)
 
     return serialised(model), same_kind
@@ -52,19 +59,13 @@ def serialised(model: Any) -> bytes | InFolder:
     """A model of onnx_ir, serialised; data that lies in files stays there.
 
     Raises:
-        ModelError: It is over 2 GiB without its external data, or cannot be serialised, or an
-            initializer has no values, or its external data lies in several folders.
+        ModelError: It is over 2 GiB without its external data, or cannot be serialised, or its
+            external data lies in several folders.
     """
     import onnx_ir
 
-    external, size = list[Any](), 0
-    for name, tensor in _tensors(model):
-        if tensor is None:  # onnx_ir would leave it out
-            raise ModelError(f"initializer {name!r} of the model has no values; give it some")
-        if isinstance(tensor, onnx_ir.ExternalTensor):
-            external.append(tensor)
-        else:
-            size += tensor.nbytes
+    external = [*_external(model)]
+    size = sum(each.nbytes for each in _tensors(model)) - sum(each.nbytes for each in external)
     if size >= LIMIT:
         told = f"the model holds {size / GIBIBYTE:.1f} GiB of weights in memory"
         raise ModelError(f"{told}, and a serialised one at most 2 GiB; {_SAVE}")
@@ -74,28 +75,6 @@ def serialised(model: Any) -> bytes | InFolder:
     if not external or not all(Path(each.path).exists() for each in external if not each.base_dir):
         return data  # without a folder, external data may have lost its place
     return InFolder(data, Path(external[0].base_dir).absolute())
-
-
-def rebuilt(now: Model, before: Any, weights: Mapping[str, Any]) -> Any:
-    """A rewritten model as one of onnx_ir, which shares the weights that are the same.
-
-    So external, lazy and torch's own tensors stay what they are. Of the `meta` stores of `before`,
-    the model that was given, those of the model and its graph stay, and no others.
-    """
-    import onnx_ir
-
-    model = onnx_ir.from_proto(now.to_proto())
-    model.meta.update(before.meta)
-    model.graph.meta.update(before.graph.meta)
-    places = [
-        each.base_dir for _, each in _tensors(before) if isinstance(each, onnx_ir.ExternalTensor)
-    ]
-    for _, tensor in _tensors(model):
-        if isinstance(tensor, onnx_ir.ExternalTensor) and places:
-            tensor.base_dir = places[0]
-    for name in weights.keys() & now.main.initializers.keys() & model.graph.initializers.keys():
-        model.graph.initializers[name].const_value = weights[name]
-    return model
 
 
 def serialised_export(export: Callable[[], onnx.ModelProto]) -> bytes:
@@ -115,17 +94,23 @@ def serialised_export(export: Callable[[], onnx.ModelProto]) -> bytes:
     return data
 
 
-def _tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors of a model, in attributes too; initializers by name, and None without values."""
+def _external(model: Any) -> Iterator[Any]:
+    """The tensors of a model whose data lies in files."""
     import onnx_ir
 
-    kinds = onnx_ir.AttributeType
+    return (each for each in _tensors(model) if isinstance(each, onnx_ir.ExternalTensor))
+
+
+def _tensors(model: Any) -> Iterator[Any]:
+    """The tensors of a model, in attributes too."""
+    import onnx_ir
+
     for whole in (model.graph, *model.functions.values()):
         for graph in (whole, *whole.subgraphs()):
-            for name, value in getattr(graph, "initializers", {}).items():  # functions have none
-                yield name, value.const_value
+            values = getattr(graph, "initializers", {}).values()  # functions have none
+            yield from (each.const_value for each in values if each.const_value is not None)
             for attribute in (each for node in graph for each in node.attributes.values()):
-                if attribute.type == kinds.TENSOR and not attribute.is_ref():
-                    yield "", attribute.value
-                elif attribute.type == kinds.TENSORS and not attribute.is_ref():
-                    yield from (("", each) for each in attribute.value)
+                if attribute.type == onnx_ir.AttributeType.TENSOR and not attribute.is_ref():
+                    yield attribute.value
+                elif attribute.type == onnx_ir.AttributeType.TENSORS and not attribute.is_ref():
+                    yield from attribute.value

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from onnxpad.graph.model import Model
 
 _MINUTE = 60.0
-_WITH_FUNCTIONS = 8  # the IR version that brought them
+_LEAST_IR_VERSION = 8  # that has functions
 
 SameKind: TypeAlias = "Callable[[Model], Any]"
 """Makes a result the kind of object that was given."""
@@ -49,25 +49,24 @@ def source_of(model: Any, call: str) -> tuple[Source, SameKind]:
         from onnxpad.api.ir_model import taken
 
         return taken(model.model, model) if is_program else taken(model)
-    graphsurgeon = "onnx_graphsurgeon"
-    if _is_a(model, graphsurgeon, "Graph") and not _is_a(model, graphsurgeon, "Function"):
+    surgeon = "onnx_graphsurgeon"
+    if _is_a(model, surgeon, "Graph") and not _is_a(model, surgeon, "Function"):
+        from onnx_graphsurgeon import import_onnx
+
         from onnxpad.api.ir_model import serialised_export
 
-        return serialised_export(lambda: _exported(model)), _as_graph
-    return arguments.source(model, call), _plain(model)
+        data = serialised_export(lambda: _exported(model))
+        return data, lambda now: import_onnx(now.to_proto())
+    given = arguments.source(model, call)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return given, lambda now: type(model)(now.to_bytes())
+    return given, _refuse_path if isinstance(given, Path) else lambda now: now.to_proto()
 
 
 def _is_a(model: object, package: str, name: str) -> bool:
     """Whether a model is of a class of a package: who has one has loaded the package."""
     kind = getattr(sys.modules.get(package), name, None)
     return isinstance(kind, type) and isinstance(model, kind)
-
-
-def _plain(model: object) -> SameKind:
-    """Gives a result back as bytes or as an `onnx.ModelProto`."""
-    if isinstance(model, bytes | bytearray | memoryview):
-        return lambda now: type(model)(now.to_bytes())
-    return _refuse_path if path_of(model) else lambda now: now.to_proto()
 
 
 def _refuse_path(_: Model) -> Any:
@@ -85,14 +84,8 @@ def _exported(graph: Any) -> Any:
     model = export_onnx(graph)
     if getattr(graph, "ir_version", None) is None:
         least = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-        model.ir_version = max(least, _WITH_FUNCTIONS)
+        model.ir_version = max(least, _LEAST_IR_VERSION)
     return model
-
-
-def _as_graph(now: Model) -> Any:
-    from onnx_graphsurgeon import import_onnx
-
-    return import_onnx(now.to_proto())
 
 
 def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:
@@ -129,11 +122,9 @@ def naming(model: Source) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        if not isinstance(model, Path) or error.path == model:
+        if not isinstance(model, Path) or str(error).startswith((f"{model}: ", f"{model} ")):
             raise
-        named = ModelError(f"{model}: {error}")
-        named.path = model
-        raise named from error
+        raise ModelError(f"{model}: {error}") from error
 
 
 class Judged:
@@ -177,8 +168,7 @@ class ModelResult(Judged):
     def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
         """The model as the kind of object that was given, always a new one.
 
-        Weights that are the same are shared with a graphsurgeon `Graph`, an `onnx_ir.Model` or a
-        torch `ONNXProgram` that was given.
+        Weights that are the same are shared with an `onnx_ir.Model` or a torch `ONNXProgram`.
 
         Args:
             keep_invalid: Whether to return a model with which something is wrong, as for `save`.

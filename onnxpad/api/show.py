@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from onnxpad.api import Paged, kinds
+from onnxpad.api.check import at_targets
 from onnxpad.arguments import Dims, ModelSource, Shapes
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
@@ -61,7 +62,7 @@ def show(
     names = (node,) if isinstance(node, str) else tuple(node)
     source, _ = kinds.source_of(model, "show")
     fitted: dict[int, Padded] = {}
-    findings, problem = list[Finding](), ""
+    findings, about_padding, problem = list[Finding](), list[Finding](), ""
 
     def conventions(found: Sequence[Context]) -> list[Finding]:
         # Of the model as `fix` would leave it: there each operator has its padding itself.
@@ -74,12 +75,9 @@ def show(
         options = Options.of({"shapes": shapes, "dims": dims, "trust": trust, "target": target})
         run = Run(graph, options)
         try:
-            told = _at_targets(run) if options.is_for_targets else ()
-            findings = [*run.find(conventions), *told]
-        except ModelError as error:
-            problem = str(error)
-        about_padding = [each for each in findings if each.code not in REPORTS]
-        try:
+            untaken = at_targets(run)
+            findings = [*run.find(conventions), *untaken]
+            about_padding = [each for each in findings if each.code not in REPORTS]
             sites = sites_in(run.analysed(), about_padding, fitted)
         except ModelError as error:
             sites, problem = list(written_sites(graph)), str(error)
@@ -97,11 +95,3 @@ def show(
         model=kinds.path_of(model),
         targets=options.targets,
     )
-
-
-def _at_targets(run: Run) -> Iterator[Finding]:
-    """The findings about padding that targets do not take."""
-    from onnxpad.targets.choose import choose
-    from onnxpad.targets.findings import findings_before
-
-    return findings_before(choose(run))

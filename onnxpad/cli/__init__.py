@@ -5,14 +5,14 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
-from onnxpad.cli.output import INTERRUPTED
+from onnxpad.cli.output import INTERRUPTED, report_error
 from onnxpad.process import was_interrupted
 
 COMMANDS = {
@@ -25,29 +25,22 @@ COMMANDS = {
 """The module of each command."""
 
 
-class _ByName(Mapping[str, Any]):
-    """The commands, each imported when it is asked for: none needs the others."""
-
-    def __getitem__(self, name: str) -> Any:
-        function = getattr(importlib.import_module(COMMANDS[name]), name)
-        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        alone.command(short_help=function.__doc__.partition("\n")[0])(function)
-        return typer.main.get_command(alone)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class _Commands(TyperGroup):
     """The commands; every failure becomes one line on stderr and an exit code."""
 
     def __init__(self, **options: Any) -> None:
         """Takes what typer gives a group."""
         super().__init__(**options)
-        self.commands: Any = _ByName()
+        self.commands = dict.fromkeys(COMMANDS, typer.core.TyperCommand(None))
+
+    def get_command(self, _: Any, cmd_name: str) -> Any:
+        """A command, imported when it is asked for: none needs the others."""
+        if cmd_name not in COMMANDS:
+            return None
+        function = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        alone.command(short_help=function.__doc__.partition("\n")[0])(function)
+        return typer.main.get_command(alone)
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
@@ -61,10 +54,11 @@ class _Commands(TyperGroup):
         except Exception as error:
             failure, code = error, None
         if failure is not None or code == INTERRUPTED:
-            from onnxpad.cli.failures import INTERRUPTION, explained, report_failure
+            from onnxpad.cli.failures import INTERRUPTION, explained, tell_as_json
 
             told = INTERRUPTION if failure is None or was_interrupted() else explained(failure)
-            report_failure(told, sys.argv[1:] if args is None else list(args))
+            report_error(told[1])
+            tell_as_json(told, sys.argv[1:] if args is None else list(args))
             code = told[2]
         sys.exit(code or 0)
 

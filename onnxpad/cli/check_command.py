@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from onnxpad.cli.options import CHOSEN, HOW, MANY, Asked, CheckFormat, options_given, takes
 from onnxpad.cli.output import (
+    deliver,
     options_for,
     report_beside,
     report_error,
     require_page,
     screen,
-    tell_page,
     write,
-    write_page,
 )
 from onnxpad.cli.sizes import Lacking, require_used, with_sizes
 from onnxpad.errors import MismatchError, ModelError
@@ -52,6 +51,7 @@ def check(asked: Asked) -> int:
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
+        from onnxpad.cli.failures import explained
         from onnxpad.report import CheckReport, FileReport
 
     files, lacking = list[FileReport](), list[Lacking]()
@@ -67,7 +67,10 @@ def check(asked: Asked) -> int:
         except (ModelError, MismatchError, OSError) as error:
             if isinstance(error, MismatchError):  # it has the names
                 lacking.append({})
-            files.append(FileReport(str(path), error=_about(path, error)))
+            told = explained(error)[1]
+            if not told.startswith((f"{path}: ", f"{path} ")):
+                told = f"{path}: {told}"
+            files.append(FileReport(str(path), error=told))
     require_used(lacking)  # a name that no model has is bad usage, known when all were asked
     for file in files:
         if file.error:
@@ -80,55 +83,37 @@ def check(asked: Asked) -> int:
         html=str(asked.html or ""),
         fix_command=_command(files, is_optioned=bool(given.keys() - {*CHOSEN})),
     )
-    if asked.html is not None:
-        from onnxpad.page.document_page import page_of
-
-        write_page(asked.html, page_of(report.document("full")))
-    _tell(asked, report)
-    return report.exit_code
+    return deliver(asked, report, text=partial(_told, asked, report))
 
 
-def _tell(asked: Asked, report: "CheckReport") -> None:
-    """Tells a report in its format."""
+def _told(asked: Asked, report: "CheckReport") -> str:
+    """What a report says on stdout, but as JSON."""
     from onnxpad.report.text import configurations
 
-    form, configs = asked.check_form, [file.config for file in report.files if file.config]
-    if form == CheckFormat.JSON:
-        from onnxpad.report.json import json_of
-
-        write(json_of(report))
-        return
-    if form == CheckFormat.SARIF:
+    configs = [file.config for file in report.files if file.config]
+    if asked.check_form == CheckFormat.SARIF:
         from onnxpad.report.ci.sarif import check_sarif
 
-        write(check_sarif(report))
         for line in configurations(configs):  # it has no place for them
             report_beside(line)
-        return
-    is_text = form != CheckFormat.GITHUB
-    if not is_text:
+        return check_sarif(report)
+    # A configuration that is elsewhere may have come with a model.
+    places = [(each, Path(each.path).absolute().parent) for each in configs]
+    elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
+    quiet = "".join(f"{line}\n" for line in configurations(elsewhere))
+    if asked.check_form == CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
-
-        write(check_github(report, quiet=asked.quiet), commands=True)
-    if asked.quiet:
-        if is_text:
-            from onnxpad.report.documents.check_document import findings_text
-
-            failing = [(file, file.failing(report.fail_on)) for file in report.files]
-            told = [replace(file, findings=found, notes=()) for file, found in failing]
-            write(findings_text(told, screen()))
-        # A configuration that is elsewhere may have come with a model.
-        places = [(each, Path(each.path).absolute().parent) for each in configs]
-        elsewhere = [each for each, place in places if not Path.cwd().is_relative_to(place)]
-        write("".join(f"{line}\n" for line in configurations(elsewhere)))
-        return
-    if is_text:
-        write(report.text(screen(), "full" if asked.verbose else "brief"))
-    else:
         from onnxpad.report.layout import by_path
 
-        write(by_path(report.document("full").groups[-1], screen()))
-    tell_page(asked.html)
+        write(check_github(report, quiet=asked.quiet), commands=True)
+        return quiet if asked.quiet else by_path(report.document("full").groups[-1], screen())
+    if asked.quiet:
+        from onnxpad.report.documents.check_document import findings_text
+
+        failing = [(file, file.failing(report.fail_on)) for file in report.files]
+        told = [replace(file, findings=found, notes=()) for file, found in failing]
+        return findings_text(told, screen()) + quiet
+    return report.text(screen(), "full" if asked.verbose else "brief")
 
 
 def _command(files: "Sequence[FileReport]", *, is_optioned: bool) -> str:
@@ -156,27 +141,19 @@ def models_in(arguments: Iterable[Path]) -> dict[Path, Exception | None]:
     With the reason where there is none. Hidden folders and links to folders are left out.
     """
     found: dict[Path, Exception | None] = {}
+
+    def unread(error: OSError) -> None:
+        found[Path(os.fsdecode(error.filename))] = error
+
     for argument in arguments:
-        models, failures = [argument], list[OSError]()
+        models, before = [argument], len(found)
         if os.path.isdir(argument):  # noqa: PTH112  # Path.is_dir raises where nobody may look
             models = []
-            for parent, folders, names in os.walk(argument, onerror=failures.append):
+            for parent, folders, names in os.walk(argument, onerror=unread):
                 folders[:] = [name for name in folders if not name.startswith(".")]
                 models += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
-        places = [Path(os.fsdecode(each.filename or argument)) for each in failures]
-        found |= dict(zip(places, failures, strict=True))
-        if not models and not failures:
-            found[argument] = _EMPTY
+        if not models and len(found) == before:
+            found.setdefault(argument, _EMPTY)
         seen = {each.absolute() for each in found}
         found |= dict.fromkeys(each for each in sorted(models) if each.absolute() not in seen)
     return found
-
-
-def _about(path: Path, error: Exception) -> str:
-    """The error in one line that names the path exactly once."""
-    from onnxpad.cli.failures import explained
-
-    _, message, _ = explained(error)
-    named = getattr(error, "path", getattr(error, "filename", None))
-    is_named = named is not None and Path(os.fsdecode(named)) == path
-    return message if is_named else f"{path}: {message}"

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from onnxpad.arguments import codes_given
-from onnxpad.cli.gone import KEYS
+from onnxpad.cli.gone import instead
 from onnxpad.cli.options import FILES, Asked, above
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
@@ -46,7 +46,13 @@ def configured(
     asked: Asked, given: Mapping[str, Any], model: Path, known: dict[Path, Read]
 ) -> tuple[dict[str, Any], Configured | None]:
     """As `output.options_for`: `given` are the options that were typed."""
-    options, found = dict(given), _nearest(model, known)
+
+    def read(folder: Path) -> Read:
+        if folder not in known:
+            known[folder] = _read_in(folder)
+        return known[folder]
+
+    options, found = dict(given), next(filter(None, map(read, above(model))), None)
     if found is None:
         return options, None
     path, keys = found
@@ -62,16 +68,6 @@ def configured(
         said[IGNORED] = ignored
         options["ignore"] = (*options.get("ignore", ()), *ignored)
     return options, Configured(str(path), said, {}) if said else None
-
-
-def _nearest(model: Path, known: dict[Path, Read]) -> Read:
-    """The configuration nearest to a model, or else to the working folder; None without one."""
-    for folder in above(model):
-        if folder not in known:
-            known[folder] = _read_in(folder)
-        if (found := known[folder]) is not None:
-            return found
-    return None
 
 
 def _read_in(folder: Path) -> Read:
@@ -99,10 +95,11 @@ def _read_in(folder: Path) -> Read:
         table = table.get(key) if isinstance(table, dict) else None
     if table is None:
         return None
-    for key, instead in KEYS.items():
-        if isinstance(table, dict) and key in table:
-            raise UsageError(f"{path}: there is no key {key!r}; use {instead}")
-    keys = toml.parsed(path, text, Keys, under=under, known=Keys.__struct_encode_fields__)
+    known = Keys.__struct_encode_fields__
+    for key in table if isinstance(table, dict) else ():
+        if key not in known and instead(key):
+            raise UsageError(f"{path}: there is no key {key!r}{instead(key)}")
+    keys = toml.parsed(path, text, Keys, under=under, known=known)
     targets = (keys.target,) if isinstance(keys.target, str) else keys.target
     codes = partial(codes_given, known=every_code())
     try:

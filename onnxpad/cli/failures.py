@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from onnxpad.cli.gone import VALUES, instead
-from onnxpad.cli.output import INTERRUPTED, report_error, write
+from onnxpad.cli.gone import instead
+from onnxpad.cli.output import INTERRUPTED, write
 from onnxpad.errors import OnnxpadError, OutputError, meant, shortened
 
 INTERNAL = 70
@@ -25,12 +24,6 @@ The kind is `usage`, `model`, `output`, `provider`, `system` (an error of the op
 `crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
 """
 INTERRUPTION: Failure = ("interrupted", "interrupted", INTERRUPTED)
-
-
-def report_failure(failure: Failure, words: Sequence[str]) -> None:
-    """Write a failure to stderr in one line, and as JSON to stdout if the command asks for it."""
-    report_error(failure[1])
-    tell_as_json(failure, words)
 
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
@@ -62,32 +55,23 @@ def explained(error: Exception) -> Failure:
     if callable(message := getattr(error, "format_message", None)):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        return "usage", f"{_corrected(error, context, message())}{hint}", 2
+        return "usage", f"{_corrected(message())}{hint}", 2
     if isinstance(error, OSError) and error.strerror:
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return "system", shortened(f"{place}{error.strerror}"), 2
     return "internal", _internal(error), INTERNAL
 
 
-def _corrected(error: Exception, context: Any, message: str) -> str:
-    """The message of a usage error of typer, with our suggestion in place of typer's.
-
-    Versions of typer differ in their suggestions, and list every name with the same beginning.
-    """
-    message = re.sub(r" (\(Possible options:|Did you mean) .*$", "", " ".join(message.split()))
-    message, command = shortened(message).rstrip("."), getattr(context, "command", None)
-    if (option := getattr(error, "option_name", None)) is not None:
-        names = [name for each in getattr(command, "params", ()) for name in each.opts]
-        known = [name for name in names if name[:1] == "-"]
-        said = instead(getattr(context, "info_name", None) or "", option) or meant(option, known)
-    elif found := re.search(r"'([^']*)' is not one of (.*)", message):
-        gone = VALUES.get(found[1])
-        said = f"; use {gone}" if gone else meant(found[1], re.findall(r"'([^']*)'", found[2]))
-    elif found := re.search(r"No such command '([^']*)'", message):
-        said = instead(found[1]) or meant(found[1], getattr(command, "commands", ()))
+def _corrected(message: str) -> str:
+    """The message of a usage error of typer, with what serves instead of what is wrong."""
+    message = " ".join(message.split())
+    what = r"No such (?:option:?|command) '?([\w-]+)|'([^']*)' is not one of (.*)"
+    found = re.search(what, message)
+    if found and (said := instead(found[1] or found[2])):
+        message = re.sub(r"\.? (\(Possible options:|Did you mean) .*$", "", message)
     else:
-        said = ""
-    return message + said
+        said = meant(found[2], re.findall(r"'([^']*)'", found[3])) if found and found[2] else ""
+    return shortened(message).rstrip(".") + said
 
 
 def _internal(error: Exception) -> str:

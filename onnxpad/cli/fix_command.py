@@ -38,10 +38,7 @@ def fix(asked: Asked) -> int:
     fails = result.outcome is Outcome.INVALID
     difference = None
     if asked.diff:
-        from onnxpad.report.diff import unified_diff
-
-        names = str(model), str(model if asked.in_place else target)
-        difference = unified_diff(*result.outlines(), names, result.functions())
+        difference = result.diff((str(model), str(model if asked.in_place else target)))
     report = saved(
         asked,
         replace(result, config=config),

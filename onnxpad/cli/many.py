@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from onnxpad.cli.options import Asked, options_given
-from onnxpad.cli.output import ProgressBar, called, options_for, painter, write
+from onnxpad.cli.output import called, options_for, painter, progress_bar, write
 from onnxpad.errors import UsageError
 from onnxpad.finding import Severity
 
@@ -46,7 +46,7 @@ def over_all(
     from onnxpad.report.layout import Screen
 
     of_one = Asked(**{name: each for name, each in vars(asked).items() if name not in _APART})
-    with ProgressBar(hidden=asked.quiet) as progress:
+    with progress_bar(hidden=asked.quiet) as progress:
         made = [
             each if form == "json" else replace(each, text="")
             for each in outcomes(

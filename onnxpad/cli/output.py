@@ -13,12 +13,12 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from onnxpad.cli.options import FILES, MANY, Asked, above, options_given
 from onnxpad.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
+    from onnxpad.arguments import Progress
     from onnxpad.report import Configured
     from onnxpad.report.documents import Document
     from onnxpad.report.layout import Paint, Screen
@@ -68,7 +69,10 @@ def write(text: str, *, commands: bool = False) -> None:
     text = text if commands else _tame(text)
     try:
         if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-            _write_whole(text, sys.stdout)
+            # Without a buffer, as PYTHONUNBUFFERED makes it, a write may take a part.
+            number, form = sys.stdout.fileno(), (sys.stdout.encoding, sys.stdout.errors)
+            with os.fdopen(number, "w", -1, *form, closefd=False) as whole:
+                whole.write(text)
         else:
             print(text, end="", flush=True)
     except OSError as error:
@@ -77,13 +81,6 @@ def write(text: str, *, commands: bool = False) -> None:
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(BROKEN_PIPE) from None
         raise OutputError(f"stdout: {error.strerror}") from error
-
-
-def _write_whole(text: str, stream: TextIO) -> None:
-    """Write to a stream without a buffer, as PYTHONUNBUFFERED makes it: that may take a part."""
-    raw = io.FileIO(stream.fileno(), "w", closefd=False)
-    with io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors) as buffered:
-        buffered.write(text)
 
 
 def screen() -> Screen:
@@ -112,47 +109,41 @@ DELAY, TICK = 0.5, 0.25
 """Seconds until the bar comes, and between its changes."""
 
 
-class ProgressBar:
-    """A bar in the last line of a terminal, called with (stage, done, total).
+@contextmanager
+def progress_bar(*, hidden: bool = False) -> Iterator[Progress | None]:
+    """A bar in the last line of a terminal, called with (stage, done, total or 0 if unknown).
 
-    It shows after `DELAY` seconds; its time counts from the start of the work.
+    It shows after `DELAY` seconds; its time counts from the start of the work. It is None where it
+    never shows, so that nobody counts for it.
     """
+    is_seen = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    if hidden or not is_seen:
+        yield None
+        return
+    state, ended, begun = ("reading", 0, 0), threading.Event(), time.monotonic()
 
-    def __init__(self, *, hidden: bool = False) -> None:
-        """A bar that never shows if stderr is not a terminal, or if it is to be hidden."""
-        self._state = ("reading", 0, 0)
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._show, daemon=True)
-        hidden = hidden or os.environ.get("TERM") == "dumb"
-        self._hidden = hidden or sys.stderr is None or not sys.stderr.isatty()
+    def told(*now: Any) -> None:
+        nonlocal state
+        state = now
 
-    def __enter__(self) -> Self | None:
-        """Start the delay; None where it is never shown, so that nobody counts for it."""
-        if self._hidden:
-            return None
-        self._thread.start()
-        return self
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show that `done` of `total` steps of a stage are done; 0 stands for an unknown total."""
-        self._state = (stage, done, total)
-
-    def __exit__(self, *_: object) -> None:
-        """Remove the bar."""
-        self._ended.set()
-        if not self._hidden:
-            self._thread.join()
-
-    def _show(self) -> None:
-        begun, wait = time.monotonic(), DELAY
+    def show() -> None:
+        wait = DELAY
         with suppress(OSError, ValueError):  # nobody sees it
-            while not self._ended.wait(wait):
+            while not ended.wait(wait):
                 passed = timedelta(seconds=int(time.monotonic() - begun))
-                line = _bar(*self._state, passed, shutil.get_terminal_size().columns - 1)
+                line = _bar(*state, passed, shutil.get_terminal_size().columns - 1)
                 print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
                 wait = TICK
             if wait == TICK:
                 print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _bar(stage: str, done: int, total: int, passed: timedelta, width: int) -> str:
@@ -192,7 +183,7 @@ def called(asked: Asked, call: Callable[..., R], *given: object, **more: Any) ->
     known = {name: value for name, value in more.items() if value is not None}
     if asked.quiet is None:
         return call(*given, **known)
-    with ProgressBar(hidden=asked.quiet) as progress:
+    with progress_bar(hidden=asked.quiet) as progress:
         return call(*given, **known, progress=progress)
 
 
@@ -226,39 +217,27 @@ def deliver(
 
     As text it is what `text` says, or else what it says itself; `code` is for one that has none.
     """
+    form = asked.form or asked.check_form
     if asked.html is not None:
-        write_page(asked.html, report.to_html())
+        from onnxpad.file.external import write_whole
+        from onnxpad.page.document_page import page_of
+
+        write_whole({asked.html: [page_of(report.document("full")).encode()]})
         report = replace(report, html=str(asked.html))
-    if asked.form == "json":
+    if form == "json":
         from onnxpad.report.json import json_of
 
         write(json_of(report, code))
-    elif not (asked.quiet and report.is_quiet_success):
+    elif not (asked.quiet and getattr(report, "is_quiet_success", False)):
+        from onnxpad.report.text import shown
+
         view = "full" if asked.verbose else "brief"
-        write(text() if text else report.text(screen(), view))
-        tell_page(asked.html)
+        told = text() if text else report.text(screen(), view)
+        is_told = told and form != "sarif" and asked.html is not None
+        write(f"{told}Report: {shown(str(asked.html))}\n" if is_told else told)
     if error:
         report_error(error)
     return getattr(report, "exit_code", 0) if code is None else code
-
-
-def tell_page(page: Path | None) -> None:
-    """The last line of a report in text: where the page is."""
-    if page is not None:
-        from onnxpad.report.text import shown
-
-        write(f"Report: {shown(str(page))}\n")
-
-
-def write_page(page: Path, text: str) -> None:
-    """Writes a page, whole or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    from onnxpad.file.external import write_whole
-
-    write_whole({page: [text.encode()]})
 
 
 def is_many(asked: Asked, *models: Path) -> bool:

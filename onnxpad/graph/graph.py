@@ -183,11 +183,7 @@ class Graph:
     def load(cls, path: str | os.PathLike[str]) -> Graph:
         """The main graph of a model file; ModelError where it is none, or lacks external data."""
         file = Path(path)
-        try:
-            return cls._of(read_file(file), file, f"{file}: ")
-        except ModelError as error:
-            error.path = file
-            raise
+        return cls._of(read_file(file), file, f"{file}: ")
 
     @classmethod
     @gc_paused()

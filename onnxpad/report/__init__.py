@@ -276,6 +276,11 @@ class CheckReport(Noted, frozen=True):
             return 2
         return int(any(file.failing(self.fail_on) for file in self.files))
 
+    @property
+    def is_quiet_success(self) -> bool:
+        """Never: `--quiet` still names configurations that may have come with a model."""
+        return False
+
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)

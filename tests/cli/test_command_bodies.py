@@ -31,7 +31,7 @@ class Result(Struct, frozen=True):
     def exit_code(self) -> int:
         return 0 if self.ok else 3
 
-    def to_html(self) -> str:
+    def document(self, _: str) -> str:
         return "PAGE\n"
 
     def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
@@ -197,6 +197,7 @@ def test_validate(
     (tmp_path / "page.html").unlink(missing_ok=True)
     calls.reports.clear()
     calls.answer("validate")
+    calls.replace("onnxpad.page.document_page", "page_of", str)
     calls.tell("onnxpad.report.json", "json_of", "JSON")
     calls.result = Result(ok=ok, outcome=outcome, failure="why", is_quiet_success=ok)
     code = asked(

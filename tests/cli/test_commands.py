@@ -835,7 +835,9 @@ def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_few_options_in_groups(command: str) -> None:
     shown = onnxpad_runs(command, "--help").stdout
-    params = get_command(app).commands[command].params  # type: ignore[attr-defined]
+    group: Any = get_command(app)
+    params = group.get_command(None, command).params
+    assert params
     names = [each.opts[0] for each in params if each.param_type_name == "option"]
     assert len(names) <= 20
     assert all(name in shown for name in names)

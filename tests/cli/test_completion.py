@@ -59,6 +59,8 @@ def script(program: Path) -> str:
         pytest.param("onnxpad v", "validate", id="command"),
         pytest.param("onnxpad fix --st", "--style --strict", id="options"),
         pytest.param("onnxpad check --select PAD4,PAD50", "PAD4,PAD501", id="lists"),
+        pytest.param("onnxpad rule PAD10", "PAD101 PAD102 PAD103", id="codes"),
+        pytest.param("onnxpad fix --target openv", "openvino", id="targets"),
         pytest.param("onnxpad fix mod", "", id="a file is the shell's"),
     ],
 )

@@ -14,7 +14,8 @@ import pytest
 from typer.testing import Result
 
 import onnxpad
-from onnxpad.cli.configuration import _nearest
+from onnxpad.cli.configuration import Keys, configured
+from onnxpad.cli.options import Asked
 from tests.report.test_json_schema import check as check_schema
 from tests.support import PADS, W, forks, one, onnxpad_runs
 from tests.support.manual import blocks
@@ -69,8 +70,9 @@ def error_line(result: Result) -> str:
 
 def config_of(model: str) -> str | None:
     """The file that holds for a model."""
-    found = _nearest(Path(model), {})
-    return None if found is None else str(found[0])
+    asked = Asked(**dict.fromkeys(Keys.__struct_fields__))
+    _, found = configured(asked, {}, Path(model), {})
+    return None if found is None else found.path
 
 
 class TestWhichFileHolds:
@@ -85,7 +87,7 @@ class TestWhichFileHolds:
         wrote("exported/deep/pyproject.toml", "[project]", 'name = "onnxpad"')
         assert config_of("exported/deep/b.onnx") == "exported/onnxpad.toml"
         wrote("exported/deep/onnxpad.toml")
-        assert config_of("exported/deep/b.onnx") == "exported/deep/onnxpad.toml"
+        assert config_of("exported/deep/b.onnx") is None  # an empty one holds, too
 
     def test_onnxpad_toml_goes_before_pyproject(self) -> None:
         wrote("pyproject.toml", "[tool.onnxpad]", "no such toml")

@@ -6,8 +6,8 @@ from onnxpad.cli.gone import GONE
 from tests.support import onnxpad_runs
 
 
-@pytest.mark.parametrize(("command", "option"), GONE)
-def test_an_error_names_what_serves_instead(command: str, option: str) -> None:
-    result = onnxpad_runs(command or "fix", *[option] * bool(option))
+@pytest.mark.parametrize("name", [each for each in GONE if each not in {"shapes", "dims", "junit"}])
+def test_an_error_names_what_serves_instead(name: str) -> None:
+    result = onnxpad_runs("docs", name) if name.startswith("-") else onnxpad_runs(name)
     assert result.exit_code == 2
-    assert GONE[command, option] in result.stderr
+    assert GONE[name] in result.stderr

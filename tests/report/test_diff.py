@@ -84,7 +84,7 @@ def test_a_changed_node_stands_with_what_went_before_it_and_nothing_else() -> No
     weights = "float[2, 2, 3, 3] w = {" + ", ".join(["1"] * 36) + "}"
     model = one(body, initializers=f"{weights}, {pads}")
     result = onnxpad.fix(model, validate=False)
-    assert unified_diff(*result.outlines(), NAMES) == (
+    assert result.diff(NAMES) == (
         "--- a.onnx\n"
         "+++ b.onnx\n"
         "@@ -3,2 +3 @@\n"
@@ -187,7 +187,7 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
         }}
     """)
     result = onnxpad.fix(model, validate=False)
-    diff = unified_diff(*result.outlines(), NAMES, result.functions())
+    diff = result.diff(NAMES)
     assert diff.splitlines()[2:] == [
         "@@ -1,2 +1 @@ If 'if' > then_branch",
         "-q = Pad (k, p = [0, 0, 1, 1, 0, 0, 1, 1])",

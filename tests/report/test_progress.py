@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from onnxpad.cli import output
-from onnxpad.cli.output import ProgressBar
+from onnxpad.cli.output import progress_bar
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def test_no_bar_without_a_terminal_or_where_it_is_hidden(
 ) -> None:
     monkeypatch.setattr(output, "DELAY", 0.0)
     monkeypatch.setattr(sys, "stderr", shown := Terminal() if hidden else io.StringIO())
-    with ProgressBar(hidden=hidden) as counting:
+    with progress_bar(hidden=hidden) as counting:
         assert counting is None
     assert shown.getvalue() == ""
 
@@ -30,7 +30,7 @@ def test_a_line_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(output, "DELAY", 0.0)
     monkeypatch.setattr(output, "TICK", 0.01)
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
-    with ProgressBar() as counting:
+    with progress_bar() as counting:
         assert counting is not None
         for name in ("x" * 100, "\u7573" * 100):
             counting(name, 30, 120)
