@@ -11,7 +11,7 @@ from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory import PaddingSite, known_number
 from onnxpad.page.markup import Html, el, esc, join
 from onnxpad.report.text import counted, grouped
-from onnxpad.report.window_drawing import Columns, DrawnRow, drawn_axes
+from onnxpad.report.window_drawing import Columns, Windows, drawn_axes, kind
 
 _CELLS = (32, 64, 128)
 _WIDTH = 640
@@ -59,7 +59,7 @@ def _of_site(site: PaddingSite) -> Iterator[tuple[str, AxisAnswer]]:
 
 def _figure(which: str, axis: AxisAnswer) -> Html:
     """The picture of an axis, with how far its windows reach."""
-    found = next((each for cells in _CELLS if (each := drawn_axes({which: axis}, cells))), None)
+    found = next((each for cells in _CELLS if (each := drawn_axes([axis], cells))), None)
     window = axis.window
     stride = f", stride {window.stride}" if window.stride > 1 else ""
     dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
@@ -69,39 +69,33 @@ def _figure(which: str, axis: AxisAnswer) -> Html:
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")
-    columns, (row,) = found
+    columns, (windows,) = found
     cell = min(20.0, (_WIDTH - 2 * _EDGE) / len(columns))
-    lanes = 1 + max((lane for lane, _ in row.windows), default=0)
-    width, height = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)
-    picture = el(
-        "svg",
-        el("title", esc(f"Windows over {which}")),
-        el("desc", esc(said)),
-        Html("".join(_shapes(*found, cell))),
-        role="img",
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-    )
+    lanes = 1 + max((lane for lane, _ in windows), default=0)
+    wide, high = f"{2 * _EDGE + cell * len(columns):g}", str(_CELL + lanes * _LANE + 4)
+    told = el("title", esc(f"Windows over {which}")), el("desc", esc(said))
+    shapes = Html("".join(_shapes(axis, columns, windows, cell)))
+    box = {"viewBox": f"0 0 {wide} {high}", "width": wide, "height": high}
+    picture = el("svg", *told, shapes, role="img", **box)
     return el("figure", el("figcaption", esc(said)), picture)
 
 
-def _shapes(columns: Columns, rows: Sequence[DrawnRow], cell: float) -> Iterator[str]:
+def _shapes(axis: AxisAnswer, columns: Columns, windows: Windows, cell: float) -> Iterator[str]:
     """The elements of a picture: all cells of a kind are one path, as are all windows."""
-    (row,), kinds = rows, dict[str, str]()
+    kinds = dict[str, str]()
     middles = {at: f"{_EDGE + (place + 0.5) * cell:g}" for place, at in enumerate(columns)}
-    real = [at for at in columns if at is not None and row.kind(at) == "data"]
-    named = {None, *real[:1], *real[-1:]} if len(str(row.axis.size)) * 6.5 <= cell else {None}
+    real = [at for at in columns if at is not None and kind(axis, at) == "data"]
+    named = {None, *real[:1], *real[-1:]} if len(str(axis.size)) * 6.5 <= cell else {None}
     for place, at in enumerate(columns):
-        if at is not None and (kind := row.kind(at)) != "nothing":
+        if at is not None and (of := kind(axis, at)) != "nothing":
             x, wide = _EDGE + place * cell + 0.5, f"{max(cell - 1, 1):g}"
-            kinds[kind] = f"{kinds.get(kind, '')}M{x:g} 1.5h{wide}v{_CELL - 1}h-{wide}z"
-    yield from (f'<path class="{kind}" d="{path}"/>' for kind, path in kinds.items())
+            kinds[of] = f"{kinds.get(of, '')}M{x:g} 1.5h{wide}v{_CELL - 1}h-{wide}z"
+    yield from (f'<path class="{of}" d="{path}"/>' for of, path in kinds.items())
     for at in filter(named.__contains__, columns):
         where = f'x="{middles[at]}" y="{_CELL - 5}" text-anchor="middle"'
         yield f"<text {where}>{'…' if at is None else at}</text>"
     bars = taps = ""  # taps are the round ends of lines without length
-    for lane, read in row.windows:
+    for lane, read in windows:
         y = _CELL + 9 + lane * _LANE
         bars += f"M{middles[read[0]]} {y}H{middles[read[-1]]}"
         taps += "".join(f"M{middles[tap]} {y}h0" for tap in read)

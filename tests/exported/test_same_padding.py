@@ -62,7 +62,7 @@ def test_commands_name_the_same_padding(path: Path) -> None:
         reader = SiteReader(context.graph, context.analysis, taken)
         sites = {context.label(op.node): reader.of(op) for op in context.windows()}
         shown, varied = named_by_show(context), named_by_match(context)
-        fitted = {each.label: each for each in padded_operators([context])[0]}
+        fitted = {each.site.label: each for each in padded_operators([context])[0]}
         assert shown.keys() >= sites.keys()
         for each in map(reader.of, context.transposed()):
             assert shown[each.label][1] == flat(each.own)

@@ -22,33 +22,26 @@ def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
         axis: The answer of a convention.
         counts: Whether an average divides by padding, too.
     """
-    dilation = axis.window.dilation if axis.window.kernel > 1 else 1
+    window = axis.window
+    dilation = window.dilation if window.kernel > 1 else 1
     if op == "convtranspose":
         kept = range(axis.begin, axis.begin + axis.output)
         if axis.size > 1:
             return dilation, kept
-        taps_of = {tap * dilation: tap for tap in range(axis.window.kernel)}
-        return tuple(taps_of.get(place) for place in kept)
-    before, inner, after = _parts(axis)
-    first = inner.start * axis.window.stride - axis.begin
-    whole = (len(inner), first, dilation) if inner else None
-    reads = ([_read(op, axis, index, counts=counts) for index in part] for part in (before, after))
-    return whole, *map(tuple, reads)
+        taps_of = {tap * dilation: tap for tap in range(window.kernel)}
+        return tuple(map(taps_of.get, kept))
+    # The windows that read no padding are all alike; those before and after are told one by one.
+    first = -(-axis.begin // window.stride)
+    last = (axis.size - window.extent + axis.begin) // window.stride
+    inner = range(first, min(last + 1, axis.output)) or range(axis.output, axis.output)
+    whole = (len(inner), inner.start * window.stride - axis.begin, dilation) if inner else None
+    ends = range(inner.start), range(inner.stop, axis.output)
+    return whole, *(tuple(_read(op, axis, each, counts=counts) for each in end) for end in ends)
 
 
 def effects(op: Op, answer: Answer) -> Hashable:
     """A value equal for two answers that compute the same on all axes."""
     return tuple(effect(op, axis, counts=answer.counts) for axis in answer.axes)
-
-
-def _parts(axis: AxisAnswer) -> tuple[range, range, range]:
-    """The windows before those that read no padding, those, and the ones after."""
-    window = axis.window
-    first = -(-axis.begin // window.stride)
-    last = min((axis.size - window.extent + axis.begin) // window.stride, axis.output - 1)
-    if first > last:
-        return range(axis.output), range(0), range(0)
-    return range(first), range(first, last + 1), range(last + 1, axis.output)
 
 
 def taps(axis: AxisAnswer, index: int) -> range:
@@ -61,21 +54,12 @@ def taps(axis: AxisAnswer, index: int) -> range:
 
 
 def _read(op: Op, axis: AxisAnswer, index: int, *, counts: bool) -> Hashable:
-    """A key of what a window reads, with the place of the kernel or the divisor if that matters."""
-    real = taps(axis, index)
-    if not real:
+    """What a window reads, with the place in the kernel or the divisor where that matters."""
+    if not (real := taps(axis, index)):
         return None
-    first = index * axis.window.stride - axis.begin + real[0] * axis.window.dilation
-    elements = first, len(real), axis.window.dilation if len(real) > 1 else 1
-    if op == "conv":
-        return elements, real[0]
-    return elements, _divisor(axis, index, counts=counts) if op == "avgpool" else 0
-
-
-def _divisor(axis: AxisAnswer, index: int, *, counts: bool) -> int:
-    """The divisor of a window: the elements that it reads, padding included if it counts."""
-    if not counts:
-        return len(taps(axis, index))
-    start = index * axis.window.stride - axis.begin
-    within = (axis.size + axis.end - 1 - start) // axis.window.dilation + 1
-    return max(0, min(axis.window.kernel, within))
+    dilation, start = axis.window.dilation, index * axis.window.stride - axis.begin
+    elements = range(start + real[0] * dilation, start + real[-1] * dilation + 1, dilation)
+    if op != "avgpool":
+        return elements, real[0] if op == "conv" else 0
+    padded = (axis.size + axis.end - 1 - start) // dilation + 1
+    return elements, min(axis.window.kernel, padded) if counts else len(real)

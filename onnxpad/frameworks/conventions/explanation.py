@@ -17,7 +17,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
-from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError, Convention
+from onnxpad.frameworks.conventions.table import CONVENTIONS, Convention
 
 _LONGEST = 4096
 
@@ -135,16 +135,11 @@ def explained(
 
     An output size is one that is wanted: what gives it is told, too.
     """
-    answers: dict[str, Answer | None] = dict.fromkeys(CONVENTIONS)
     rows = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
-    refused: dict[str, str] = {}
-    found: dict[str, Hashable] = {}
-    for name, row in rows.items():
-        try:
-            answers[name] = answer = row.answer(question)
-            found[name] = effects(question.op, answer)
-        except AbsentError as error:
-            refused[name] = str(error)
+    told = {name: row.asked(question) for name, row in rows.items()}
+    found = {name: each for name, each in told.items() if isinstance(each, Answer)}
+    refused = {name: each for name, each in told.items() if isinstance(each, str)}
+    agree = _sets({name: effects(question.op, each) for name, each in found.items()})
     reach = None
     if output is not None:
         reach = reached(question, output, rows)
@@ -152,7 +147,8 @@ def explained(
         if about and about.own and not (about.ceil_mode and about.padded):
             changes = changes_to(question.op, about.own, output, about.ceil_mode)
             reach = replace(reach, changes=tuple(changes))
-    return ExplainReport(question, answers, refused, _sets(found), about, reach)
+    answers = {name: found.get(name) for name in CONVENTIONS}
+    return ExplainReport(question, answers, refused, agree, about, reach)
 
 
 def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
@@ -184,7 +180,5 @@ def survey(question: Question, conventions: Mapping[str, Convention]) -> Survey:
 
 def _effects(question: Question, row: Convention) -> Hashable:
     """The effect of a convention; None where it does not exist."""
-    try:
-        return effects(question.op, row.answer(question))
-    except AbsentError:
-        return None
+    found = row.asked(question)
+    return None if isinstance(found, str) else effects(question.op, found)

@@ -57,18 +57,10 @@ class Question(Struct, frozen=True):
     @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes, in order."""
-        nothing = (None,) * len(self.sizes)
-        padded = any(self.padding or ())
-        return tuple(
-            Axis(*each, padded=padded)
-            for each in zip(
-                self.sizes,
-                self.windows,
-                self.padding or nothing,
-                self.output_padding or nothing,
-                strict=True,
-            )
-        )
+        nothing, padded = (None,) * len(self.sizes), any(self.padding or ())
+        given = self.padding or nothing, self.output_padding or nothing
+        each = zip(self.sizes, self.windows, *given, strict=True)
+        return tuple(Axis(*one, padded) for one in each)
 
     @property
     def is_strided(self) -> bool:

@@ -1,10 +1,7 @@
 """How a convention pads one operator, as data, and the function that evaluates it on an axis.
 
-Metal Performance Shaders has no row of its own. It centres the windows on the image, with
-`SizeSame` and `AddRemainderToTopLeft` by default. Where SAME pads at all, that is CoreML's with
-TOP_LEFT_HEAVY. Where the extent is below the stride, the first window starts inside the image,
-which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do.
-Source: Apple, `MPSNNPaddingMethod`.
+Metal Performance Shaders (Apple, `MPSNNPaddingMethod`) has no row: where SAME pads at all, its
+`SizeSame` is CoreML's with TOP_LEFT_HEAVY, and elsewhere no `pads` of ONNX express it.
 """
 
 from __future__ import annotations
@@ -47,17 +44,7 @@ padding or an output_padding, from which it follows then; Keras's with an output
 (size - 1) * stride + extent % 2 + output_padding."""
 
 
-Demand: TypeAlias = Literal[
-    "no dilation",
-    "no stride together with a dilation",
-    "stride 1 only",
-    "one axis only",
-    "one long axis only",
-    "the padding is not given",
-]
-"""Why a convention does not exist for a question."""
-
-_MET: Mapping[Demand, Callable[[Question], bool]] = {
+_DEMANDS: Mapping[str, Callable[[Question], bool]] = {
     "no dilation": lambda asked: not asked.is_dilated,
     "no stride together with a dilation": lambda asked: not (asked.is_strided and asked.is_dilated),
     "stride 1 only": lambda asked: not asked.is_strided,
@@ -65,7 +52,7 @@ _MET: Mapping[Demand, Callable[[Question], bool]] = {
     "one long axis only": lambda asked: sum(each.extent > 1 for each in asked.windows) <= 1,
     "the padding is not given": lambda asked: asked.padding is not None,
 }
-"""When it does."""
+"""What a convention may demand of a question, and when that is met."""
 
 
 class PaddingRule(Struct, frozen=True):
@@ -98,14 +85,14 @@ class PaddingRule(Struct, frozen=True):
     output: Output = "multiple"
     appends_given: bool = False
     appends_missing: bool = False
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[str, ...] = ()
     most: Literal["half the kernel", "the kernel less 1", ""] = ""
     appends_below: Literal["the stride", "the stride or the dilation", ""] = ""
     exact: bool = False
 
     def unmet(self, question: Question) -> str:
         """Why it does not exist for a question; empty if it does."""
-        return next((demand for demand in self.demands if not _MET[demand](question)), "")
+        return next((demand for demand in self.demands if not _DEMANDS[demand](question)), "")
 
     def refusal(self, axis: Axis, found: AxisAnswer) -> str:
         """Why a framework refuses what the rule gives on an axis; empty if it does not."""
@@ -133,8 +120,7 @@ class PaddingRule(Struct, frozen=True):
         An output below 1 is none.
         """
         window = axis.window
-        if self.undilated:
-            window = Window(window.kernel, window.stride)
+        window = Window(window.kernel, window.stride) if self.undilated else window
         return (self._scattered if transposed else self._gathered)(axis, window)
 
     def number(self, axis: Axis) -> int:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
-from onnxpad.frameworks.conventions.rules import Demand, PaddingRule
+from onnxpad.frameworks.conventions.rules import PaddingRule
 
 
 class AbsentError(UsageError):
@@ -40,20 +40,30 @@ class Convention(Struct, frozen=True):
     rules: Mapping[Op, PaddingRule]
     counts: bool = False
 
+    def asked(self, question: Question) -> Answer | str:
+        """The padding and output for an operator, or why the convention does not exist there."""
+        op, rule = question.op, self.rules.get(question.op)
+        if rule is None:
+            return f"not for {op}"
+        if why := rule.unmet(question):
+            return why
+        axes = tuple(rule.padding(each, transposed=op == "convtranspose") for each in question.axes)
+        refusals = filter(None, map(rule.refusal, question.axes, axes))
+        return next(refusals, "") or Answer(axes, self.counts and op == "avgpool")
+
     def answer(self, question: Question) -> Answer:
         """The padding and output for an operator.
 
         Raises:
             AbsentError: The convention does not exist there.
         """
-        op, rule = question.op, self.rules.get(question.op)
-        if (why := f"not for {op}" if rule is None else rule.unmet(question)) or rule is None:
-            raise AbsentError(why)
-        axes = tuple(rule.padding(each, transposed=op == "convtranspose") for each in question.axes)
-        for pair in zip(question.axes, axes, strict=True):
-            if why := rule.refusal(*pair):
-                raise AbsentError(why)
-        return Answer(axes, self.counts and op == "avgpool")
+        return _existing(self.asked(question))
+
+
+def _existing(found: Answer | str) -> Answer:
+    if isinstance(found, str):
+        raise AbsentError(found)
+    return found
 
 
 def _for(
@@ -63,13 +73,8 @@ def _for(
     average: PaddingRule | None = None,
 ) -> Mapping[Op, PaddingRule]:
     """Rules by operator; averages have that of pools, unless they have their own."""
-    given: Mapping[Op, PaddingRule | None] = {
-        "conv": conv,
-        "maxpool": pool,
-        "avgpool": average or pool,
-        "convtranspose": transposed,
-    }
-    return {op: rule for op, rule in given.items() if rule is not None}
+    given = zip(OPS, (conv, pool, average or pool, transposed), strict=True)
+    return {op: rule for op, rule in given if rule is not None}
 
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
@@ -86,7 +91,7 @@ _GIVEN = PaddingRule("number", takes=True, demands=("the padding is not given",)
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_APART: tuple[Demand, ...] = ("no stride together with a dilation",)
+_APART = ("no stride together with a dilation",)
 _CROP_SAME = PaddingRule("same", appends_missing=True, demands=_APART)
 _TORCH_TRANSPOSED = PaddingRule(
     "number",
@@ -311,24 +316,24 @@ class Framework(Struct, frozen=True):
         """Whether it has a convention for an intent and an operator."""
         return any(op in row.rules for row in self.by_intent[intent])
 
+    def asked(self, intent: Intent, question: Question) -> Answer | str:
+        """The padding and output of an operator that is written with an intent, or why not."""
+        found: Answer | str = f"no {intent} padding for {question.op}"
+        # Whoever means no padding gives 0 where a number may be given, and otherwise none.
+        number = (0,) * len(question.sizes) if intent == "valid" else None
+        asked = Question(question.op, question.sizes, question.windows, number)
+        for row in self.by_intent[intent]:
+            if question.op in row.rules and isinstance(found := row.asked(asked), Answer):
+                return found
+        return f"{self.title}: {found}"
+
     def answer(self, intent: Intent, question: Question) -> Answer:
         """The padding and output of an operator that is written with an intent.
 
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        absent = ""
-        # Whoever means no padding gives 0 where a number may be given, and otherwise none.
-        number = (0,) * len(question.sizes) if intent == "valid" else None
-        asked = Question(question.op, question.sizes, question.windows, number)
-        for row in self.by_intent[intent]:
-            if question.op in row.rules:
-                try:
-                    return row.answer(asked)
-                except AbsentError as error:
-                    absent = str(error)
-        none = f"{self.title} has no {intent} padding for {question.op}"
-        raise AbsentError(f"{self.title}: {absent}" if absent else none)
+        return _existing(self.asked(intent, question))
 
 
 def _rows(*names: str) -> tuple[Convention, ...]:
@@ -342,8 +347,6 @@ def _with(name: str, transposed: PaddingRule) -> Convention:
 
 
 _REACHING = replace(_HALF_OR_NUMBER, exact=True)
-
-
 _VALID = _rows("tensorflow-valid")
 # A convolution whose window is longer than 1 along one axis alone is one over a line.
 _LINE = _for(PaddingRule("causal", demands=("one long axis only", *_APART)))

@@ -7,8 +7,8 @@ since all conventions depend on that remainder alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -21,7 +21,6 @@ from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Ques
 from onnxpad.frameworks.conventions.table import (
     FRAMEWORKS,
     INTENTS,
-    AbsentError,
     Framework,
     Intent,
 )
@@ -125,16 +124,17 @@ class Case(Struct, frozen=True, eq=False, dict=True):
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
-        if framework not in self._fits:
-            self._fits[framework] = self._fit(FRAMEWORKS[framework])
-        return self._fits[framework]
+        found: dict[str, Fit] = self._found
+        if framework not in found:
+            found[framework] = self._fit(FRAMEWORKS[framework])
+        return found[framework]
 
     @cached_property
-    def _fits(self) -> dict[str, Fit]:
+    def _found(self) -> dict[str, Fit]:
         return {}
 
     def _fit(self, framework: Framework) -> Fit:
-        best, own, meant = Fit("absent"), list[_Answers](), list[_Answers]()
+        best, told = Fit("absent"), list[tuple[bool, _Answers]]()
         for is_meant, theirs in self._theirs(framework):
             pairs = [(m, t) for m, t in zip(self.answers, theirs, strict=True) if m is not None]
             same = [self._effect(mine) == self._effect(their) for mine, their in pairs]
@@ -143,39 +143,37 @@ class Case(Struct, frozen=True, eq=False, dict=True):
             exists = any(their for _, their in pairs)
             holds: Holds = "sometimes" if any(same) else "never" if exists else "absent"
             if _ORDER.index(holds) > _ORDER.index(best.holds):
-                best = Fit(holds, same_at=self._remainders(same) if holds == "sometimes" else ())
-            if "pool" in self.op and all(
-                their and mine.pads == their.pads for mine, their in pairs
-            ):
-                own.append(theirs)
-            meant += [theirs] * is_meant
-        return replace(best, theirs=next(iter(own + meant), ()))
+                best = Fit(holds, same_at=self._remainders(same) if any(same) else ())
+            keeps = all(their and mine.pads == their.pads for mine, their in pairs)
+            is_own = "pool" in self.op and keeps
+            told += [(not is_own, theirs)] * (is_own or is_meant)
+        told.sort(key=lambda each: each[0])  # a pool's own pads come first
+        return replace(best, theirs=told[0][1]) if told else best
 
     def _theirs(self, framework: Framework) -> Iterator[tuple[bool, _Answers]]:
         """What a framework may do for each question, and whether it does so by a purpose.
 
         First come the numbers of the operator, where a user may give it some, then its purpose.
         """
+        scatters = self.op == "convtranspose"
+        # A user gives the begin for both ends; what a crop at the end has less is appended.
         numbers = {
             tuple((axis.begin, axis.output_padding + axis.begin - axis.end) for axis in each.axes)
             for each in self.answers
             if each is not None
         }
-        if len(numbers) == 1:
-            pads, more = zip(*numbers.pop(), strict=True)
-            given: dict[str, tuple[int, ...]] = {"padding": pads}
-            if self.op == "convtranspose":
-                given["output_padding"] = more
-            crops_more = self.op == "convtranspose" and min(more) < 0  # at the end
-            rows = (self.padding.ceil and framework.by_ceil) or framework.by_number
-            for row in () if crops_more else rows:
-                asked = (replace(question, **given) for question in self.questions)
-                yield False, tuple(_tried(row.answer, each) for each in asked)
+        pads, more = zip(*numbers.pop(), strict=True) if len(numbers) == 1 else ((), ())
+        given = [
+            replace(each, padding=pads, output_padding=more if scatters else None)
+            for each in self.questions
+        ]
+        if pads and not (scatters and min(more) < 0):
+            for row in (self.padding.ceil and framework.by_ceil) or framework.by_number:
+                yield False, _existing(map(row.asked, given))
         for intent in sorted(INTENTS, key=lambda each: each != self.intent):
             if framework.follows(intent, self.op):
-                answer = partial(framework.answer, intent)
-                is_meant = intent in {self.intent, "same"}
-                yield is_meant, tuple(_tried(answer, each) for each in self.questions)
+                answers = _existing(framework.asked(intent, each) for each in self.questions)
+                yield intent in {self.intent, "same"}, answers
 
     def _remainders(self, same: Sequence[bool]) -> tuple[int, ...]:
         """The remainders at which it is the same, where all axes with a stride have the same."""
@@ -187,11 +185,9 @@ class Case(Struct, frozen=True, eq=False, dict=True):
         return tuple(size % stride for size, holds in zip(sizes, same, strict=False) if holds)
 
 
-def _tried(answer: Callable[[Question], Answer], question: Question) -> Answer | None:
-    try:
-        return answer(question)
-    except AbsentError:
-        return None
+def _existing(answers: Iterable[Answer | str]) -> _Answers:
+    """The answers of a convention; None where it does not exist."""
+    return tuple(None if isinstance(each, str) else each for each in answers)
 
 
 _CASE = lru_cache(maxsize=4096)(Case)

@@ -23,7 +23,6 @@ from onnxpad.rewrite.pass_api import Context
 from onnxpad.semantics.layers import Pairs, is_padded
 from onnxpad.semantics.operators import WindowOp
 
-_NAMES = {"tensorflow": "TensorFlow's SAME", "onnx-same-lower": "SAME_LOWER"}
 _MOST = 64
 """The greatest stride of which each remainder is looked at."""
 
@@ -50,16 +49,6 @@ class Padded(Struct, frozen=True, eq=False):
     case: Case
 
     @property
-    def label(self) -> str:
-        """Its name in reports."""
-        return self.site.label
-
-    @property
-    def verb(self) -> str:
-        """The verb for its pads: those of a transposed convolution crop."""
-        return "crops" if self.site.is_transposed else "pads"
-
-    @property
     def pads(self) -> Pairs | None:
         """(begin, end) for each axis; None where they depend on an open size."""
         known = tuple(size for size in self.sizes if isinstance(size, int))
@@ -68,29 +57,20 @@ class Padded(Struct, frozen=True, eq=False):
         return self.padding.pads
 
     @property
-    def convention(self) -> tuple[str, str]:
-        """What it fits, of what most models follow at first: in short, and in a sentence."""
+    def short(self) -> str:
+        """What it fits, of what most models follow at first."""
         case = self.case
         if not case.is_padded:
-            return "unread" if is_padded(self.padding.pads or ()) else "", ""
+            return "unread" if is_padded(self.padding.pads or ()) else ""
         if case.intent == "causal":
-            return "causal", "causal padding"
-        if {"tensorflow", "pytorch"} <= {*case.fits}:
-            return "TensorFlow, PyTorch", "both TensorFlow's SAME and PyTorch's padding"
-        for name in ("tensorflow", "pytorch", "onnx-same-lower", *case.fits):
-            if name in case.fits:
-                title = FRAMEWORKS[name].title.removeprefix("ONNX's ")
-                return title, _NAMES.get(name, f"{title}'s padding")
+            return "causal"
+        usual = [name for name in ("tensorflow", "pytorch") if name in case.fits]
+        other = [name for name in ("onnx-same-lower", *case.fits) if name in case.fits]
+        if found := usual or other[:1]:
+            return ", ".join(FRAMEWORKS[name].title.removeprefix("ONNX's ") for name in found)
         if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
-            return "at some sizes", "one of these at some sizes only"
-        if self._is_explicit():
-            return "explicit", "explicit padding only, such as ZeroPadding2D or F.pad"
-        return "none", "no framework's padding"
-
-    @property
-    def short(self) -> str:
-        """What it fits in short, for a table."""
-        return self.convention[0]
+            return "at some sizes"
+        return "explicit" if self._is_explicit() else "none"
 
     def _is_explicit(self) -> bool:
         """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
