@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onnxpad.arithmetic.window import Window, output_size
@@ -22,18 +22,14 @@ _CELL = 20
 
 def axis_pictures(subject: object) -> Html:
     """Pictures of the axes of a change or of the place of a padding, those alike drawn once."""
-    found: Iterable[tuple[str, AxisAnswer]] = ()
-    if isinstance(subject, Change):
-        axes: Any = subject.certificate.facts.get("axes")
-        found = _proved(axes if isinstance(axes, Sequence) else ())
-    elif isinstance(subject, PaddingSite):
-        found = _of_site(subject)
+    found = _proved(subject) if isinstance(subject, Change) else _of_site(subject)
     alike = grouped(found, lambda each: each[1])
     return join(_figure(" and ".join(name for name, _ in group), group[0][1]) for group in alike)
 
 
-def _proved(axes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, AxisAnswer]]:
+def _proved(change: Change) -> Iterator[tuple[str, AxisAnswer]]:
     """The axes of a certificate at their sizes; at one, for example, where that is open."""
+    axes: Any = change.certificate.facts.get("axes") or ()
     for axis in axes:
         cases = axis.get("cases")
         row = cases["rows"][0] if isinstance(cases, Mapping) else axis
@@ -45,9 +41,9 @@ def _proved(axes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, AxisAnswer
             yield f"axis {axis['axis']}", AxisAnswer(size, window, -start, max(end, 0), windows)
 
 
-def _of_site(site: PaddingSite) -> Iterator[tuple[str, AxisAnswer]]:
+def _of_site(site: object) -> Iterator[tuple[str, AxisAnswer]]:
     """The axes whose sizes and padding are known; none of transposed convolutions."""
-    if site.kind != "window" or site.read("ceil_mode"):
+    if not isinstance(site, PaddingSite) or site.kind != "window" or site.read("ceil_mode"):
         return
     for axis, window in zip(site.axes, site.windows, strict=False):
         size, begin, end = map(known_number, (axis.extent, *axis.pair))
@@ -61,11 +57,10 @@ def _figure(which: str, axis: AxisAnswer) -> Html:
     """The picture of an axis, with how far its windows reach."""
     found = next((each for cells in _CELLS if (each := drawn_axes([axis], cells))), None)
     window = axis.window
-    stride = f", stride {window.stride}" if window.stride > 1 else ""
-    dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
     said = (
         f"{which}: {counted(axis.size, 'element')}, {counted(axis.output, 'window')} of "
-        f"{window.kernel}{stride}{dilation}; padded {axis.begin} before and {axis.end} after"
+        f"{window.kernel}, stride {window.stride}, dilation {window.dilation}; padded {axis.begin} "
+        f"before and {axis.end} after"
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")
@@ -84,8 +79,7 @@ def _shapes(axis: AxisAnswer, columns: Columns, windows: Windows, cell: float) -
     """The elements of a picture: all cells of a kind are one path, as are all windows."""
     kinds = dict[str, str]()
     middles = {at: f"{_EDGE + (place + 0.5) * cell:g}" for place, at in enumerate(columns)}
-    real = [at for at in columns if at is not None and kind(axis, at) == "data"]
-    named = {None, *real[:1], *real[-1:]} if len(str(axis.size)) * 6.5 <= cell else {None}
+    named = {None, 0, axis.size - 1} if len(str(axis.size)) * 6.5 <= cell else {None}
     for place, at in enumerate(columns):
         if at is not None and (of := kind(axis, at)) != "nothing":
             x, wide = _EDGE + place * cell + 0.5, f"{max(cell - 1, 1):g}"

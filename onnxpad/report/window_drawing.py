@@ -54,20 +54,12 @@ def drawn_axes(
         if max(inner[0] - first, last - inner[1]) + longest > half:
             return None
         columns = (*range(first, first + half), None, *range(last - half, last))
-    # Lines that keep all windows of an axis apart.
-    needed = [
-        max(1, min(-(-each.window.extent // each.window.stride), count))
-        for each, (_, count) in pairs
-    ]
-    most = min(_MOST_LANES, lanes, max(needed))
-    return columns, tuple(
-        (*_windows(each, *slide, columns, most, is_crowded=most < apart),)
-        for (each, slide), apart in zip(pairs, needed, strict=True)
-    )
+    lanes = min(_MOST_LANES, lanes)
+    return columns, tuple((*_windows(axis, *slide, columns, lanes),) for axis, slide in pairs)
 
 
 def _windows(
-    axis: AxisAnswer, first: int, count: int, columns: Columns, lanes: int, *, is_crowded: bool
+    axis: AxisAnswer, first: int, count: int, columns: Columns, lanes: int
 ) -> Iterator[tuple[int, range]]:
     """The windows that are wholly among the columns, each in a line where it overlaps no other.
 
@@ -76,8 +68,10 @@ def _windows(
     window = axis.window
     near = len(columns) // window.stride + 2
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
+    needed = max(1, min(-(-window.extent // window.stride), count))  # lines for all of them
+    lanes = min(lanes, needed)
     lane = {index: index % lanes for index in indices}
-    if is_crowded:
+    if lanes < needed:
         lane |= {index: (index - count) % lanes for index in indices if index >= count / 2}
         indices.sort(key=lambda index: min(index, count - 1 - index))
     taken: list[set[int]] = [set() for _ in range(lanes)]

@@ -16,7 +16,7 @@ from onnxpad.frameworks.conventions.reaching import Reach
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.documents import Block, Document, Pairs, Table, View, document_of
 from onnxpad.report.layout import PIPED_WIDTH, UNBREAKABLE, marked
-from onnxpad.report.text import counted, grouped, more, shown
+from onnxpad.report.text import grouped, more, shown
 from onnxpad.report.window_drawing import Columns, drawn_axes, kind
 
 _LINES = 18
@@ -24,6 +24,7 @@ _PERIODS = 8
 _WAYS = 3
 """Remainders, and paddings of one convention, that are listed."""
 _CODED = 4
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _Way = tuple[str, Answer, Sequence[str]]
 """A padding by its label, with the conventions that it is of."""
 _MARKS = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
@@ -42,7 +43,7 @@ def explain_document(explanation: ExplainReport, _: View = "brief") -> Document:
         sections = [[*_needs(reach, explanation)], *_reaching(reach, explanation)]
     else:
         groups = enumerate(explanation.agree)
-        ways = [(_letter(at), explanation.answer(names[0]), names) for at, names in groups]
+        ways = [(_LETTERS[at], explanation.answer(names[0]), names) for at, names in groups]
         own: list[_Way] = [("model", about.own, ())] if about and about.own else []
         sections = [
             [*_table(explanation)],
@@ -71,18 +72,12 @@ def _by(numbers: Sequence[int]) -> str:
     return "x".join(map(str, numbers))
 
 
-def _letter(index: int) -> str:
-    """The letter of a group: A to Z, then A1 to Z1 and so on."""
-    again, place = divmod(index, 26)
-    return string.ascii_uppercase[place] + (str(again) if again else "")
-
-
 def _table(explanation: ExplainReport) -> Iterator[Block]:
     labels = _labels(explanation)
     found = [(label, name, explanation.answer(name)) for name, label in labels.items()]
     if own := explanation.about and explanation.about.own:
         same = explanation.same_as_model
-        alike = _letter(explanation.agree.index(same)) if same else "-"
+        alike = _LETTERS[explanation.agree.index(same)] if same else "-"
         found.append((alike, "this model", own))
     yield from _answers(explanation, found)
     yield from _refused("not here", explanation.refused)
@@ -119,7 +114,7 @@ def _labels(explanation: ExplainReport) -> dict[str, str]:
     for index, group in enumerate(explanation.agree):
         parts = [names for names in explanation.survey.classes if names[0] in group]
         for number, names in enumerate(parts, 1):
-            found |= dict.fromkeys(names, f"{_letter(index)}{number if len(parts) > 1 else ''}")
+            found |= dict.fromkeys(names, f"{_LETTERS[index]}{number if len(parts) > 1 else ''}")
     return found
 
 
@@ -169,11 +164,7 @@ def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
         return grouped(ways, lambda each: effect(op, each[1].axes[axis], counts=each[1].counts))
 
     place = max(range(rank), key=lambda axis: len(alike(axis)))
-    groups = alike(place)
-    axes = {
-        " ".join(label for label, *_ in each): each[0][1].axes[place]
-        for each in groups[: _LINES // 2]
-    }
+    axes = {" ".join(label for label, *_ in each): each[0][1].axes[place] for each in alike(place)}
     if not axes:
         return
     margin, lanes = max(5, 2 + max(map(len, axes))), max(_LINES // len(axes) - 1, 1)
@@ -190,18 +181,14 @@ def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
         yield f"{where} of the output: o kept, . cropped, + appended; x-x what an input writes"
     else:
         yield f"{where}: o data, . padding; x-x a window"
-    last = (
-        max(at for at in columns if at is not None) if transposed else explanation.size[place] - 1
-    )
-    ends = _line(columns, cell, {0: "0"})
-    room = columns.index(last) * cell + 1 - len(ends)
-    yield " " * margin + (f"{ends}{last:>{room}}" if room > len(str(last)) else ends)
+    last = explanation.size[place] - 1
+    if transposed:
+        last = max(at for at in columns if at is not None)
+    yield " " * margin + _line(columns, cell, {0: "0", last: f"{last}"})
     before: object = ()
     for (label, axis), windows in zip(axes.items(), rows, strict=True):
-        marks = {
-            at: "~" if at is None else _MARKS[kind(axis, at, transposed=transposed)]
-            for at in columns
-        }
+        cells = {at: kind(axis, at, transposed=transposed) for at in columns if at is not None}
+        marks = {None: "~"} | {at: _MARKS[each] for at, each in cells.items()}
         yield f"{marked(f'{label:>{margin - 2}}', 'strong')}  {_line(columns, cell, marks)}"
         if not transposed or windows != before:  # all crop the same windows
             for lane in sorted({lane for lane, _ in windows}):
@@ -210,8 +197,6 @@ def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
                 tapped = {at: f"x{dashed.get(at, ' ')[1:]}" for read in reads for at in read}
                 yield " " * margin + marked(_line(columns, cell, dashed | tapped), "info")
         before = windows
-    if rest := len(groups) - len(axes):
-        yield f"     and {counted(rest, 'group')} more"
 
 
 def _line(columns: Columns, cell: int, marks: Mapping[Any, str]) -> str:
@@ -281,12 +266,12 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
     if not found and reach.explicit is not None:
         found = [("any, by numbers", reach.explicit)]
     groups = grouped(found, lambda each: effects(explanation.op, each[1]))
-    rows = [(_letter(at), *each) for at, group in enumerate(groups) for each in group]
+    rows = [(_LETTERS[at], *each) for at, group in enumerate(groups) for each in group]
     is_cut = any(len(answers) > _WAYS for _, answers in ways) or len(groups) > _CODED
     others = ["  and others (--format json)"] * is_cut
     yield [*_answers(explanation, rows), *others, *_refused("cannot", reach.refused)]
     lines = list[_Way]()
     for at, group in enumerate(groups[:_CODED]):
         cheapest = min((answer for _, answer in group), key=lambda each: sum(each.output_padding))
-        lines.append((_letter(at), cheapest, [name for name, _ in group]))
+        lines.append((_LETTERS[at], cheapest, [name for name, _ in group]))
     yield [*_written(explanation, "Written", lines)]
