@@ -176,12 +176,7 @@ _ROWS = (
     Convention(
         "pytorch-half",
         "PyTorch, padding = dilation * (kernel - 1) // 2, as torchvision has it",
-        _for(
-            _HALF,
-            half := replace(_HALF, most="half the kernel"),
-            _HALF,
-            average=_averaging(half),
-        ),
+        _for(_HALF, half := replace(_HALF, most="half the kernel"), _HALF, _averaging(half)),
         counts=True,
     ),
     # `ConvolutionLayer::compute_output_shape` computes a window that is longer than the padded line
@@ -209,10 +204,7 @@ _ROWS = (
     Convention(
         "pytorch-ceil",
         "PyTorch, aten/src/ATen/native/Pool.h",
-        _for(
-            pool=(up := replace(_TORCH_POOL, rounding="up")),
-            average=_averaging(up),
-        ),
+        _for(pool=(up := replace(_TORCH_POOL, rounding="up")), average=_averaging(up)),
         counts=True,
     ),
     Convention("caffe-ceil", "Caffe, src/caffe/layers/pooling_layer.cpp", _for(pool=_CEIL), True),
@@ -359,10 +351,7 @@ _FRAMEWORKS = (
     Framework(
         "pytorch",
         "PyTorch",
-        (
-            *_rows("pytorch-same"),
-            _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least")),
-        ),
+        (*_rows("pytorch-same"), _with("pytorch-half", replace(_TORCH_TRANSPOSED, usual="least"))),
         _rows("pytorch-padding"),
         by_number=_rows("pytorch-padding"),
         by_ceil=_rows("pytorch-ceil"),

@@ -18,19 +18,12 @@ from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
-from onnxpad.frameworks.conventions.table import (
-    FRAMEWORKS,
-    INTENTS,
-    Framework,
-    Intent,
-)
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, Framework, Intent
 from onnxpad.padding.padding import Padding
 from onnxpad.semantics.layers import Pairs
 
 Holds: TypeAlias = Literal["absent", "never", "sometimes", "always"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
-_ORDER: tuple[Holds, ...] = ("absent", "never", "sometimes", "always")
-
 _Answers = tuple[Answer | None, ...]
 
 
@@ -124,14 +117,11 @@ class Case(Struct, frozen=True, eq=False, dict=True):
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
-        found: dict[str, Fit] = self._found
-        if framework not in found:
-            found[framework] = self._fit(FRAMEWORKS[framework])
-        return found[framework]
+        return self._fits[framework]
 
     @cached_property
-    def _found(self) -> dict[str, Fit]:
-        return {}
+    def _fits(self) -> dict[str, Fit]:
+        return {name: self._fit(framework) for name, framework in FRAMEWORKS.items()}
 
     def _fit(self, framework: Framework) -> Fit:
         best, told = Fit("absent"), list[tuple[bool, _Answers]]()
@@ -140,10 +130,10 @@ class Case(Struct, frozen=True, eq=False, dict=True):
             same = [self._effect(mine) == self._effect(their) for mine, their in pairs]
             if same and all(same):
                 return Fit("always")
-            exists = any(their for _, their in pairs)
-            holds: Holds = "sometimes" if any(same) else "never" if exists else "absent"
-            if _ORDER.index(holds) > _ORDER.index(best.holds):
-                best = Fit(holds, same_at=self._remainders(same) if any(same) else ())
+            if any(same) and best.holds != "sometimes":
+                best = Fit("sometimes", same_at=self._remainders(same))
+            elif best.holds == "absent" and any(their for _, their in pairs):
+                best = Fit("never")
             keeps = all(their and mine.pads == their.pads for mine, their in pairs)
             is_own = "pool" in self.op and keeps
             told += [(not is_own, theirs)] * (is_own or is_meant)
@@ -210,22 +200,21 @@ def _samples(size: Extent, window: Window) -> tuple[int, ...]:
     """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
     if isinstance(size, int):
         return (size,)
-    stride, rests = window.stride, range(window.stride)
-    long = 4 * window.extent + 2 * stride
-    start = long + -long % stride
-    if isinstance(size, Size) and stride > 1:
-        rest = modulo(size, stride)
-        return tuple(start + each for each in rests if always(equal(rest, each)) is not False)
-    return tuple(start + each for each in rests)
+    stride, start = window.stride, (4 * window.extent + 2) * window.stride
+    rest = modulo(size, stride) if isinstance(size, Size) else None
+    return tuple(
+        start + each
+        for each in range(stride)
+        if rest is None or always(equal(rest, each)) is not False
+    )
 
 
 def answer_of(padding: Padding, question: Question) -> Answer:
     """The windows of an operator with a padding; an output below 1 is none."""
-    op, sizes, windows = question.op, question.sizes, question.windows
-    appended = padding.output_padding or (0,) * len(sizes)
-    pads = padding.amounts(sizes, windows)
+    sizes, windows = question.sizes, question.windows
+    pads, appended = padding.amounts(sizes, windows), padding.output_padding or (0,) * len(sizes)
     axes = []
     for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
-        output = output_of(op, size, window, pair, more, ceil=padding.ceil)
+        output = output_of(question.op, size, window, pair, more, ceil=padding.ceil)
         axes.append(AxisAnswer(size, window, *pair, output, more))
     return Answer(tuple(axes), padding.counted)

@@ -51,10 +51,9 @@ class Padded(Struct, frozen=True, eq=False):
     @property
     def pads(self) -> Pairs | None:
         """(begin, end) for each axis; None where they depend on an open size."""
-        known = tuple(size for size in self.sizes if isinstance(size, int))
-        if self.padding.pads is None and len(known) == len(self.sizes):
-            return self.padding.amounts(known, self.site.windows)
-        return self.padding.pads
+        sizes = tuple(size for size in self.sizes if isinstance(size, int))
+        known = len(sizes) == len(self.sizes)
+        return self.padding.amounts(sizes, self.site.windows) if known else self.padding.pads
 
     @property
     def short(self) -> str:
@@ -100,36 +99,30 @@ class Padded(Struct, frozen=True, eq=False):
 
 def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:
     """The window operators of all graphs of a model, and those not understood, with why."""
-    found: list[Padded] = []
-    left: list[Left] = []
+    found, left = list[Padded](), list[Left]()
     for context in contexts:
         try:
             sites, unread = sites_of(context)
-            for site in sites:
-                padded = total_of(context, site)
-                if isinstance(padded, Padded):
-                    found.append(padded)
-                else:
-                    left.append((context, site.node, padded))
-            left += [(context, node, why) for node, why in unread]
+            totals = [(site, total_of(context, site)) for site in sites]
         except ModelError:
             if context.graph.is_main:
                 raise
+            continue
+        found += [each for _, each in totals if isinstance(each, Padded)]
+        left += [(context, site.node, why) for site, why in totals if isinstance(why, str)]
+        left += [(context, node, why) for node, why in unread]
     return found, left
 
 
 def total_of(context: Context, site: Site) -> Padded | str:
     """An operator with its total padding, or why that is not known."""
-    sizes, padding, kind = site.sizes, site.padding, op_of(site)
+    sizes, padding, kind, op = site.sizes, site.padding, op_of(site), site.op
     if kind is None:
         return f"no framework has a convention for {site.node.op}"
-    if any(isinstance(s, int) and s < 1 for s in sizes):
+    if any(isinstance(size, int) and size < 1 for size in sizes):
         return "its data is empty"
-    if max(window.stride for window in site.windows) > _MOST and not all(
-        isinstance(size, int) for size in sizes
-    ):
+    if None in site.known_sizes and max(window.stride for window in site.windows) > _MOST:
         return f"a stride above {_MOST} at an open size"
-    op = site.op
     if isinstance(op, WindowOp) and takes_nearest(context, op):
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
@@ -141,12 +134,8 @@ def total_of(context: Context, site: Site) -> Padded | str:
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
-    over_pad = (
-        kind == "avgpool"
-        and padding.counted
-        and context.graph.is_main
-        and not (site.padding.counted and counted_at_first(context, site))
-    )
+    is_counted = site.padding.counted and counted_at_first(context, site)
+    over_pad = kind == "avgpool" and padding.counted and context.graph.is_main and not is_counted
     case = case_of(kind, site.windows, sizes, padding, over_pad=over_pad)
     return Padded(site, context, sizes, padding, case)
 

@@ -43,23 +43,20 @@ class ReportConvention:
     at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
     begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
     directly in front. A convention fits if it computes the same at every size that the data may
-    have, so padding that no window reads makes no difference; PyTorch rounds a pool up where it has
-    `ceil_mode`, and `repad` leaves what fits.
+    have, so padding that no window reads makes no difference.
 
     With `--convention NAME` each operator that does not fit that framework is a warning: the
-    framework's own padding is another, or it rounds or counts otherwise. Explicit padding in front
-    of an operator that pads nothing (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the
-    model, and is right as it is. Where that was not meant, `onnxpad repad MODEL --to NAME` writes
-    the framework's padding, which changes results. Recorded outputs tell: `onnxpad validate MODEL
-    --reference FILE`.
+    framework's own padding is another, or it rounds or counts otherwise. Explicit padding
+    (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
+    that was not meant, which `onnxpad validate MODEL --reference FILE` tells from recorded outputs,
+    `onnxpad repad MODEL --to NAME` writes the framework's padding, which changes results.
     ## Why it matters
     A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
-    A network ported with the other padding reads one element further left everywhere, and
-    loses accuracy without any error. Frameworks pad all operators alike, unless a program says
-    otherwise in numbers: a mixture may be meant (Keras' ResNet50 pads its stem by numbers), or a
-    port of which only a part was converted. Caffe's pools round up, those of TensorFlow and cuDNN
-    down. TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe
-    count it.
+    A network ported with the other padding reads one element further left everywhere, and loses
+    accuracy without any error. Pools differ, too: Caffe's round up, those of TensorFlow and cuDNN
+    down; TensorFlow, Keras and PaddlePaddle leave padding out of an average, PyTorch and Caffe
+    count it. A mixture may be meant (Keras' ResNet50 pads its stem by numbers), or be a port of
+    which only a part was converted.
     ## Example
         y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
     stays
