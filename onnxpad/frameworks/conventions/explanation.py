@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
 from onnxpad.frameworks.conventions.table import CONVENTIONS, Convention
@@ -121,8 +120,8 @@ class ExplainReport(Struct, frozen=True, dict=True):
     @cached_property
     def same_as_model(self) -> tuple[str, ...]:
         """The conventions that compute what the model's own padding computes at this size."""
-        own = effects(self.op, self.about.own) if self.about and self.about.own else None
-        groups = (names for names in self.agree if effects(self.op, self.answer(names[0])) == own)
+        own = self.about.own.effects(self.op) if self.about and self.about.own else None
+        groups = (names for names in self.agree if self.answer(names[0]).effects(self.op) == own)
         return next(groups, ())
 
     @property
@@ -148,7 +147,7 @@ def explained(
     told = {name: row.asked(question) for name, row in rows.items()}
     found = {name: each for name, each in told.items() if isinstance(each, Answer)}
     refused = {name: each for name, each in told.items() if isinstance(each, str)}
-    agree = _sets({name: effects(question.op, each) for name, each in found.items()})
+    agree = _sets({name: each.effects(question.op) for name, each in found.items()})
     reach = None
     if output is not None:
         reach = reached(question, output, rows)
@@ -172,4 +171,4 @@ def _sets(keys: Mapping[str, Hashable]) -> tuple[tuple[str, ...], ...]:
 def _effects(question: Question, row: Convention) -> Hashable:
     """The effect of a convention; None where it does not exist."""
     found = row.asked(question)
-    return None if isinstance(found, str) else effects(question.op, found)
+    return None if isinstance(found, str) else found.effects(question.op)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from onnxpad.arithmetic.window import end_read
-from onnxpad.frameworks.conventions.effect import effects, taps
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 
 _WORDS = {"keras-same": "same", "keras-causal": "causal", "tensorflow-valid": "valid"}
@@ -75,7 +74,7 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
             return f"{layer}{', '.join((*slide, *own))})"
     pads = _read(answer)
     if op == "avgpool":  # of nothing is 0 there, and perhaps no number elsewhere
-        reads = (a.window.extent > a.begin and taps(a, a.output - 1) for a in axes)
+        reads = (a.window.extent > a.begin and a.taps(a.output - 1) for a in axes)
         counts_all = any(not ceil for _, ceil, _ in _forms(op, answer, [pads], (True,)))
         if not (all(reads) and counts_all):
             return ""
@@ -139,7 +138,7 @@ def _forms(
     op: Op, answer: Answer, tried: Sequence[_Pads], counting: tuple[bool, ...]
 ) -> Iterator[tuple[_Pads, bool, bool]]:
     """The pads, with rounding up and counting of padding, that compute an answer."""
-    wanted = effects(op, answer)
+    wanted = answer.effects(op)
     ceils = (False,) if op == "conv" else (False, True)
     for pads, ceil, counts in product(tried, ceils, counting if op == "avgpool" else (False,)):
         axes = []
@@ -147,7 +146,7 @@ def _forms(
             sizes = axis.size, axis.window, pair, 0
             output = output_of(op if ceil else "conv", *sizes, ceil=ceil)
             axes.append(AxisAnswer(axis.size, axis.window, *pair, output))
-        if effects(op, Answer(tuple(axes), counts)) == wanted:
+        if Answer(tuple(axes), counts).effects(op) == wanted:
             yield pads, ceil, counts
 
 

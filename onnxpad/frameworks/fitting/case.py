@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.effect import effects
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, INTENTS, Framework, Intent
 from onnxpad.padding.padding import Padding
@@ -32,20 +31,14 @@ class Fit(Struct, frozen=True):
 
     Attributes:
         holds: Whether the framework can pad so that it computes the same.
-        theirs: What it does otherwise, for each question: with a pool's own pads if it can, else
-            for the purpose of the padding. None where it has no such padding.
+        pads: Its pads otherwise: those of a pool if it can have them, else those for the purpose of
+            the padding; None where they depend on an open size, or it has no such padding.
         same_at: The remainders by the stride of the sizes at which it is the same, if `sometimes`.
     """
 
     holds: Holds
-    theirs: _Answers = ()
+    pads: Pairs | None = None
     same_at: tuple[int, ...] = ()
-
-    @property
-    def pads(self) -> Pairs | None:
-        """Its pads; None where they depend on an open size, or it has none."""
-        found = {None if each is None else each.pads for each in self.theirs}
-        return found.pop() if len(found) == 1 else None
 
 
 class Case(Struct, frozen=True, eq=False, dict=True):
@@ -87,7 +80,7 @@ class Case(Struct, frozen=True, eq=False, dict=True):
     def _effect(self, answer: Answer | None) -> Hashable:
         if answer is None:
             return None
-        return effects(self.op, replace(answer, counts=answer.counts and not self.over_pad))
+        return replace(answer, counts=answer.counts and not self.over_pad).effects(self.op)
 
     @cached_property
     def is_padded(self) -> bool:
@@ -138,7 +131,8 @@ class Case(Struct, frozen=True, eq=False, dict=True):
             is_own = "pool" in self.op and keeps
             told += [(not is_own, theirs)] * (is_own or is_meant)
         told.sort(key=lambda each: each[0])  # a pool's own pads come first
-        return replace(best, theirs=told[0][1]) if told else best
+        pads = {each.pads if each else None for _, theirs in told[:1] for each in theirs}
+        return replace(best, pads=pads.pop()) if len(pads) == 1 else best
 
     def _theirs(self, framework: Framework) -> Iterator[tuple[bool, _Answers]]:
         """What a framework may do for each question, and whether it does so by a purpose.

@@ -69,18 +69,13 @@ class Padded(Struct, frozen=True, eq=False):
             return ", ".join(FRAMEWORKS[name].title.removeprefix("ONNX's ") for name in found)
         if "sometimes" in {case.fit(name).holds for name in ("tensorflow", "pytorch")}:
             return "at some sizes"
-        return "explicit" if self._is_explicit() else "none"
-
-    def _is_explicit(self) -> bool:
-        """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
-
-        Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
-        """
-        pads, padding = self.padding.pads, self.padding
-        if pads is None or self.site.is_transposed or padding.ceil or min(map(min, pads)) < 0:
-            return False
-        fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
-        return fills_zero or self.site.padding.pads == ((0, 0),) * len(pads)
+        # Zeros in front of what pads nothing, which any framework has: Keras' ZeroPadding2D, F.pad.
+        pads, ceil, counted = self.padding.pads, self.padding.ceil, self.padding.counted
+        by_zeros = case.op == "conv" or (case.op == "avgpool" and counted)
+        is_own = not by_zeros and is_padded(self.site.padding.pads or ((1, 1),))
+        if pads is None or is_own or ceil or case.op == "convtranspose" or min(map(min, pads)) < 0:
+            return "none"
+        return "explicit"
 
     def facts(self) -> dict[str, object]:
         """The facts that decide which conventions it fits, as data."""

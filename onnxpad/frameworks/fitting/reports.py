@@ -177,8 +177,6 @@ def _difference(each: Padded, fit: Fit, name: str) -> str:
         when = "only at some sizes" if fit.holds == "sometimes" else "at no size"
         return f"{said}, which is {name}'s padding {when}"
     if each.site.is_pool and theirs == pads:
-        both = zip(each.case.answers, fit.theirs, strict=True)
-        rounds = any(mine and other and mine.output != other.output for mine, other in both)
-        what = "rounds its output size" if rounds else "counts padding in its averages"
-        return f"{said}, as {name} does, which {what} otherwise"
+        averages = " or counts padding" * (each.case.op == "avgpool")
+        return f"{said}, as {name} does, which rounds its output size{averages} otherwise"
     return f"{said}, where {name} {verb} {pads_text(theirs)}"

@@ -9,7 +9,6 @@ from typing import Any
 
 from onnxpad.arithmetic.window import axis_names, pads_text
 from onnxpad.errors import and_list
-from onnxpad.frameworks.conventions.effect import effect, effects
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer
 from onnxpad.frameworks.conventions.reaching import Reach
@@ -161,7 +160,7 @@ def _drawing(explanation: ExplainReport, ways: Sequence[_Way]) -> Iterator[str]:
     op, rank, transposed = explanation.op, len(explanation.size), explanation.op == "convtranspose"
 
     def alike(axis: int) -> list[list[_Way]]:
-        return grouped(ways, lambda each: effect(op, each[1].axes[axis], counts=each[1].counts))
+        return grouped(ways, lambda each: each[1].axes[axis].effect(op, counts=each[1].counts))
 
     place = max(range(rank), key=lambda axis: len(alike(axis)))
     axes = {" ".join(label for label, *_ in each): each[0][1].axes[place] for each in alike(place)}
@@ -265,7 +264,7 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[Block]]
     found = [(name, answer) for name, answers in ways for answer in answers[:_WAYS]]
     if not found and reach.explicit is not None:
         found = [("any, by numbers", reach.explicit)]
-    groups = grouped(found, lambda each: effects(explanation.op, each[1]))
+    groups = grouped(found, lambda each: each[1].effects(explanation.op))
     rows = [(_LETTERS[at], *each) for at, group in enumerate(groups) for each in group]
     is_cut = any(len(answers) > _WAYS for _, answers in ways) or len(groups) > _CODED
     others = ["  and others (--format json)"] * is_cut
