@@ -12,7 +12,6 @@ from tests.facts import drawn as claims
 from tests.frameworks.conventions import drawn_explanations as explanations
 from tests.frameworks.fitting import drawn_fits as fits
 from tests.frameworks.repadding import drawn as repads
-from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
@@ -47,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         predictions.LINES.keep,
         repads.keep,
         searches.LINES.keep,
-        copies.LINES.keep,
         matches.LINES.keep,
         cuts.LINES.keep,
         inputs.LINES.keep,

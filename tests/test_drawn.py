@@ -11,7 +11,7 @@ import pytest
 from tests.arithmetic import drawn_formulas
 from tests.frameworks.conventions import drawn_explanations
 from tests.frameworks.fitting import drawn_fits
-from tests.frameworks.repadding import drawn_copies, drawn_matches, drawn_searches
+from tests.frameworks.repadding import drawn_matches, drawn_searches
 from tests.graph import edits
 from tests.inventory import drawn_sites
 from tests.older import gap_of
@@ -29,7 +29,6 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
     drawn_explanations,
     drawn_fits,
-    drawn_copies,
     drawn_matches,
     drawn_searches,
     edits,

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 from onnxpad.api import kinds
 from onnxpad.api.fix import fix, graph_of
 from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
+from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
-from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.results import Matching
 from onnxpad.graph import Graph
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.verdict import Outcome, Repadded
+    from onnxpad.frameworks.repadding.results import Outcome, Repadded
 
 
 class MatchResult(MatchReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `match`: its report, and the model.
-
-    Its fields are those of `onnxpad.report.MatchReport`.
-    """
+    """The result of `match`: its report (`onnxpad.report.MatchReport`), and the model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -80,16 +78,14 @@ def match(
 ) -> MatchResult:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
-    The padding is first folded into the operators, as `fix` does, and then changed: conventions of
-    the whole model are tried, then those of groups of like operators, then single operators. The
-    model found is compared with the reference on onnxruntime. Differences that are not padding are
-    never matched.
+    The padding is first folded into the operators, as `fix` does. Conventions of the whole model
+    are tried, then groups of like operators, then single ones. The model found is compared with the
+    reference on onnxruntime. Differences that are not padding are never matched.
 
     Args:
         model: A model in any form that `fix` takes; it is not changed.
         reference: A framework's outputs, as for `validate`, with its inputs unless `inputs` is
             given. Inner tensors by the names that the model has for them make it surer and faster.
-            Of several samples one is held out, and must agree too.
         inputs: The inputs.
         partial: Whether the result has a padding that explains only a part of the difference.
         rtol: Allowed difference relative to each element.
@@ -114,18 +110,11 @@ def match(
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
-    graph = graph_of(fix(model, validate=False))
+    graph, close = graph_of(fix(model, validate=False)), Closeness(rtol, atol)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
             found = match_graph(
-                graph,
-                reference,
-                inputs,
-                rtol=rtol,
-                atol=atol,
-                seconds=seconds,
-                partial=partial,
-                progress=progress,
+                graph, reference, inputs, close, seconds, partial=partial, progress=progress
             )
         except LimitError as error:
             found = Matching("not matched", reason=f"the model {error}")

@@ -13,7 +13,6 @@ from onnxpad.arguments import (
     ModelSource,
     Progress,
     Shapes,
-    Source,
     listed,
     require_positive,
     require_timeout,
@@ -26,16 +25,11 @@ from onnxpad.options import check_choice
 from onnxpad.report import IN_MEMORY, RepadReport
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.changes import Difference
     from onnxpad.validation.given import Arrays
-    from onnxpad.validation.result import Validation
 
 
 class RepadResult(RepadReport, kinds.ModelResult, frozen=True, kw_only=True, dict=True):
-    """The result of `repad`: its report, and the model.
-
-    Its fields are those of `onnxpad.report.RepadReport`.
-    """
+    """The result of `repad`: its report (`onnxpad.report.RepadReport`), and the model."""
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -70,10 +64,10 @@ def repad(
 ) -> RepadResult:
     """Bring the padding of a model to another framework's convention, so that results change.
 
-    The padding is first folded into the operators, as `fix` does. Then each window operator that
-    keeps the size (SAME), pads nothing (VALID), or is causal, pads as the framework does for the
-    same intent. Operators with any other padding stay, with the reason. Both models then run on the
-    same inputs, to say how much the outputs change.
+    The padding is first folded into the operators, as `fix` does. Each window operator that keeps
+    the size (SAME), pads nothing (VALID), or is causal then pads as the framework does for that.
+    Operators with any other padding stay, with the reason. Both models run on the same inputs, to
+    say how much the outputs change.
 
     Args:
         model: A model in any form that `fix` takes; it is not changed.
@@ -82,7 +76,7 @@ def repad(
             nothing.
         only: Names of the operators to rewrite; all if empty.
         shapes: Sizes to fix, as for `fix`. At open sizes SAME becomes `auto_pad`.
-        dims: The same by name of the dimension, as for `fix`.
+        dims: The same by name of the dimension.
         inputs: Inputs on which to tell how much the outputs change, as for `validate`; by default
             those of the reference, or drawn ones.
         reference: The framework's outputs, as for `validate`: the result is compared with them.
@@ -91,54 +85,61 @@ def repad(
         run_timeout: As for `fix`.
         progress: Called with (step, done, total).
 
-    Returns:
-        The model with what changed, what did not, and how much the outputs change.
-
     Raises:
         UsageError: An argument is not valid, or arrays do not fit the model.
         ModelError: The model cannot be read.
     """
     start = time.perf_counter()
     check_choice("framework", to, tuple(FRAMEWORKS))
-    framework = FRAMEWORKS[to]
-    names = _names(only)
+    names = [only] if isinstance(only, str) else listed(only)
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"only has to be names of nodes, not {only!r}")
     require_positive(rtol=rtol, atol=atol)
     require_timeout(run_timeout)
     source, same_kind = kinds.source_of(model, "repad")
 
+    from onnxpad.frameworks.repadding.comparing import difference
+    from onnxpad.frameworks.repadding.results import Difference
     from onnxpad.runtimes import pool
+    from onnxpad.validation.compare import Tolerance
+    from onnxpad.validation.whole import validate_models
 
     pool.warm()  # while the model is read
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
     repaired = [each.node for each in fixed.changes if each.repairs]
-    runnable = graph.model.to_run() if repaired else None
-    changes, unchanged = repad_graph(graph, framework, names)
+    original = graph.model.to_run()[0] if repaired else source
+    changes, unchanged = repad_graph(graph, FRAMEWORKS[to], names)
     if not changes:
         graph.rollback(0)
+    found, checked = Difference(), None
     with kinds.limited(run_timeout, graph):
-        difference, validation = _run(
-            source if runnable is None else runnable[0],
-            graph,
-            bool(changes),
-            inputs,
-            reference,
-            (rtol, atol),
-            progress,
-        )
+        run, folder = graph.model.to_run()
+        if changes:
+            found = difference(original, run, inputs, reference, folder, progress)
+        if reference is not None:
+            checked = validate_models(
+                run,
+                None,
+                inputs=inputs,
+                reference=reference,
+                tolerance=Tolerance(rtol, atol),
+                progress=progress,
+                folder=folder,
+            )
     notes = fixed.notes
     if repaired and changes:
         told = "it was compared with its padding written as numbers, as the specification has it"
         notes += (f"{RUNTIME} does not run the original; {told}: {', '.join(repaired)}",)
     return RepadResult(
         name=kinds.name_of(source),
-        to=framework.name,
-        title=framework.title,
+        to=to,
+        title=FRAMEWORKS[to].title,
         reference=kinds.name_of_arrays(reference),
         changes=changes,
         unchanged=unchanged,
-        difference=difference,
-        validation=validation,
+        difference=found,
+        validation=checked,
         declared=fixed.declared if changes else {},
         notes=notes,
         warnings=fixed.warnings,
@@ -147,44 +148,3 @@ def repad(
         _graph=graph,
         _same_kind=same_kind,
     )
-
-
-def _names(only: object) -> tuple[str, ...]:
-    found = listed(only)
-    names = [only] if isinstance(only, str) else found
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"only has to be names of nodes, not {only!r}")
-    return tuple(names)
-
-
-def _run(
-    source: Source,
-    graph: Graph,
-    is_changed: bool,
-    inputs: Arrays | None,
-    reference: Arrays | None,
-    tolerance: tuple[float | None, float | None],
-    progress: Progress | None,
-) -> tuple[Difference, Validation | None]:
-    """Runs both models, and the result once more against the reference."""
-    from onnxpad.frameworks.repadding.changes import NOTHING
-    from onnxpad.frameworks.repadding.difference import difference
-    from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.whole import validate_models
-
-    run, folder = graph.model.to_run()
-    found = NOTHING
-    if is_changed:
-        found = difference(source, run, inputs, reference, folder, progress)
-    if reference is None:
-        return found, None
-    checked = validate_models(
-        run,
-        None,
-        inputs=inputs,
-        reference=reference,
-        tolerance=Tolerance(*tolerance),
-        progress=progress,
-        folder=folder,
-    )
-    return found, checked

@@ -14,8 +14,7 @@ from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
-    from onnxpad.frameworks.repadding.verdict import Matching
+    from onnxpad.frameworks.repadding.results import Difference, Matching, Rewritten, Unchanged
     from onnxpad.inventory import PaddingSite
     from onnxpad.report.documents import Document, View
     from onnxpad.report.layout import Screen

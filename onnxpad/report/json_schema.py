@@ -16,8 +16,7 @@ from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis
 from onnxpad.frameworks.conventions.explanation import ExplainReport, Survey
 from onnxpad.frameworks.conventions.reaching import Reach
-from onnxpad.frameworks.repadding.changes import Difference
-from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.results import Difference, Matching
 from onnxpad.inventory import PaddingSite
 from onnxpad.report import FixReport
 from onnxpad.report.json import COMMANDS, SCHEMA, RulePages, keys_of

@@ -9,7 +9,7 @@ import onnx.inliner
 import pytest
 
 import onnxpad
-from onnxpad.frameworks.repadding.difference import difference
+from onnxpad.frameworks.repadding.comparing import difference
 from onnxpad.runtimes import copies
 from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation import draw as drawing

@@ -8,13 +8,12 @@ the moves that help alone as help together, until none does. A move changes all 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
+
+from onnxpad.frameworks.repadding.comparing import Trial
 
 Point = tuple[int, ...]
 """The index of the option of every operator."""
@@ -25,51 +24,18 @@ _STARTS = 6
 """Starting points from which moves are followed."""
 _NEARER = 0.8
 """The share of an error below which a move is followed before less likely ones are tried."""
-_MOST_PAIRS = 2_000
+_MOST_PAIRS = 1_000
 """Pairs of moves of each tier that are tried in the end."""
 _ROUNDING = 1e-7
 """An error that tells nothing."""
-_BETTER = 1e-6
-"""The share by which an error must become smaller to count."""
-
-
-class Trial(Struct, frozen=True):
-    """The evaluation of one point.
-
-    Attributes:
-        solved: Whether it reproduces the answer.
-        gap: How far the shapes of the outputs are from those wanted; 0 where they are right, and
-            greater than any other where the model does not run, the less the further it gets.
-        error: The root mean square of what is missing; infinite without comparable outputs.
-        missing: The answer wanted less the one found, in a fixed order; None where not comparable.
-        greatest: The greatest difference, relative to the range of its output.
-    """
-
-    solved: bool
-    gap: float
-    error: float
-    missing: npt.NDArray[np.float64] | None
-    greatest: float = math.inf
-
-    @property
-    def rank(self) -> tuple[bool, float, float]:
-        """A key by which the better of two trials is the smaller one."""
-        return not self.solved, self.gap, self.error
-
-    def is_better(self, than: Trial) -> bool:
-        """Whether it is clearly nearer than another one."""
-        if self.solved or self.gap < than.gap:
-            return True
-        return self.gap == than.gap and self.error < than.error * (1 - _BETTER)
 
 
 class Space(Struct, frozen=True):
-    """The options of all operators.
+    """The options of all operators: for each, the tiers of its options (0 the likeliest).
 
-    Attributes:
-        tiers: For each operator, the tier of each option but the first (0 the likeliest).
-        groups: Operators that are alike, so that equal indices are equal options.
-        is_alike: Whether two options of an operator compute the same at a point.
+    One without options stays as it is.
+    Groups are operators that are alike, so that equal indices are equal options. `is_alike` says
+    whether two options of an operator compute the same at a point.
     """
 
     tiers: tuple[tuple[int, ...], ...]
@@ -77,36 +43,27 @@ class Space(Struct, frozen=True):
     is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
 
     @property
-    def deepest(self) -> int:
-        """The greatest tier."""
-        return max((rank for tiers in self.tiers for rank in tiers), default=0)
+    def every_tier(self) -> range:
+        """All tiers, the likeliest first."""
+        return range(1 + max((rank for tiers in self.tiers for rank in tiers), default=0))
 
-    def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
+    def moves(self, point: Point, tier: int) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
-        given_out: set[Move] = set()
+        given_out: set[Move] = {()}
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
-            mine = [each for each in group if each in free]
-            if not mine:
-                continue
-            for option, rank in enumerate(self.tiers[mine[0]]):
-                move = tuple(
-                    (each, option)
-                    for each in mine
-                    if not self.is_alike(point, each, point[each], option)
-                )
-                if move and (option == 0 or rank <= tier) and move not in given_out:
+            mine = [each for each in group if self.tiers[each]]
+            for option, rank in enumerate(self.tiers[mine[0]] if mine else ()):
+                some = (e for e in mine if not self.is_alike(point, e, point[e], option))
+                move = tuple((each, option) for each in some)
+                if not (option and rank > tier) and move not in given_out:
                     given_out.add(move)
                     yield move
 
 
 class Search(Struct):
-    """One search.
+    """One search for a point: evaluates some of a space until it is over.
 
-    Attributes:
-        evaluate: Evaluates a point.
-        space: The options.
-        is_over: Whether to stop: time is over, or nothing came nearer for long.
-        begin: Called with the name of each stage of the search.
+    It says of each of its stages that it begins.
     """
 
     evaluate: Callable[[Point], Trial]
@@ -121,76 +78,64 @@ class Search(Struct):
             self._known[point] = self.evaluate(point)
         return self._known[point]
 
-    def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
+    def run(self, starts: Sequence[Point]) -> Point:
         """The best point found from some, of which the first is the model's."""
-        free = frozenset(range(len(self.space.tiers))) if free is None else free
-        tried: list[Point] = []
         self.begin("conventions")
+        tried: list[Point] = []
         for start in dict.fromkeys(starts):
             tried.append(start)
-            if self.trial(start).solved or self.is_over():
+            if self._ends(start):
                 break
-        first, *_ = tried
         tried.sort(key=self._rank)
         best = tried[0]
         self.begin("moves")
-        for start in dict.fromkeys((*tried[:_STARTS], first)):
-            if self.trial(best).solved or self.is_over():
+        for start in dict.fromkeys((*tried[:_STARTS], starts[0])):
+            if self._ends(best):
                 return best
-            best = min(best, self._descended(start, free), key=self._rank)
+            best = min(best, self._descended(start), key=self._rank)
         self.begin("pairs")
-        return self._two(first, best, free)
+        return self._two(starts[0], best)
 
-    def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
+    def pruned(self, point: Point) -> Point:
         """A right point with as many operators as they were as it stays right with.
 
-        Halves of the changed operators that may be put back (all if None) are first, then smaller
-        parts. What fits clearly worse is not right, though it be within what is allowed.
+        What fits clearly worse is not right, though it be within what is allowed.
         """
         self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
-        parts = [
-            [each for each, option in enumerate(point) if option and (free is None or each in free)]
-        ]
-        while parts:
-            part = parts.pop()
-            if not part or self.is_over():
-                continue
-            without = _joined(point, [tuple((each, 0) for each in part)])
-            found = self.trial(without)
-            if found.solved and found.error <= most:
-                point = without
-            elif len(part) > 1:
-                half = len(part) // 2
-                parts += [part[:half], part[half:]]
+        for each, option in enumerate(point):
+            if option and self.space.tiers[each] and not self.is_over():
+                without = _joined(point, [((each, 0),)])
+                found = self.trial(without)
+                point = without if found.solved and found.error <= most else point
         return point
 
     def _rank(self, point: Point) -> tuple[bool, float, float]:
         return self.trial(point).rank
 
-    def _descended(self, point: Point, free: frozenset[int]) -> Point:
+    def _ends(self, point: Point) -> bool:
+        return self.trial(point).solved or self.is_over()
+
+    def _descended(self, point: Point) -> Point:
         """The point where following moves that help ends."""
-        best = self._next(point, free)
-        while best != point and not self.trial(best).solved and not self.is_over():
-            point, best = best, self._next(best, free)
+        while (best := self._next(point)) != point and not self._ends(best):
+            point = best
         return best
 
-    def _next(self, point: Point, free: frozenset[int]) -> Point:
+    def _next(self, point: Point) -> Point:
         """The best point by one move, or by several that explain most; the same if none helps.
 
         Likelier moves come first: others are left out where one of these brings clearly nearer.
         """
-        now, best = self.trial(point), point
-        seen: dict[Move, Trial] = {}
-        for tier in range(self.space.deepest + 1):
-            for move in self.space.moves(point, tier, free):
-                if move in seen:
-                    continue
-                target = _joined(point, [move])
-                seen[move] = self.trial(target)
-                best = self._better(best, target)
-                if seen[move].solved or self.is_over():
-                    return best
+        now, best, seen = self.trial(point), point, dict[Move, Trial]()
+        for tier in self.space.every_tier:
+            for move in self.space.moves(point, tier):
+                if move not in seen:
+                    target = _joined(point, [move])
+                    seen[move] = self.trial(target)
+                    best = self._better(best, target)
+                    if self._ends(target):
+                        return best
             fitting = _by_fit(now, seen)
             while len(fitting) > 1 and not self.trial(best).solved:
                 best = self._better(best, _joined(point, fitting))
@@ -203,56 +148,47 @@ class Search(Struct):
     def _better(self, one: Point, other: Point) -> Point:
         return other if self.trial(other).is_better(self.trial(one)) else one
 
-    def _two(self, first: Point, best: Point, free: frozenset[int]) -> Point:
+    def _two(self, first: Point, best: Point) -> Point:
         """The best of many pairs of moves from the first point, likely ones first.
 
         Two that mend only together, as where each alone gives a branch another size, are such. So
         they come first.
         """
-        for tier in range(self.space.deepest + 1):
-            moves = [*self.space.moves(first, tier, free)]
-            known = {move: self._known.get(_joined(first, [move])) for move in moves}
-            moves.sort(key=lambda move: (told := known[move]) is None or told.missing is not None)
-            pairs = (pair for pair in combinations(moves, 2) if _are_apart(*pair))
-            for pair in islice(pairs, _MOST_PAIRS):
-                if self.is_over() or self.trial(best).solved:
+        for tier in self.space.every_tier:
+            known = {
+                move: self._known.get(_joined(first, [move]))
+                for move in self.space.moves(first, tier)
+            }
+            moves = sorted(
+                known, key=lambda m: (told := known[m]) is None or told.missing is not None
+            )
+            apart = (p for p in combinations(moves, 2) if not dict(p[0]).keys() & dict(p[1]))
+            for pair in islice(apart, _MOST_PAIRS):
+                if self._ends(best):
                     return best
                 best = min(best, _joined(first, pair), key=self._rank)
         return best
 
 
-def _are_apart(one: Move, other: Move) -> bool:
-    """Whether no operator is in both moves."""
-    return {each for each, _ in one}.isdisjoint(each for each, _ in other)
-
-
 def _joined(point: Point, moves: Iterable[Move]) -> Point:
-    """The point after several moves; where two change one operator, the first one counts."""
-    changed: dict[int, int] = {}
-    for move in moves:
-        for each, option in move:
-            changed.setdefault(each, option)
+    """The point after several moves, which change different operators."""
+    changed = {each: option for move in moves for each, option in move}
     return tuple(changed.get(each, option) for each, option in enumerate(point))
 
 
 def _by_fit(now: Trial, seen: Mapping[Move, Trial]) -> list[Move]:
     """Moves in the order in which each, added to those before, explains most of what is missing."""
-    left, order, taken = now.missing, list[Move](), set[int]()
-    effects = {
-        move: left - then.missing
-        for move, then in seen.items()
-        if left is not None and then.missing is not None
-    }
-    while left is not None and effects:
-        gains = {
-            move: 2 * float(effect @ left) - float(effect @ effect)
-            for move, effect in effects.items()
-            if taken.isdisjoint(each for each, _ in move)
-        }
-        best = max(gains, key=gains.__getitem__, default=())
-        if not gains.get(best, 0.0) > 0:
+    if (left := now.missing) is None:
+        return []
+    found = {move: then.missing for move, then in seen.items()}
+    effects = {move: left - missing for move, missing in found.items() if missing is not None}
+    order = list[Move]()
+    while effects:
+        gains = {m: 2 * float(e @ left) - float(e @ e) for m, e in effects.items()}
+        best = max(gains, key=gains.__getitem__)
+        if not gains[best] > 0:
             break
         order.append(best)
-        taken.update(each for each, _ in best)
-        left = left - effects[best]
+        left, taken = left - effects[best], dict(best).keys()
+        effects = {move: effect for move, effect in effects.items() if not taken & dict(move)}
     return order

@@ -11,10 +11,9 @@ from onnxpad.report.documents import Document, View, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, delivered, grouped, listed, more, shown
 
-_SHOWN = 3
-"""Names listed of one kind, and kinds of changes told of a model that is matched."""
-_TRIED = 8
-"""Conventions, paddings and notes listed of a model that is not."""
+_SHOWN, _TRIED = 3, 8
+"""What is listed of one kind: of a model that is matched, and of one that is not."""
+_ROLES = {"matched": "good", "matches already": "good", "partly matched": "warning"}
 _HINTS = {
     "matched": "; give -o FILE to write the model",
     "partly matched": "; --partial (partial=True) writes what padding explains",
@@ -23,21 +22,18 @@ _HINTS = {
 
 def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
-    found = report.matching
-    most = None if view == "full" else _TRIED if report.exit_code else _SHOWN
-    tried = sorted(found.tried, key=lambda each: each.error)
-    lines = [
-        f"  {_off(e.error):13}  {e.name}, changes {counted(e.operators, 'operator')}" for e in tried
+    found, is_full = report.matching, view == "full"
+    most = None if is_full else _TRIED if report.exit_code else _SHOWN
+    tried = [
+        f"  {_off(each.error):13}  {each.name}, changes {counted(each.operators, 'operator')}"
+        for each in sorted(found.tried, key=lambda each: each.error)
+        if is_full or report.exit_code
     ]
     left = [f"  {shown(node)!r}: {shown(why)}" for node, why in found.left]
-    is_told = view == "full" or report.exit_code
     stages = ", ".join(f"{count:,} {stage}" for stage, count in found.stages.items())
     changed = bool(found.changes) and (report.partial or found.outcome == "matched")
-    hint = (
-        ""
-        if changed and report.delivery.in_memory
-        else _HINTS.get("matched" if changed else found.outcome, "")
-    )
+    hint = _HINTS.get("matched" if changed else found.outcome, "")
+    is_told = report.delivery.written or (changed and report.delivery.in_memory)
     ending = delivered(report.delivery, report.seconds, changed=changed, invalid=False)
     return document_of(
         "match",
@@ -45,32 +41,30 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         [*_headline(report)],
         [*_changes(report, most)],
         listed(f"{counted(len(left), 'operator')} left as they are:", left, most, "-v"),
-        listed("Tried on the whole model, nearest first:", lines if is_told else [], most, "-v"),
+        listed("Tried on the whole model, nearest first:", tried, most, "-v"),
         listed("Notes:", [f"  {shown(line)}" for line in found.notes], most, "-v"),
-        [f"Runs: {stages}"] if view == "full" else [],
-        [ending + hint * (not report.delivery.written)],
+        [f"Runs: {stages}"] if is_full else [],
+        [ending if is_told else ending + hint],
     )
 
 
 def _headline(report: MatchReport) -> Iterator[str]:
-    matching = report.matching
-    role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
-    verdict = marked(matching.outcome, role.get(matching.outcome, "error"))
-    by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
-    runs = counted(matching.runs, "run")
-    yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
-    if matching.reason:
-        yield f"  {shown(matching.reason)}"
-    if matching.first:
-        where = f"that of {shown(matching.first)}: the cause is there or upstream"
+    found = report.matching
+    verdict = marked(found.outcome, _ROLES.get(found.outcome, "error"))
+    by = f" by {found.by!r}, a convention of the whole model" if found.by else ""
+    yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({counted(found.runs, 'run')})"
+    if found.reason:
+        yield f"  {shown(found.reason)}"
+    if found.first:
+        where = f"that of {shown(found.first)}: the cause is there or upstream"
         yield f"  the first recorded tensor out of reach is {where}"
-    if matching.runs:
-        offs = dict.fromkeys(map(_off, (matching.before, matching.after)))
+    if found.runs:
+        offs = dict.fromkeys(map(_off, (found.before, found.after)))
         yield f"  {', as found '.join(offs)} (of the range of {shown(report.reference)})"
-        moved = (f"{shown(name)!r} {how}" for name, how in matching.layout.items())
+        moved = (f"{shown(name)!r} {how}" for name, how in found.layout.items())
         yield f"  layout: {'; '.join(moved) or 'as in the model'}"
-    if matching.record:
-        told = few(map(shown, matching.record), _SHOWN)
+    if found.record:
+        told = few(map(shown, found.record), _SHOWN)
         yield f"  record inner tensors too (onnxpad docs match): {told}"
 
 
@@ -81,14 +75,12 @@ def _off(error: float) -> str:
 def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
     """Each padding that became another, with its operators, the most frequent first, and lines."""
     kinds = grouped(
-        report.matching.changes,
-        lambda each: (each.before, each.after, each.name, each.pytorch, each.keras),
+        report.matching.changes, lambda e: (e.before, e.after, e.name, e.pytorch, e.keras)
     )
     kinds.sort(key=len, reverse=True)
     for group in kinds[:most]:
-        first = group[0]
-        listed = _SHOWN if most else len(group)
-        nodes = few((f"{each.op_type} {shown(each.node)}" for each in group), listed)
+        first, names = group[0], [f"{each.op_type} {shown(each.node)}" for each in group]
+        nodes = few(names, _SHOWN if most else len(names))
         yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
         yield f"  PyTorch  {first.pytorch or 'none in one line'}"
         yield f"  Keras    {first.keras or 'none in one line'}"

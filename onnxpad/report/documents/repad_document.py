@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.errors import few
-from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.results import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Block, Document, Pairs, View, document_of
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, declared, delivered, grouped, listed, more, remarks, shown
 
-_LISTED = 20
-"""Groups and outputs listed; of more only the number is told."""
-_NAMED = 3
-"""Operators named in a group."""
+_LISTED, _NAMED = 20, 3
+"""Groups and outputs listed, and operators named in a group; of more only the number is told."""
 
 
 def repad_document(report: RepadReport, _: View) -> Document:
@@ -23,14 +21,8 @@ def repad_document(report: RepadReport, _: View) -> Document:
     changed, invalid = bool(report.changes), bool(report.failure)
     kinds = grouped(report.changes, lambda each: (each.before, each.after))
     stay = grouped(report.unchanged, lambda each: each.reason)
-    changes = [
-        line
-        for group in kinds[:_LISTED]
-        for line in (
-            f"{group[0].before}  becomes  {marked(group[0].after, 'strong')}",
-            f"  {_names(group)}",
-        )
-    ]
+    pairs = [(f"{g[0].before}  becomes  {marked(g[0].after, 'strong')}", _names(g)) for g in kinds]
+    changes = [line for became, names in pairs[:_LISTED] for line in (became, f"  {names}")]
     unchanged = [f"  {shown(group[0].reason)}: {_names(group)}" for group in stay]
     head = f"Stays as it is: {counted(len(report.unchanged), 'operator')}"
     return document_of(
@@ -46,18 +38,16 @@ def repad_document(report: RepadReport, _: View) -> Document:
 
 
 def _headline(report: RepadReport) -> str:
-    model = marked(shown(report.name), "strong")
+    model, found = marked(shown(report.name), "strong"), report.difference
     if not report.changes:
         return f"{model}: nothing to change for {report.title}"
-    found = report.difference
+    effect = marked("the results change", "warning")
     if found.fails:
         effect = marked("it no longer runs", "error")
     elif found.uncompared:
         effect = marked("the results may change", "warning")
     elif all(each.is_equal for each in found.outputs):
         effect = "the results are the same on these inputs"
-    else:
-        effect = marked("the results change", "warning")
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
     return f"{model}: {told}; {effect}"
 
@@ -86,9 +76,9 @@ def _difference(output: OutputChange) -> str:
 
 
 def _reference(report: RepadReport) -> Iterator[str]:
+    where = shown(report.reference)
     if report.validation is None:
         return
-    where = shown(report.reference)
     if report.validation.ok:
         yield f"Reference {where}: {marked('reproduced', 'good')}"
     elif not report.difference.fails:

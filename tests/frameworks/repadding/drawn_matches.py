@@ -14,21 +14,22 @@ from unittest.mock import patch
 
 import numpy as np
 import onnx
+from msgspec.structs import replace
 
 from onnxpad.errors import OnnxpadError
 from onnxpad.frameworks.reading import Site
 from onnxpad.frameworks.repadding import matching
 from onnxpad.frameworks.repadding.candidates import WHOLE
+from onnxpad.frameworks.repadding.comparing import Closeness
 from onnxpad.frameworks.repadding.matching import match_graph
-from onnxpad.frameworks.repadding.sites import sites_of, with_pads
-from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.results import Matching
+from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
-from onnxpad.semantics.layers import pairs_of
 from onnxpad.validation.lab import Execution, Result
 from tests.support import Array, one
 from tests.support.lines import Lines
@@ -49,7 +50,8 @@ def said(line: str) -> str:
                 graph,
                 reference,
                 None,
-                seconds=0.0 if "late" in words else 600.0,
+                Closeness(),
+                0.0 if "late" in words else 600.0,
                 partial="partial" in words,
                 progress=lambda _, done, __: steps.append(done),
             )
@@ -86,15 +88,13 @@ def _weights(body: str) -> str:
     for name in (name for name in ("w1", "w2", "w3", "w4", "w5") if name in body):
         values = ", ".join(f"{math.cos(3 * each + 1):.3f}" for each in range(int(name[1:])))
         found.append(f"float[1, 1, {name[1:]}] {name} = {{{values}}}")
-    if " p)" in body:
-        found.append("int64[6] p = {0, 0, 1, 0, 0, 2}")
     return ", ".join(found)
 
 
 def _reference(graph: Graph, right: str, words: Sequence[str], seed: int) -> dict[str, Array]:
     """The inputs, and outputs of the model with a convention for each operator."""
     context = Context(graph)
-    sites = with_pads(context, sites_of(context)[0])[0]
+    sites, _ = sites_of(context)
     names = right.split("; ")
     names = names * len(sites) if len(names) == 1 else names
     chosen = {
@@ -135,7 +135,11 @@ def _size(value: onnx.ValueInfoProto) -> int:
 
 
 def _padding(site: Site, text: str) -> Padding:
-    """A padding by its amounts, such as `1+2`, for all axes alike."""
+    """A padding by its amounts, such as `1+2`, for all axes alike, or by what pools do."""
+    if text.startswith("pools"):
+        counted = site.leaves_padding_out and "counted" in text
+        ceil = site.padding.ceil or (site.is_pool and "up" in text)
+        return replace(site.padding, ceil=ceil, counted=site.padding.counted or counted)
     begin, _, end = text.partition("+")
     return Padding(((int(begin), int(end)),) * len(site.windows))
 
@@ -146,8 +150,7 @@ def _by_numpy(graph: Graph) -> Iterator[None]:
 
     def ask(model: Any, draws: Any, *_: object, **__: object) -> Execution:
         written = Graph.from_proto(read_proto(model))
-        context = Context(written)
-        sites = with_pads(context, sites_of(context)[0])[0]
+        sites = sites_of(Context(written))[0]
         chosen = {id(site.node): site.padding for site in sites}
         told = [_computed(written, sites, chosen, draw.feeds) for draw in draws]
         return tuple(Result(each, 1.0) for each in told), {}
@@ -184,19 +187,19 @@ class _Session:
         sizes: dict[int, int] = {}
         values = _computed(self._graph, self.copy.sites, chosen, feeds, sizes)
         for place, name in enumerate(self.copy.probes):
-            values[name] = np.array([sizes[id(self.copy.sites[place].node)]], np.float32)
+            values[name] = np.array([1, 1, sizes[id(self.copy.sites[place].node)]], np.float32)
         return {name: values[name] for name in names}
 
 
 def _fed(feeds: Mapping[str, Array], place: int) -> Padding:
     """The padding that the inputs of a working copy tell."""
-    pads = pairs_of(tuple(map(int, feeds[f"onnxpad_pads_{place}"])))
-    how = feeds.get(f"onnxpad_how_{place}")
-    if how is None:
-        return Padding(pads)
-    same, begin, undilated, ceil, counted = (bool(flag) for flag in how)
-    odd: Any = "begin" if begin else "end"
-    return Padding(None if same else pads, odd=odd, undilated=undilated, ceil=ceil, counted=counted)
+    pads = int(feeds[f"onnxpad_begin_{place}"][-1]), int(feeds[f"onnxpad_end_{place}"][-1])
+    upper, lower, ceil, counted = (
+        bool(np.any(feeds.get(f"onnxpad_{flag}_{place}", 0)))
+        for flag in ("upper", "lower", "ceil", "counted")
+    )
+    odd: Any = "begin" if lower else "end"
+    return Padding(None if upper or lower else (pads,), odd=odd, ceil=ceil, counted=counted)
 
 
 def _computed(
@@ -240,8 +243,6 @@ def _window(graph: Graph, node: Node, site: Site, padding: Padding, data: Array)
     (window,) = site.windows
     size = len(data)
     ((begin, end),) = padding.amounts((size,), site.windows)
-    if node.op == "Pad":
-        return np.pad(data, (begin, end))[None, None]
     reach = end
     if site.is_pool:
         if size + begin + end < window.extent:

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
+from onnxpad.frameworks.repadding.comparing import Trial
+from onnxpad.frameworks.repadding.search import Point, Search, Space
 from tests.support.lines import Lines
 
 _SIZE: Final = 12
@@ -45,11 +46,13 @@ class Problem:
         )
         places = draws.sample(range(self.count), self.count)
         groups = (tuple(sorted(places[:2])), tuple(sorted(places[2:5]))) if self.count > 4 else ()
-        self.space = Space(tiers, groups if draws.random() < 0.6 else ())
+        groups = groups if draws.random() < 0.6 else ()
         zero = (0,) * self.count
         self.starts: list[Point] = [zero, *draws.choice(([], [(1,) * self.count]))]
         free = frozenset(draws.sample(range(self.count), max(2, self.count // 2)))
-        self.free = draws.choice((None, None, free))
+        if draws.choice((True, True, False)) is False:
+            tiers = tuple(each if place in free else () for place, each in enumerate(tiers))
+        self.space = Space(tiers, groups)
         self.most = draws.choice((None, None, 20, 60))
         self.wanted = self.answer(self.right) + (0.4 if self.is_out else 0.0)
 
@@ -90,9 +93,9 @@ def said(line: str) -> str:
         problem.space,
         lambda: problem.most is not None and len(tried) >= problem.most,
     )
-    found = search.run(problem.starts, problem.free)
+    found = search.run(problem.starts)
     runs = len(tried)
-    few = search.pruned(found, problem.free)
+    few = search.pruned(found)
     trial = search.trial(few)
     told = "solved" if trial.solved else f"off by {trial.error:.4g}, {trial.gap:g} in shape"
     order = zlib.crc32(repr(tried).encode())

@@ -6,9 +6,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from onnxpad.frameworks.repadding.changes import NOTHING, Difference, OutputChange
-from onnxpad.frameworks.repadding.difference import _change, _changes
-from onnxpad.validation.lab import Result
+from onnxpad.frameworks.repadding.comparing import _change
+from onnxpad.frameworks.repadding.results import OutputChange
 from tests.support.rows import each_row
 
 INF, NAN = math.inf, math.nan
@@ -38,25 +37,13 @@ def f32(*values: float) -> Any:
     ],
 )
 def test_a_change(before: Any, after: Any, greatest: float, relative: float) -> None:
-    found = _change("y", {"y": before}, {"y": after})
+    found = _change("y", before, after)
     assert found == OutputChange("y", before.shape, after.shape, greatest, relative)
     assert found.is_equal == (greatest == 0)
 
 
 def test_other_shapes_and_what_is_no_tensor() -> None:
-    assert _change("y", {"y": f32(1)}, {"y": f32(1, 2)}) == OutputChange("y", (1,), (2,), INF, INF)
+    assert _change("y", f32(1), f32(1, 2)) == OutputChange("y", (1,), (2,), INF, INF)
     for before, after in (([], f32(1)), (f32(1), []), (f32(1), None)):
-        assert _change("y", {"y": before}, {"y": after}) == OutputChange("y", (), (), INF, INF)
-    assert _change("y", {"y": f32(1)}, {}) == OutputChange("y", (), (), INF, INF)
+        assert _change("y", before, after) == OutputChange("y", (), (), INF, INF)
     assert not OutputChange("y", (1,), (2,), 0.0, 0.0).is_equal
-
-
-def test_the_greatest_change_of_all_inputs_is_told() -> None:
-    def results(*values: Any) -> list[Result]:
-        return [Result({"y": each}, 0.0) for each in values]
-
-    (found,) = _changes(results(f32(0, 1), f32(0, 4)), results(f32(0, 2), f32(0, 6)))
-    assert (found.max_abs, found.relative) == (1.0, 1.0)
-    (found,) = _changes(results(f32(0, 1), f32(1)), results(f32(0, NAN), f32(1, 1)))
-    assert (found.before, found.after) == ((1,), (2,))
-    assert Difference((), (), "", "") == NOTHING

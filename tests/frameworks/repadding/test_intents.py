@@ -27,8 +27,7 @@ def site_of(node: str, size: str, kernel: int) -> Site:
     return site
 
 
-NEITHER = "neither SAME's, nor half the kernel, nor none"
-NO_CROP = "neither give size * stride nor crop nothing"
+NEITHER = NO_CROP = "those of no framework"
 
 
 @each_row(
@@ -37,7 +36,7 @@ NO_CROP = "neither give size * stride nor crop nothing"
         ("Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)", "8, 8", 3, "same"),
         ("Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)", "8, 8", 3, "same"),
         ("Conv <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)", "8, 8", 3, "same"),
-        ("Conv <pads = [0, 1, 1, 1], strides = [2, 2]> (x, w)", "8, 8", 3, "same"),
+        ("Conv <pads = [0, 1, 1, 1], strides = [2, 2]> (x, w)", "8, 8", 3, NEITHER),
         ("Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)", "8, 8", 3, "valid"),
         ("Conv <pads = [1, 0, 1, 0]> (x, w)", "8, 8", 3, NEITHER),
         ("Conv <pads = [1, 1, 1, 1]> (x, w)", "8, 8", 4, "same"),

@@ -6,12 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from onnxpad.frameworks.repadding.search import (
-    Point,
-    Search,
-    Space,
-    Trial,
-)
+from onnxpad.frameworks.repadding.comparing import Trial
+from onnxpad.frameworks.repadding.search import Point, Search, Space
 from tests.support.rows import each_row
 
 SIZE = 64
@@ -71,7 +67,7 @@ def test_a_group_is_split_where_only_a_part_of_it_is_wrong() -> None:
 
 def test_only_free_operators_change() -> None:
     landscape = Landscape(6, 2, (1, 0, 1, 0, 1, 0), 0.1)
-    found = search(landscape, space(6, 2)).run([(0,) * 6], frozenset({0, 1, 2}))
+    found = search(landscape, Space(((0, 0),) * 3 + ((),) * 3, ())).run([(0,) * 6])
     assert found[3:] == (0, 0, 0)
     assert found[:3] == (1, 0, 1)
 
@@ -202,13 +198,14 @@ def sums(count: int, right: list[int] | Point, bend: float) -> Callable[[Point],
 
 def test_the_moves_of_a_space() -> None:
     within = Space(((0, 1), (0, 1), (2, 0)), ((0, 1),))
-    assert within.deepest == 2
-    assert Space((), ()).deepest == 0
-    assert [*within.moves((0, 1, 0), 0, frozenset({0, 1, 2}))] == [
+    assert [*within.every_tier] == [0, 1, 2]
+    assert [*Space((), ()).every_tier] == [0]
+    assert [*within.moves((0, 1, 0), 0)] == [
         ((1, 0),), ((2, 1),)
     ]  # fmt: skip
-    assert [*within.moves((1, 1, 1), 1, frozenset({0, 2}))] == [((0, 0),), ((2, 0),)]
-    assert len([*within.moves((0, 0, 0), 2, frozenset({0, 1, 2}))]) == 4
+    assert len([*within.moves((0, 0, 0), 2)]) == 4
+    some = Space(((0, 1), (), (2, 0)), ((0, 1),))
+    assert [*some.moves((1, 1, 1), 1)] == [((0, 0),), ((2, 0),)]
 
 
 RIGHT = Trial(True, 0.0, 0.0, np.zeros(1))

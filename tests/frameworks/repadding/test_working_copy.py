@@ -1,6 +1,7 @@
 """One session of a copy computes what each choice computes once it is written into the model."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx
@@ -8,13 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from onnxpad.frameworks.reading import Site
-from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
-from onnxpad.frameworks.repadding.matching import type_of_data
+from onnxpad.frameworks.repadding.candidates import options_of
 from onnxpad.frameworks.repadding.sites import (
-    declare_anew,
-    output_sizes,
+    redeclared,
+    settled,
     sites_of,
-    with_pads,
     write,
 )
 from onnxpad.frameworks.repadding.working_copy import working_copy
@@ -23,7 +22,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.pass_api import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session
-from tests.support import Array, one, parsed
+from tests.support import Array, parsed
 from tests.support.rows import each_row, one_in
 
 CONV = """
@@ -96,9 +95,7 @@ def fed(model: onnx.ModelProto) -> dict[str, Array]:
 
 def choices(site: Site) -> Iterator[Padding]:
     """Every choice that `match` may try, each once."""
-    found = [each.padding for each in candidates(site)]
-    found += [convention(site) for convention in WHOLE.values()]
-    yield from dict.fromkeys(found)
+    yield from (each.padding for each in options_of(site)[0])
 
 
 @pytest.mark.parametrize(("height", "width"), one_in(2, [(7, 11), (8, 9)]))
@@ -107,12 +104,9 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
     model = built(name, height, width)
     graph = Graph.from_proto(model)
     context = Context(graph)
-    windows, left = sites_of(context)
-    sites, others = with_pads(context, windows)
+    sites, left = sites_of(context)
     assert not left
-    assert not others
-    dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
-    copy = working_copy(model, sites, dtypes)
+    copy = working_copy(model, sites, context.analysis.dtype)
     assert not copy.left
     data = fed(model)
     compared = 0
@@ -122,16 +116,16 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 mine = [each.padding for each in sites]
                 mine[place] = padding
                 try:
-                    found = session.run({**data, **copy.feeds(mine)}, ["y", copy.probes[place]])
+                    found = session.run({**data, **copy.feeds(mine)}, ["y", *copy.probes])
                 except EngineError:
                     continue
-                sizes = tuple(int(size) for size in np.asarray(found[copy.probes[place]]))
+                sizes = copy.sizes(found)[place]
                 written = Graph.from_proto(model)
                 here = Context(written)
-                one = with_pads(here, sites_of(here)[0])[0][place]
-                before = output_sizes(written)
-                write(written, one, padding, padding.amounts(sizes, site.windows))
-                declare_anew(written, [one.node], before)
+                one = sites_of(here)[0][place]
+                with redeclared(written) as changed:
+                    write(written, one, settled(one, padding, sizes, written.opset))
+                    changed.append(one.node)
                 value = np.asarray(found["y"])
                 try:
                     with open_session(written.model.to_proto()) as plain:
@@ -150,24 +144,24 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
 @each_row(
     ("name", "padding", "fed"),
     [
-        ("conv with dilation", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
-        ("conv with dilation", Padding(None), [[0, 0, 0, 0], [1, 0, 0, 0, 0]]),
-        ("conv", Padding(None, odd="begin"), [[0, 0, 0, 0], [1, 1, 0, 0, 0]]),
-        ("steady", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
-        ("steady", Padding(None), [[1, 3, 1, 3]]),  # no size decides
-        ("steady", Padding(None, undilated=True), [[1, 1, 1, 2]]),
-        ("average pool", Padding(None, counted=True), [[0, 0, 0, 0], [1, 0, 0, 0, 1]]),
-        ("max pool", Padding(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0, 0, 0, 1, 0]]),
-        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)), [[-1, 0, 0, -1]]),
-        ("transposed", Padding(((1, 0), (0, 2))), [[-1, 0, 0, -2]]),
+        ("conv with dilation", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3], [0], [0]]),
+        ("conv with dilation", Padding(None), [[0] * 4, [0] * 4, [1], [0]]),
+        ("conv", Padding(None, odd="begin"), [[0] * 4, [0] * 4, [0], [1]]),
+        ("steady", Padding(((1, 0), (2, 3))), [[0, 0, 1, 2], [0, 0, 0, 3]]),
+        ("steady", Padding(None), [[0, 0, 1, 3], [0, 0, 1, 3]]),  # no size decides
+        ("average pool", Padding(None, counted=True), [[0] * 4, [0] * 4, [1], [0], [0], 1]),
+        ("max pool", Padding(((1, 0), (0, 1)), ceil=True),
+         [[0, 0, 1, 0], [0, 0, 0, 1], [0], [0], [1]]),
+        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)),
+         [[0, 0, -1, 0], [0, 0, 0, -1]]),
     ],
-)
-def test_what_is_fed(name: str, padding: Padding, fed: list[list[float]]) -> None:
+)  # fmt: skip
+def test_what_is_fed(name: str, padding: Padding, fed: list[Any]) -> None:
     """Amounts, of a transposed convolution output_padding too; then flags where sizes decide."""
     model = built(name, 8, 9)
     context = Context(Graph.from_proto(model))
     sites = sites_of(context)[0]
-    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
+    copy = working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT)
     assert [array.tolist() for array in copy.feeds([padding]).values()] == fed
 
 
@@ -175,17 +169,17 @@ def test_the_opset_is_that_of_onnx_s_own_operators() -> None:
     model = built("conv", 8, 9)
     model.opset_import.insert(0, onnx.helper.make_opsetid("com.microsoft", 1))
     sites = sites_of(Context(Graph.from_proto(model)))[0]
-    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
+    assert not working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT).left
     del model.opset_import[1]
     model.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 17))
-    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
+    assert not working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT).left
 
 
 def test_inner_tensors_are_outputs_too() -> None:
     model = built("pad", 8, 9)
     context = Context(Graph.from_proto(model))
     sites = sites_of(context)[0]
-    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}, ["q"])
+    copy = working_copy(model, sites, lambda _: onnx.TensorProto.FLOAT, ["q"])
     with open_session(copy.model) as session:
         found = session.run({**fed(model), **copy.feeds([site.padding for site in sites])})
     assert {"y", "q"} <= {*found}
@@ -205,14 +199,13 @@ def test_same_follows_the_size_of_the_run() -> None:
     )
     context = Context(Graph.from_proto(model))
     sites = sites_of(context)[0]
-    dtypes = {site.node.outputs[0].name: onnx.TensorProto.FLOAT for site in sites}
-    copy = working_copy(model, sites, dtypes)
+    copy = working_copy(model, sites, context.analysis.dtype)
     same = replace(sites[1].padding, pads=None)
     with open_session(copy.model) as session:
         for pads, size in (((1, 1), 8), ((0, 1), 7), ((0, 0), 6)):
             first = Padding((pads, pads))
             found = session.run({**fed(model), **copy.feeds([first, same])})
-            assert np.asarray(found[copy.probes[1]]).tolist() == [size, size]
+            assert copy.sizes(found)[1] == (size, size)
             begin = {8: 0, 7: 1, 6: 0}[size]
             assert same.amounts((size, size), sites[1].windows)[0][0] == begin
             assert np.asarray(found["y"]).shape[2:] == (-(-size // 2),) * 2
@@ -228,9 +221,9 @@ def test_an_output_is_redeclared() -> None:
     )
     graph = Graph.from_proto(model)
     (site,) = sites_of(Context(graph))[0]
-    before = output_sizes(graph)
-    write(graph, site, Padding(((0, 0), (0, 0))), ((0, 0), (0, 0)))
-    declare_anew(graph, [site.node], before)
+    with redeclared(graph) as changed:
+        write(graph, site, Padding(((0, 0), (0, 0))))
+        changed.append(site.node)
     (value,) = graph.model.to_proto().graph.output
     assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
     onnx.checker.check_model(graph.model.to_proto(), full_check=True)
@@ -244,43 +237,6 @@ def test_no_choice_crops_less_than_nothing(pads: str) -> None:
     text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
     model = parsed(text.format(h=5, w=6, weights=WEIGHTS), opset=17)
     (site,), _ = sites_of(Context(Graph.from_proto(model)))
-    found = [each.padding for each in candidates(site)]
+    found = [each.padding for each in options_of(site)[0]]
     assert all(min(map(min, padding.pads or ())) >= 0 for padding in found)
     assert any(padding.output_padding > site.padding.output_padding for padding in found)
-
-
-@each_row(
-    ("imports", "nodes", "domain", "inputs"),
-    [
-        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1]> (x)", "com.microsoft", 2),
-        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1], value = 1.5> (x)", "com.microsoft", 3),
-        ({"": 11}, "Pad (x, p)", "", 2),
-        ({"": 17}, "Pad (x, p, v)", "", 3),
-        ({"com.microsoft": 1, "": 17}, "Pad (x, p)", "", 2),
-        ({"com.microsoft": 1, "ai.onnx": 17}, "Pad (x, p)", "", 2),
-    ],
-)
-def test_the_pad_of_a_copy(imports: dict[str, int], nodes: str, domain: str, inputs: int) -> None:
-    """Where an opset's Pad has its amounts as an attribute, onnxruntime's own takes its place."""
-    model = one(
-        f"y = {nodes}",
-        inputs="float[1, 1, 2, 2] x",
-        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 1}, float v = {1.5}",
-        opset=max(imports.values()),
-    )
-    del model.opset_import[:]
-    model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in imports.items())
-    context = Context(Graph.from_proto(model))
-    sites, _ = with_pads(context, sites_of(context)[0])
-    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
-    (pad,) = (node for node in copy.model.graph.node if "y" in node.output)
-    assert (pad.op_type, pad.domain, len(pad.input)) == ("Pad", domain, inputs)
-    if "ai.onnx" in imports:
-        return  # onnxruntime loads no model of that name of the domain
-    with open_session(copy.model) as session:
-        data = np.ones((1, 1, 2, 2), np.float32)
-        found = session.run({"x": data, **copy.feeds([Padding(((0, 1), (2, 0)))])})["y"]
-    fill = 1.5 if inputs == 3 else 0
-    assert np.asarray(found).tolist() == [
-        [[[fill, fill, 1, 1], [fill, fill, 1, 1], [fill, fill, fill, fill]]]
-    ]

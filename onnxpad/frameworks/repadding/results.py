@@ -1,4 +1,4 @@
-"""The result of a search for the padding that reproduces a reference: frozen values."""
+"""What `match` and `repad` find: frozen values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from onnxpad.frameworks.conventions.table import Intent
+
 Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
+
+
+class Operator(Struct, frozen=True):
+    """An operator of a model, by the name of its node, and its type."""
+
+    node: str
+    op_type: str
 
 
 class Tried(Struct, frozen=True):
@@ -26,12 +35,10 @@ class Tried(Struct, frozen=True):
     operators: int
 
 
-class Repadded(Struct, frozen=True):
-    """One operator whose padding became another.
+class Repadded(Operator, frozen=True):
+    """An operator whose padding became the one with which the reference is reproduced.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         before: Its padding before, in words.
         after: Its padding after.
         name: Where the padding comes from, such as `tensorflow-same`.
@@ -40,8 +47,6 @@ class Repadded(Struct, frozen=True):
         keras: The same of Keras.
     """
 
-    node: str
-    op_type: str
     before: str
     after: str
     name: str
@@ -50,24 +55,20 @@ class Repadded(Struct, frozen=True):
     keras: str = ""
 
 
-class Distinguishable(Struct, frozen=True):
+class Distinguishable(Operator, frozen=True):
     """An operator whose padding decides at the sizes of the reference.
 
     Attributes:
-        node: The operator.
-        op_type: Its type.
         padding: Its padding as the model has it, in words.
         others: The paddings that differ from it there, by the names of their conventions.
     """
 
-    node: str
-    op_type: str
     padding: str
     others: Mapping[str, str]
 
 
 class Matching(Struct, frozen=True, dict=True):
-    """The verdict with all that was found and tried.
+    """The verdict of `match` with all that was found and tried.
 
     Attributes:
         outcome: The verdict.
@@ -108,3 +109,76 @@ class Matching(Struct, frozen=True, dict=True):
     first: str = ""
     nearest: Tried | None = None
     record: tuple[str, ...] = ()
+
+
+class Rewritten(Operator, frozen=True):
+    """An operator whose padding became a framework's.
+
+    Attributes:
+        intent: The intent of its padding: `same`, `valid` or `causal`.
+        before: Its padding before, in words.
+        after: Its padding after.
+        attributes_before: Its attributes of padding before, by name; absent ones are defaults.
+        attributes_after: The same after.
+    """
+
+    intent: Intent
+    before: str
+    after: str
+    attributes_before: Mapping[str, object]
+    attributes_after: Mapping[str, object]
+
+
+class Unchanged(Operator, frozen=True):
+    """An operator whose padding stays.
+
+    Attributes:
+        padding: Its padding, in words; empty where it could not be read.
+        reason: Why it stays.
+        is_same: Whether it is known to compute the same in the framework.
+    """
+
+    padding: str
+    reason: str
+    is_same: bool = False
+
+
+class OutputChange(Struct, frozen=True):
+    """One output of a model, before and after it was repadded.
+
+    Attributes:
+        output: Its name.
+        before: Its shape in the original; empty if it is no tensor.
+        after: Its shape with the other padding.
+        max_abs: The greatest absolute difference; infinite where shapes differ or it is not finite.
+        relative: That relative to the range of the original's output, its greatest less its least
+            element.
+    """
+
+    output: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    max_abs: float
+    relative: float
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both are equal element by element."""
+        return self.before == self.after and self.max_abs == 0
+
+
+class Difference(Struct, frozen=True):
+    """How much the outputs change.
+
+    Attributes:
+        outputs: One for each output: the greatest difference over all inputs.
+        inputs: The inputs, in words.
+        uncompared: Why the outputs were not compared, in one line; else empty.
+        fails: Why the model with the other padding does not run, although the original does; else
+            empty.
+    """
+
+    outputs: tuple[OutputChange, ...] = ()
+    inputs: tuple[str, ...] = ()
+    uncompared: str = ""
+    fails: str = ""

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.frameworks.repadding.references import (
+from onnxpad.frameworks.repadding.comparing import (
     Closeness,
     bits,
     gap,
     spread,
     trial,
-    unrelated,
 )
 from onnxpad.validation import compare
 from tests.support.rows import each_row
@@ -148,24 +147,6 @@ def test_a_long_output_is_looked_at_evenly() -> None:
     assert 4000 < found.missing.size <= 8192
     assert np.linalg.norm(found.missing[:-2]) == pytest.approx(1, rel=1e-4)
     assert np.linalg.norm(found.missing[-2:]) == pytest.approx(1)
-
-
-@each_row(
-    ("samples", "wanted"),
-    [
-        ([{"a": f(0, 1, 0, 1)}], 0.9 * 0.5),
-        ([{"a": f(0, 4, 0, 4)}], 0.9 * 0.5),
-        ([{"a": f(0, 1), "b": f(3, 3)}], 0.9 * math.sqrt(0.25 / 2)),
-        ([{"a": f(0, 1, np.inf)}, {"a": f(0, 1)}], 0.9 * 0.5),
-        ([{"a": f(3, 3)}], math.inf),
-        ([{"a": f(), "b": f(0, 4)}], 0.9 * math.sqrt(0.25 / 2)),
-        ([{"a": f(np.nan)}, {"a": f(0, 1)}, {"a": f(1, 0)}], 0.9 * math.sqrt(0.5 / 3)),
-        ([{"a": f(True, False, dtype=bool)}], 0.9 * 0.5),
-        ([{"a": f("x", dtype=object)}], math.inf),
-    ],
-)
-def test_how_far_unrelated_outputs_are(samples: Any, wanted: float) -> None:
-    assert unrelated(samples) == pytest.approx(wanted)
 
 
 def test_bits_that_tell_a_reference_from_another_output() -> None:
