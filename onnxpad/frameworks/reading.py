@@ -24,7 +24,6 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
 from onnxpad.semantics.layers import (
     ExtentPairs,
-    Pairs,
     crops,
     is_padded,
     numbers_of,
@@ -32,7 +31,6 @@ from onnxpad.semantics.layers import (
 from onnxpad.semantics.operators import (
     Fill,
     Operator,
-    PadOp,
     TransposedOp,
     WindowOp,
     is_pad,
@@ -58,23 +56,17 @@ class Front(Struct, frozen=True):
     pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
 
-    def along(self, axes: Sequence[int]) -> Front:
-        """The same along some axes."""
-        amounts = self.amounts
-        return replace(self, amounts=amounts and tuple(amounts[axis] for axis in axes))
-
 
 class Site(Struct, frozen=True, eq=False):
-    """An operator that pads, with all that pads what it reads; a `Pad` alone can be one, too.
+    """An operator that pads, with all that pads what it reads.
 
     All is per spatial axis, Unknown or None where it is not known: the sizes of its data, and of
     the source that is padded upstream; its own padding, the same at every size where that is
-    possible, of a transposed convolution its crop. The windows of a `Pad` are of the operator
-    that reads it, and stand still where none does. What is written is None where attributes do
-    not say that alone.
+    possible, of a transposed convolution its crop. What is written is None where attributes do not
+    say that alone.
     """
 
-    op: WindowOp | TransposedOp | PadOp
+    op: WindowOp | TransposedOp
     label: str
     windows: tuple[Window, ...]
     axes: tuple[int, ...]
@@ -114,14 +106,8 @@ class Site(Struct, frozen=True, eq=False):
         return self.op.node
 
     @property
-    def operator(self) -> Operator | None:
-        """Its row; None for a `Pad`."""
-        return None if isinstance(self.op, PadOp) else self.op.operator
-
-    @property
     def row(self) -> Operator:
-        """The row of a window operator."""
-        assert not isinstance(self.op, PadOp)
+        """The row of the operator."""
         return self.op.operator
 
     @property
@@ -135,14 +121,9 @@ class Site(Struct, frozen=True, eq=False):
         return isinstance(self.op, TransposedOp)
 
     @property
-    def is_still(self) -> bool:
-        """Whether it is a `Pad` that no window operator alone reads."""
-        return isinstance(self.op, PadOp) and all(window.kernel == 1 for window in self.windows)
-
-    @property
     def is_pool(self) -> bool:
         """Whether its output size may round up."""
-        return isinstance(self.op, WindowOp) and self.op.operator.pools
+        return isinstance(self.op, WindowOp) and self.row.pools
 
     @property
     def is_sized(self) -> bool:
@@ -152,7 +133,7 @@ class Site(Struct, frozen=True, eq=False):
     @property
     def leaves_padding_out(self) -> bool:
         """Whether its average leaves padding out, unless `count_include_pad` is set."""
-        return isinstance(self.op, WindowOp) and self.op.operator.padding is Fill.EXCLUDED
+        return isinstance(self.op, WindowOp) and self.row.padding is Fill.EXCLUDED
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -180,7 +161,9 @@ class SiteReader:
         windows = tuple(w for w in op.windows if isinstance(w, Window))
         windows = windows if len(windows) == len(op.windows) else ()
         sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
-        front = self.front(op.data, rank).along(op.axes)
+        front = self.front(op.data, rank)
+        if front.amounts:
+            front = replace(front, amounts=tuple(front.amounts[axis] for axis in op.axes))
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
         pairs = zip(sizes, front.amounts or (), strict=False)
         before = tuple(size - begin - end for size, (begin, end) in pairs)
@@ -211,17 +194,6 @@ class SiteReader:
         if shape is None or len(shape) != layout.rank(len(op.windows)):
             return _UNKNOWN * len(op.windows)
         return layout.spatial(shape)
-
-    def of_pad(
-        self, op: PadOp, amounts: Pairs, axes: tuple[int, ...], windows: tuple[Window, ...]
-    ) -> Site:
-        """The site of a `Pad` of these amounts over all axes, along those that windows slide on."""
-        shape, rank = self._analysis.shape(op.data), len(amounts)
-        pairs = tuple(amounts[axis] for axis in axes)
-        sizes = _UNKNOWN * len(axes) if shape is None else tuple(shape[axis] for axis in axes)
-        front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
-        given = Padding(pairs), pairs, front, op.data, sizes
-        return Site(op, label, windows, axes, rank, sizes, *given)
 
     def front(self, tensor: Tensor, rank: int) -> Front:
         """The padding of a tensor of that rank by `Pad`s upstream, as far as is looked."""

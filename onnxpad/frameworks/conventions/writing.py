@@ -39,20 +39,6 @@ def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> di
     }
 
 
-def written_pad(pads: _Pads, mode: str, value: float | None) -> dict[str, str]:
-    """How to write a `Pad` of the last axes of data with its channels first.
-
-    Its fill is None where it is not known.
-    """
-    modes = {"reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
-    if mode == "constant" and value is not None:
-        modes[mode] = f", value={value:g}" if value else ""
-    torch = _pad(pads, modes[mode]) if mode in modes else ""
-    amounts = pads[0] if len(pads) == 1 else (*pads,)
-    keras = f"ZeroPadding{len(pads)}D({amounts})(x)" if mode == "constant" and value == 0 else ""
-    return {"pytorch": torch, "keras": keras, "onnx": ""}
-
-
 def _pad(pads: _Pads, further: str = "", data: str = "x") -> str:
     amounts = ", ".join(f"{begin}, {end}" for begin, end in reversed(pads))
     return f"F.pad({data}, ({amounts}){further})"
