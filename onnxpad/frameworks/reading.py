@@ -22,13 +22,7 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, data_inputs, padding_of
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.layers import (
-    ExtentPairs,
-    Pairs,
-    crops,
-    is_padded,
-    numbers_of,
-)
+from onnxpad.semantics.layers import ExtentPairs, Pairs, crops, is_padded, numbers_of
 from onnxpad.semantics.operators import (
     Fill,
     Operator,
